@@ -25,7 +25,7 @@ test: setup ## the tests, sampled (within 5 minutes)
 	@.ci/test
 
 test-full: export WHARFINGER_TEST_FULL := 1
-test-full: setup ## all tests with the full figures (hours)
+test-full: setup engine ## all tests with the full figures (one to two hours)
 	@.ci/test
 
 lint: setup ## ruff, mypy, import contract

@@ -102,7 +102,7 @@ class _Switch:
         for instance in runtime.instances.values():
             instance.observe = runtime.packages.observe
         queues = runtime.queues
-        queues._yard = replace(queues._yard, observe=recorder.queue if recorder is not None else None)  # noqa: SLF001 - not switched elsewhere
+        queues._shared = replace(queues._shared, observe=recorder.queue if recorder is not None else None)  # noqa: SLF001 - not switched elsewhere
 
 
 class _Collector:

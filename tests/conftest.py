@@ -44,8 +44,8 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark cases of sampled tests as left out: all but the first, or with ``sampled(n)`` all but every n-th.
 
-    While coverage is measured, all cases of a test that is marked ``measured`` run, because nothing else covers what they do. With
-    the full figures, the modules that have slow tests come first.
+    While coverage is measured, all cases of a test that is marked ``measured`` run, because nothing else covers what they do.
+    With the full figures, the modules that have slow tests come first.
     """
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:

@@ -89,30 +89,30 @@ SCHEDULER: Final[dict[str, Coverage]] = {
 }
 
 QUEUE: Final[dict[str, Coverage]] = {
-    "basic enqueue": _QUEUE + "test_tasks_of_a_queue_run_in_order_and_each_asker_is_told",
-    "FIFO": "tests/queue/test_machine.py::test_tasks_of_a_lane_run_one_after_the_other_in_their_order",
-    "retry until success (fails twice)": _QUEUE + "test_retries_come_at_exact_times_and_hold_what_is_behind",
+    "basic enqueue": _QUEUE + "test_tasks_of_a_queue_run_in_order_and_each_callback_is_called",
+    "FIFO": "tests/queue/test_machine.py::test_tasks_of_a_lane_run_in_order",
+    "retry until success (fails twice)": _QUEUE + "test_retries_run_at_exact_times_and_hold_later_tasks",
     "permanent failure": _QUEUE + "test_a_permanent_failure_parks_until_an_input_changes",
     "cancelling a running task is quick and releases the waiter": (
         _QUEUE + "test_cancelling_during_a_run_interrupts_it_and_the_next_begins",
         _QUEUE + "test_cancelling_during_backoff_leaves_at_once",
     ),
     "unique": (
-        _QUEUE + "test_unique_work_is_left_out_while_the_same_waits",
-        "tests/queue/test_machine.py::test_unique_leaves_room_for_one_that_runs_and_one_that_waits",
+        _QUEUE + "test_unique_work_is_refused_while_the_same_work_waits",
+        "tests/queue/test_machine.py::test_unique_allows_one_running_and_one_waiting_task",
     ),
     "stop is quick": (
         _STOPPING + "test_a_deadline_around_bounds_the_drain",
-        _STOPPING + "test_removing_a_queue_interrupts_and_waits_and_holds_up_no_other",
+        _STOPPING + "test_removing_a_queue_interrupts_its_tasks_and_delays_no_other_queue",
     ),
     "empty queue": _STOPPING + "test_removing_an_unknown_queue_returns_at_once",
-    "50 concurrent enqueues": _QUEUE + "test_fifty_tasks_at_once_enqueue_and_every_order_of_theirs_is_kept",
-    "hasSeveral": "tests/queue/test_machine.py::test_unique_leaves_room_for_one_that_runs_and_one_that_waits",
+    "50 concurrent enqueues": _QUEUE + "test_tasks_of_fifty_concurrent_callers_keep_their_order",
+    "hasSeveral": "tests/queue/test_machine.py::test_unique_allows_one_running_and_one_waiting_task",
     "Start idempotent": Elsewhere(
         "a queue is not started: it comes with its first task, and a second of that name cannot run beside it",
         (_STOPPING + "test_a_name_used_again_while_its_queue_is_ending_waits_for_that_end",),
     ),
-    "service": (_QUEUE + "test_queues_run_beside_each_other", _QUEUE + "test_a_thousand_queues"),
+    "service": (_QUEUE + "test_queues_run_in_parallel", _QUEUE + "test_a_thousand_queues"),
 }
 
 STORE: Final[dict[str, Coverage]] = {
@@ -265,7 +265,7 @@ TASKS: Final[dict[str, Coverage]] = {
     "Cleanup task succeeds": _RUNTIME + "test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
     "Cleanup task succeeds when cancelled": Elsewhere(
         "the clean-up is no task: it runs outside the queue that it takes down, and nobody can cancel it",
-        (_STOPPING + "test_a_queue_is_removed_by_another_task_that_its_on_done_wakes",),
+        (_STOPPING + "test_a_queue_can_be_removed_by_a_task_that_on_done_wakes",),
     ),
     "Cleanup task idempotent": (
         "tests/runtime/lifecycle/test_store.py::test_the_guard_of_complete_removal_in_both_directions",
@@ -285,8 +285,8 @@ TASKS: Final[dict[str, Coverage]] = {
 
 SETTINGS: Final[dict[str, Coverage]] = {
     "CEL": (
-        "tests/formats/cel/test_engine.py::test_what_rules_can_say",
-        "tests/formats/cel/test_rules.py::test_on_every_level",
+        "tests/formats/cel/test_engine.py::test_rules_as_documented_by_kubernetes",
+        "tests/formats/cel/test_rules.py::test_rules_at_every_level",
     ),
     "immutable": "tests/formats/schemas/test_immutable.py::test_changes",
     "grants": Elsewhere("there are no projects with a catalogue of what their packages may use"),

@@ -284,7 +284,7 @@ SERVER: Final = Server()
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(20_000, 100), deadline=None)
+@settings(max_examples=scaled(5_000, 100), deadline=None)
 @given(wanted=SPECS, writes=st.lists(WRITES, min_size=1, max_size=4))
 def test_exactly_what_others_changed_is_found(wanted: JsonObject, writes: list[Write]) -> None:
     check(SERVER, wanted, writes)

@@ -16,7 +16,7 @@ def backend(seed: int | None = None) -> Backend:
     return Backend(MemoryStorage(), Catalog(), lambda: NOW, randomness)
 
 
-def test_every_change_is_told_in_order() -> None:
+def test_changes_are_reported_in_order() -> None:
     made = backend()
     told: list[Change] = []
     made.observe(told.append)
@@ -34,7 +34,7 @@ def test_cluster_scoped_objects_have_no_namespace() -> None:
     assert backend().key(NODES, "a", "n").namespace == ""
 
 
-def test_identities() -> None:
+def test_identities_are_random() -> None:
     made = backend()
 
     assert uuid.UUID(made.new_uid()).version == 4
@@ -45,6 +45,6 @@ def test_identities() -> None:
     assert len(made.generate_name("x" * 100)) == 63
 
 
-def test_a_seed_makes_them_repeatable() -> None:
+def test_a_seed_makes_identities_repeatable() -> None:
     assert backend(1).new_uid() == backend(1).new_uid()
     assert backend(1).generate_name("a") == backend(1).generate_name("a")

@@ -18,7 +18,7 @@ from wharfinger.control_plane.service import FIRST_NAMESPACES
 
 
 def control_plane(*arguments: str) -> int:
-    """The command in this process; its exit code."""
+    """Run the command in this process, and return its exit code."""
     parser = argparse.ArgumentParser()
     add_control_plane(parser)
     args = parser.parse_args(arguments)
@@ -27,14 +27,14 @@ def control_plane(*arguments: str) -> int:
 
 
 def one_error(text: str) -> str:
-    """The one line that a failed command says."""
+    """Return the single error line of a failed command."""
     [line] = text.splitlines()
     assert line.startswith("error: ")
     return line
 
 
 class _StopsWhenReady(io.StringIO):
-    """Standard output that stops the process as soon as it says that it is ready."""
+    """A standard output that stops the process as soon as the ready line is printed."""
 
     def write(self, text: str) -> int:
         if READY in text:
@@ -63,7 +63,7 @@ sys.exit(commands._serve(lambda storage: None, Path("data.db")))
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("sign", ["SIGTERM", "SIGINT"])
-def test_told_again_while_it_closes_its_file_it_does_that_all_the_same(sign: str) -> None:
+def test_a_second_signal_does_not_interrupt_the_closing_of_the_file(sign: str) -> None:
     done = attempt(sys.executable, "-c", CLOSES, sign)
     assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
 
@@ -71,7 +71,7 @@ def test_told_again_while_it_closes_its_file_it_does_that_all_the_same(sign: str
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-def test_a_process_says_where_it_is_and_ends_when_told(sign: signal.Signals, tmp_path: Path) -> None:
+def test_a_process_prints_its_address_and_ends_at_a_signal(sign: signal.Signals, tmp_path: Path) -> None:
     with served(tmp_path) as plane:
         assert stat.S_IMODE(plane.kubeconfig.stat().st_mode) == 0o600
         assert stat.S_IMODE(plane.kubeconfig.parent.stat().st_mode) == 0o700
@@ -103,7 +103,7 @@ def test_a_parent_ends_it_by_closing_its_standard_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_watches_end_when_the_process_is_told_to_stop(tmp_path: Path) -> None:
+def test_watches_end_at_a_signal(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("sesame\n")
     with served(tmp_path, "--token-file", str(token)) as plane:
@@ -142,7 +142,7 @@ def test_a_kubeconfig_that_cannot_be_written_is_one_error(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_other_machines_are_let_in_only_when_that_is_said(tmp_path: Path) -> None:
+def test_other_machines_need_allow_remote(tmp_path: Path) -> None:
     arguments = ("--listen", "0.0.0.0:0", "--kubeconfig", str(tmp_path / "kubeconfig"))
     done = attempt(*wharfinger("control-plane", *arguments))
     assert done.returncode == 2
@@ -186,7 +186,7 @@ def test_addresses_that_are_refused(
 @pytest.mark.parametrize(
     "content", [b"", b"\n", b"two words", b"two\nlines", b"\xff", "é".encode(), b"a\x00", b"x" * 513]
 )
-def test_files_that_hold_no_token(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_without_a_valid_token(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "token"
     path.write_bytes(content)
     assert control_plane("--token-file", str(path), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
@@ -194,7 +194,7 @@ def test_files_that_hold_no_token(content: bytes, tmp_path: Path, capsys: pytest
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_token_file_where_none_can_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_token_file_that_cannot_be_created(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "token"
     assert control_plane("--token-file", str(path), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
@@ -202,8 +202,8 @@ def test_a_token_file_where_none_can_be(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.slow
-def test_state_token_and_port_outlive_the_process(tmp_path: Path) -> None:
-    """The kubeconfig of before goes on working, though the process was killed."""
+def test_state_token_and_port_survive_a_restart(tmp_path: Path) -> None:
+    """The old kubeconfig still works after the process was killed and started again."""
     arguments = ("--data", str(tmp_path / "state" / "data.db"), "--token-file", str(tmp_path / "state" / "token"))
     with served(tmp_path, *arguments) as plane:
         plane.run("kubectl", "create", "configmap", "kept", "--from-literal=a=1")
@@ -232,14 +232,14 @@ def test_a_data_file_that_is_damaged_is_one_error(tmp_path: Path, capsys: pytest
     assert path.read_bytes() == b"no database" * 100
 
 
-def test_what_cannot_be_served_is_told_in_this_process_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_start_errors_in_this_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "kubeconfig" / "full").mkdir(parents=True)
     assert control_plane("--kubeconfig", str(tmp_path / "kubeconfig")) == 1
     assert one_error(capsys.readouterr().err).endswith("choose another --listen or --kubeconfig")
 
 
 @pytest.mark.slow
-def test_any_token_of_printable_characters_gets_clients_in(tmp_path: Path) -> None:
+def test_any_token_of_printable_characters_authenticates(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("a/b:c@d%41?#[]\\")
     with served(tmp_path, "--token-file", str(tmp_path / "token")) as plane:
         assert "default" in plane.run("kubectl", "get", "namespaces", "-o", "name")
@@ -261,7 +261,7 @@ def test_faults_hit_clients_and_are_counted(tmp_path: Path) -> None:
     ("rules", "words"),
     [("explode", "there is no fault 'explode'"), ("latency", "delay is missing"), ("absent.yaml", "No such file")],
 )
-def test_rules_that_are_none_are_told(
+def test_invalid_fault_rules_are_reported(
     rules: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert control_plane("--kubeconfig", str(tmp_path / "kubeconfig"), "--chaos", rules) == 2
@@ -269,7 +269,7 @@ def test_rules_that_are_none_are_told(
 
 
 @pytest.mark.slow
-def test_kubectl_trusts_an_authority_that_outlives_the_process(tmp_path: Path) -> None:
+def test_kubectl_trusts_the_authority_after_a_restart(tmp_path: Path) -> None:
     state = tmp_path / "state"
     for _ in range(2):
         kubeconfig = state / "kubeconfig"

@@ -1,4 +1,4 @@
-"""Definitions checked without a server; what a server refuses of them is in tests of api/apiextensions."""
+"""Tests of the check without a server. The rules themselves are tested in api/apiextensions."""
 
 from wharfinger.control_plane.definition_check import refused_fields
 from wharfinger.formats.json.value import JsonObject
@@ -18,17 +18,17 @@ SOUND: JsonObject = {
 }
 
 
-def test_a_sound_one() -> None:
+def test_a_valid_definition() -> None:
     assert refused_fields(SOUND) == []
 
 
-def test_fields_are_named() -> None:
+def test_refused_fields_are_named() -> None:
     (refused,) = refused_fields({**SOUND, "metadata": {"name": "page"}})
     assert refused[0] == "metadata.name"
     assert refused[1].startswith('metadata.name: Invalid value: "page": must be spec.names.plural')
 
 
-def test_what_is_none_at_all_is_refused_as_a_whole() -> None:
+def test_a_document_that_cannot_be_decoded_is_refused_at_spec() -> None:
     ((field, why),) = refused_fields({**SOUND, "spec": {"group": ["a"]}})
     assert field == "spec"
     assert "cannot be handled as a CustomResourceDefinition" in why

@@ -1,4 +1,4 @@
-"""The versions of Kubernetes that the control plane can follow. A process follows one of them, so another one has its own."""
+"""Tests of the versions of Kubernetes. A process follows one version, so another version is tested in a process of its own."""
 
 import json
 import sys
@@ -92,7 +92,7 @@ def test_the_version_cannot_be_changed_once_a_table_was_read() -> None:
         choose("1.20")
 
 
-def test_every_table_of_the_next_version_stands_beside_the_default_one() -> None:
+def test_every_table_of_the_next_version_has_a_default() -> None:
     tables = [path for path in (ROOT / "wharfinger" / "control_plane").rglob(f"*-{NEXT}.*") if path.suffix != ".pyc"]
     assert len(tables) == 9
     assert [path for path in tables if not path.with_name(path.name.replace(f"-{NEXT}", "")).exists()] == []
@@ -143,7 +143,7 @@ def test_the_daemon_installs_a_chart_that_needs_the_next_version(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_the_default_version_has_none_of_them(tmp_path: Path) -> None:
+def test_the_default_version_does_not_have_the_new_kinds(tmp_path: Path) -> None:
     with served(tmp_path, DEFAULT) as kubectl:
         assert "v1.36." in kubectl("version")
         assert "clustertrustbundles" not in kubectl("api-resources")

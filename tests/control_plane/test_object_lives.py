@@ -1,4 +1,4 @@
-"""Helpers are tried by test_openapi_requests; here is what it would not notice."""
+"""Tests of helpers, as far as test_openapi_requests does not cover them."""
 
 import random
 

@@ -74,7 +74,7 @@ async def test_the_same_randomness_makes_the_same_identities() -> None:
     assert seen[0] == seen[1] != seen[2]
 
 
-async def test_a_storage_is_taken_up_where_it_was_left() -> None:
+async def test_a_storage_is_continued_after_a_restart() -> None:
     storage = MemoryStorage()
     async with (
         open_control_plane(storage=storage, simulate=False) as plane,
@@ -92,10 +92,8 @@ async def test_a_storage_is_taken_up_where_it_was_left() -> None:
         assert (await namespaces(client)).items == before.items
 
 
-async def test_what_was_under_way_goes_on_after_a_restart(
-    autojump_clock: trio.testing.MockClock, tmp_path: Path
-) -> None:
-    """The first process has no controllers: it dies before any of them looked."""
+async def test_controllers_continue_after_a_restart(autojump_clock: trio.testing.MockClock, tmp_path: Path) -> None:
+    """The first process has no controllers, as if it had died before any of them ran."""
     path = tmp_path / "data.db"
     with open_sqlite_storage(path) as storage:
         async with (
@@ -118,7 +116,7 @@ async def test_what_was_under_way_goes_on_after_a_restart(
             assert (await client.list(CONFIG_MAP, namespace="left")).items == ()
 
 
-async def test_clients_of_before_a_restart_are_told_to_list_again(
+async def test_older_revisions_are_answered_410_after_a_restart(
     autojump_clock: trio.testing.MockClock, tmp_path: Path
 ) -> None:
     path = tmp_path / "data.db"
@@ -142,7 +140,7 @@ async def test_clients_of_before_a_restart_are_told_to_list_again(
     assert (going_on.status_code, going_on.text) == (200, "")
 
 
-async def test_a_token_keeps_strangers_out() -> None:
+async def test_clients_without_the_token_are_refused() -> None:
     async with open_control_plane(simulate=False, token="sesame") as plane:
         async with open_client(Connection(LOCAL, bearer("sesame")), transport=plane.transport()) as client:
             assert len((await namespaces(client)).items) == 4
@@ -193,13 +191,13 @@ async def test_watches_of_a_kind_end_with_its_definition(autojump_clock: trio.te
         assert autojump_clock.current_time() - began < 1
 
 
-def test_putting_the_parts_together_runs_nothing() -> None:
+def test_assembling_starts_nothing() -> None:
     plane = assemble(MemoryStorage(), utc_now, None, None)
     assert isinstance(plane, ControlPlane)
     assert plane.handler.metrics.requests == {}
 
 
-def test_a_hole_in_the_table_of_kinds_is_told() -> None:
+def test_a_missing_built_in_kind_is_an_error() -> None:
     with pytest.raises(LookupError, match=r"wharves of group 'example\.com' is not in the table"):
         service._served(Catalog(), "example.com", "wharves")
 

@@ -18,7 +18,7 @@ from wharfinger.control_plane.serving import (
     Address,
     ControlPlaneStartError,
     parse_address,
-    run_until_told,
+    run_until_stopped,
     serve_control_plane,
 )
 from wharfinger.control_plane.storage.interface import Change, Key, StorageError
@@ -49,12 +49,12 @@ def test_addresses(text: str, address: Address, url_host: str, loopback: bool) -
     "text",
     ["", ":", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1:²", "host:80", "[::1"],
 )
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_addresses(text: str) -> None:
     with pytest.raises(ValueError, match="address"):
         parse_address(text)
 
 
-async def test_it_is_served_for_as_long_as_the_block_runs(tmp_path: Path) -> None:
+async def test_the_server_runs_as_long_as_the_block(tmp_path: Path) -> None:
     path = tmp_path / "new" / "kubeconfig"
     async with serve_control_plane(LOOPBACK, path, "sesame", simulate=False) as serving, httpx.AsyncClient() as client:
         assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
@@ -69,7 +69,7 @@ async def test_it_is_served_for_as_long_as_the_block_runs(tmp_path: Path) -> Non
         await trio.open_tcp_stream("127.0.0.1", serving.address.port)
 
 
-async def test_leaving_ends_watches_in_good_order(tmp_path: Path) -> None:
+async def test_leaving_the_block_ends_watches_cleanly(tmp_path: Path) -> None:
     async with httpx.AsyncClient(headers=AUTHORIZED) as client, AsyncExitStack() as stack:
         async with serve_control_plane(LOOPBACK, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
             url = f"http://127.0.0.1:{serving.address.port}/api/v1/namespaces?watch=1"
@@ -85,7 +85,7 @@ async def test_leaving_ends_watches_in_good_order(tmp_path: Path) -> None:
         assert serving.control_plane.handler.metrics.watches.total() == 0
 
 
-async def test_a_port_that_is_taken(tmp_path: Path) -> None:
+async def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ControlPlaneStartError, match=rf"cannot listen on 127\.0\.0\.1 port {port}: .*in use"):
@@ -99,26 +99,26 @@ async def test_a_kubeconfig_that_cannot_be_written_leaves_the_port_free(tmp_path
         address = Address("127.0.0.1", free.getsockname()[1])
     (tmp_path / "file").write_text("")
     with pytest.raises(ControlPlaneStartError, match=r"cannot write the kubeconfig .*/file/kubeconfig: "):
-        await run_until_told(address, tmp_path / "file" / "kubeconfig", "sesame", pytest.fail)
+        await run_until_stopped(address, tmp_path / "file" / "kubeconfig", "sesame", pytest.fail)
     async with serve_control_plane(address, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
         assert serving.address == address
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_it(sign: signal.Signals, tmp_path: Path) -> None:
+async def test_a_signal_ends_the_server(sign: signal.Signals, tmp_path: Path) -> None:
     lines: list[str] = []
 
     def say(line: str) -> None:
         lines.append(line)
         signal.raise_signal(sign)
 
-    await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say)
+    await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", say)
 
     server = load_connection(tmp_path / "kubeconfig").server
     assert lines == [f"control plane ready at {server}, kubeconfig {tmp_path / 'kubeconfig'}"]
 
 
-async def test_the_end_of_a_lifeline_ends_it(tmp_path: Path) -> None:
+async def test_the_end_of_the_lifeline_ends_the_server(tmp_path: Path) -> None:
     ours, theirs = os.pipe()
 
     def say(_: str) -> None:
@@ -126,14 +126,14 @@ async def test_the_end_of_a_lifeline_ends_it(tmp_path: Path) -> None:
         os.close(theirs)
 
     try:
-        await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, lifeline=ours)
-        os.fstat(ours)  # still open: it is the caller's
+        await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, lifeline=ours)
+        os.fstat(ours)  # still open, because it belongs to the caller
     finally:
         os.close(ours)
 
 
 class FullStorage(MemoryStorage):
-    """A storage that takes nothing any more."""
+    """A storage that refuses every write."""
 
     def put(self, key: Key, obj: JsonObject) -> Change:
         raise StorageError(f"no room for {key.name}")
@@ -141,24 +141,24 @@ class FullStorage(MemoryStorage):
 
 async def test_a_storage_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no room for default"):
-        await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", pytest.fail, storage=FullStorage())
+        await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", pytest.fail, storage=FullStorage())
 
 
-async def test_what_goes_wrong_otherwise_is_not_hidden(tmp_path: Path) -> None:
+async def test_other_errors_are_not_hidden(tmp_path: Path) -> None:
     def say(line: str) -> None:
         raise RuntimeError(line)
 
     with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="ready at"), flatten_subgroups=True):
-        await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, simulate=False)
+        await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, simulate=False)
 
 
-async def test_a_second_signal_waits_for_no_one(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
-    """Time stands still: without the second signal the unfinished request would hold the process for ever."""
+async def test_a_second_signal_ends_the_server_at_once(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
+    """The clock does not advance: without the second signal, the unfinished request would keep the process running."""
     ready = trio.Event()
 
     async def serve() -> None:
         path = tmp_path / "kubeconfig"
-        await run_until_told(LOOPBACK, path, "sesame", lambda _: ready.set(), simulate=False)
+        await run_until_stopped(LOOPBACK, path, "sesame", lambda _: ready.set(), simulate=False)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve)

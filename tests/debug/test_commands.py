@@ -403,7 +403,7 @@ def test_no_daemon(line: str, tmp_path: Path) -> None:
     assert (code, out) == (1, "")
     assert err == (
         f"error: no daemon answers on {path}: no such socket;"
-        " is `wharfinger run` running? (--socket / WHARFINGER_SOCKET)\n"
+        " start `wharfinger run`, or name its socket with --socket or WHARFINGER_SOCKET\n"
     )
 
 
@@ -627,7 +627,7 @@ async def test_why_at_a_time(tmp_path: Path) -> None:
     assert out.splitlines()[-1] == now[1].splitlines()[-1]
     early = await run_against(CannedInspector(), "why prod.shop --at 2026-11-20T04:05:00Z", tmp_path / "s")
     assert early[0] == 1
-    assert "no event is kept from before 2026-11-20T04:05:00Z" in early[2]
+    assert "before 2026-11-20T04:05:00Z is kept; `wharfinger history " in early[2]
 
 
 @pytest.mark.parametrize(
@@ -673,4 +673,7 @@ def test_the_exit_codes_of_why_are_in_its_help(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         typed("why --help")
     said = " ".join(capsys.readouterr().out.split())
-    assert "Exit code 0: the package is ready and nothing blocks it; 3: something blocks it, or it is ready" in said
+    assert (
+        "Exit code 0: the package is ready and nothing blocks it; 3: something blocks it, or the installed version"
+        in said
+    )

@@ -51,8 +51,8 @@ def test_times_come_back_in_utc() -> None:
     moment = read_time({"at": "2026-05-17T15:30:45.123456+03:00"}, "at")
     assert format_exact_time(moment) == "2026-05-17T12:30:45.123456Z"
     for wrong, why in (
-        ("yesterday", "at: 'yesterday' is not a time"),
-        ("2026-05-17T12:30:45", "is not a time with its zone"),
+        ("yesterday", "at: expected a time with a time zone, found 'yesterday'"),
+        ("2026-05-17T12:30:45", "expected a time with a time zone"),
     ):
         with pytest.raises(ShapeError, match=why):
             read_time({"at": wrong}, "at")

@@ -1,6 +1,6 @@
-"""Schedules: the dialect (measured against robfig/cron v2), what is refused, and both clock changes.
+"""Schedules: the dialect (measured with robfig/cron v2), invalid texts, and both clock changes.
 
-What a schedule means is told a second time here, by looking at every minute of two days around a change of the clock.
+One test has a second implementation of schedules: it checks every minute of two days around a clock change.
 """
 
 from datetime import UTC, datetime, timedelta, timezone
@@ -32,7 +32,7 @@ DUE: Final[dict[str, str]] = {
     "0 0 * * sun,3": "01-04T00:00 01-07T00:00 01-11T00:00",
     "0 0 * * 7": "01-04T00:00 01-11T00:00 01-18T00:00",
     "0 0 * * 5-7": "01-02T00:00 01-03T00:00 01-04T00:00",
-    # Either day is enough where both are restricted, and a star with a step is none.
+    # If both days are restricted, either is enough; a star with a step does not count as restricted.
     "0 0 13 * 5": "01-02T00:00 01-09T00:00 01-13T00:00",
     "0 0 30 2 1": "02-02T00:00 02-09T00:00 02-16T00:00",
     "0 0 13 * ?": "01-13T00:00 02-13T00:00 03-13T00:00",
@@ -109,7 +109,7 @@ REFUSED: Final[dict[str, str]] = {
 
 
 def due(cron: Cron, start: datetime, count: int) -> list[datetime]:
-    """The next times, in UTC, each asked for with the one before."""
+    """Return the next due times in UTC, each computed from the one before."""
     found = [start]
     for _ in range(count):
         found.append(cron.next_after(found[-1]).astimezone(UTC))
@@ -117,7 +117,7 @@ def due(cron: Cron, start: datetime, count: int) -> list[datetime]:
 
 
 def local(cron: str, start: str, count: int) -> list[str]:
-    """The next times after a local time in Berlin, in Berlin, with the offset."""
+    """Return the next due times after a local time in Berlin, as local times with offsets."""
     moment, times = datetime.fromisoformat(start), []
     for _ in range(count):
         moment = parse_cron(cron, zone=BERLIN).next_after(moment)
@@ -126,7 +126,7 @@ def local(cron: str, start: str, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("text", DUE)
-def test_when_it_is_due(text: str) -> None:
+def test_due_times(text: str) -> None:
     times = [
         time.isoformat().removesuffix("+00:00").removesuffix(":00")
         for time in due(parse_cron(text, zone=UTC), NEW_YEAR, 3)
@@ -135,13 +135,13 @@ def test_when_it_is_due(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_no_schedule(text: str) -> None:
+def test_invalid_schedules(text: str) -> None:
     with pytest.raises(CronError) as caught:
         parse_cron(text, zone=UTC)
     assert REFUSED[text] in str(caught.value)
 
 
-def test_it_shows_itself_and_compares() -> None:
+def test_text_and_equality() -> None:
     cron = parse_cron("@every 5m", zone=UTC)
     assert (str(cron), repr(cron)) == ("@every 5m", "Cron(text='@every 5m')")
     assert cron == parse_cron("@every 5m", zone=UTC)
@@ -153,17 +153,17 @@ def test_every_is_in_whole_seconds() -> None:
     assert parse_cron("@every 5m", zone=UTC).next_after(moment) == NEW_YEAR + timedelta(minutes=5)
 
 
-def test_every_counts_time_that_passes() -> None:
+def test_every_counts_elapsed_time() -> None:
     assert local("@every 1h", "2026-03-29T01:30:00+01:00", 2) == ["29T03:30+0200", "29T04:30+0200"]
     assert local("@every 1h", "2026-10-25T02:30:00+02:00", 2) == ["25T02:30+0100", "25T03:30+0100"]
 
 
-def test_a_moment_has_a_zone() -> None:
+def test_a_moment_must_have_a_time_zone() -> None:
     with pytest.raises(AssertionError, match="time zone"):
         parse_cron("@daily", zone=UTC).next_after(datetime(2026, 1, 1))  # noqa: DTZ001 - the subject
 
 
-def test_the_answer_is_in_the_schedules_zone() -> None:
+def test_the_due_time_is_in_the_schedules_zone() -> None:
     assert (
         parse_cron("TZ=Europe/Berlin @daily", zone=UTC).next_after(NEW_YEAR).isoformat() == "2026-01-02T00:00:00+01:00"
     )
@@ -207,8 +207,8 @@ def test_the_clock_goes_back(cron: str, times: list[str]) -> None:
     assert local(cron, "2026-10-25T01:00:00+02:00", len(times)) == times
 
 
-def test_the_second_pass_of_a_repeated_hour_is_left_at_once() -> None:
-    """Every second of the hour from two to three, asked in the middle of the second pass."""
+def test_the_second_pass_of_a_repeated_hour_is_skipped_at_once() -> None:
+    """A schedule of every second of the hour from two to three, from a moment in the middle of the second pass."""
     assert local("* * 2 * * *", "2026-10-25T02:20:00+01:00", 2) == ["26T02:00+0100", "26T02:00+0100"]
     assert local("59 59 2 * * *", "2026-10-25T02:59:59+02:00", 1) == ["26T02:59+0100"]
 
@@ -278,12 +278,12 @@ def test_every_minute_around_a_change(change: tuple[str, datetime], minute: str,
 )
 @example("@every 5m", datetime(2000, 3, 26, 2, 55, tzinfo=BERLIN))  # a time that does not exist
 @example("*/10 2 * * *", datetime(2000, 3, 26, 2, 55, tzinfo=BERLIN))
-def test_it_is_always_later(text: str, moment: datetime) -> None:
+def test_the_due_time_is_always_later(text: str, moment: datetime) -> None:
     cron = parse_cron(text, zone=BERLIN)
     following = cron.next_after(moment)
     assert following.astimezone(UTC) > moment.astimezone(UTC)
     assert following.microsecond == 0
-    # Asking again a moment before, nothing comes in between.
+    # From a moment just before the due time, the next due time is the same.
     if not text.startswith("@every"):
         assert cron.next_after(following.astimezone(UTC) - timedelta(microseconds=1)).astimezone(
             UTC

@@ -1,8 +1,8 @@
-"""What schedules do when the clock changes, as a table to read: four zones, both ways, every kind of schedule.
+"""Schedules around clock changes, as a table: four zones, both directions, every kind of schedule.
 
-The rule (see :mod:`wharfinger.formats.cron`): where the hour is given, a schedule means times on the wall, so one that is skipped
-runs right after the gap, and one that comes twice runs the first time; where the hour is ``*``, every hour that passes counts.
-``@every`` does not look at the wall at all.
+The rule is in :mod:`wharfinger.formats.cron`. If the hour is fixed, a schedule means wall-clock times: a skipped time runs right
+after the gap, and a repeated time runs at its first occurrence. If the hour is ``*``, every elapsed hour counts. ``@every`` does
+not depend on the wall clock.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import pytest
 
 from wharfinger.formats.cron import parse_cron
 
-# By zone: what the clock does, and the moment from which the next times are asked.
+# By zone: the clock change, and the moment from which the due times are computed.
 CHANGES: Final[dict[str, tuple[str, str]]] = {
     "Europe/Berlin forward": ("02:00 -> 03:00", "2026-03-29T01:00:00+01:00"),
     "Europe/Berlin back": ("03:00 -> 02:00", "2026-10-25T01:00:00+02:00"),
@@ -82,7 +82,7 @@ def shown(moment: datetime) -> str:
 
 
 @pytest.mark.parametrize(("change", "cron"), [(change, cron) for change, table in DUE.items() for cron in table])
-def test_when_it_is_due_around_a_change(change: str, cron: str) -> None:
+def test_due_times_around_a_clock_change(change: str, cron: str) -> None:
     expected = DUE[change][cron].split()
     moment, found = datetime.fromisoformat(CHANGES[change][1]), []
     for _ in expected:
@@ -92,8 +92,8 @@ def test_when_it_is_due_around_a_change(change: str, cron: str) -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_table_is_of_real_changes(change: str) -> None:
-    """The clock does what the table says, one hour or two after the moment it begins with."""
+def test_the_table_has_real_clock_changes(change: str) -> None:
+    """The clock changes as the table states, within two hours of its first moment."""
     zone = ZoneInfo(change.partition(" ")[0])
     before, _, after = CHANGES[change][0].partition(" -> ")
     start = datetime.fromisoformat(CHANGES[change][1]).astimezone(UTC)
@@ -109,8 +109,8 @@ def test_the_table_is_of_real_changes(change: str) -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("cron", ["* * * * *", "*/7 * * * *", "30 2 * * *", "@every 90s", "*/10 * * * * *"])
-def test_a_change_is_no_storm_and_no_silence(change: str, cron: str) -> None:
-    """Over four hours with a change in the middle: never two runs in one second, and none of the first kind left out."""
+def test_a_clock_change_neither_repeats_nor_omits_runs(change: str, cron: str) -> None:
+    """In the four hours around a clock change there are never two runs in one second, and no run of a fixed hour is omitted."""
     zone = ZoneInfo(change.partition(" ")[0])
     start = datetime.fromisoformat(CHANGES[change][1]).astimezone(UTC)
     schedule, moment, times = parse_cron(cron, zone=zone), start, list[datetime]()

@@ -1,4 +1,4 @@
-"""Durations: Go's own cases, what is refused, and the way there and back."""
+"""Durations: Go's own cases, invalid texts, and round trips."""
 
 from datetime import timedelta
 
@@ -46,12 +46,12 @@ US = timedelta(microseconds=1)
         ("1s1s", timedelta(seconds=2)),
     ],
 )
-def test_what_it_means(text: str, length: timedelta) -> None:
+def test_meanings(text: str, length: timedelta) -> None:
     assert parse_duration(text) == length
 
 
 @pytest.mark.parametrize("text", ["-5s", "-2m3.4s", "-9223372036854775808ns"])
-def test_a_negative_one_must_be_asked_for(text: str) -> None:
+def test_negative_durations_are_accepted_on_request(text: str) -> None:
     with pytest.raises(DurationError, match="must not be negative"):
         parse_duration(text)
     assert parse_duration(text, negative=True) == -parse_duration(text.replace("8ns", "7ns")[1:])
@@ -84,12 +84,12 @@ def test_a_negative_one_must_be_asked_for(text: str) -> None:
         ("1" * MAX_CHARACTERS + "s", "over the limit"),
     ],
 )
-def test_what_is_no_duration(text: str, why: str) -> None:
+def test_invalid_durations(text: str, why: str) -> None:
     with pytest.raises(DurationError, match=why):
         parse_duration(text)
 
 
-def test_even_below_zero_there_is_an_end() -> None:
+def test_negative_durations_have_a_limit() -> None:
     with pytest.raises(DurationError, match="292 years"):
         parse_duration("-9223372036854775809ns", negative=True)
 
@@ -109,12 +109,12 @@ def test_even_below_zero_there_is_an_end() -> None:
         (-timedelta(minutes=1, milliseconds=1), "-1m0.001s"),
     ],
 )
-def test_how_it_is_written(length: timedelta, text: str) -> None:
+def test_formatted_durations(length: timedelta, text: str) -> None:
     assert format_duration(length) == text
 
 
 @given(st.integers(-(2**62) // 1000, 2**62 // 1000).map(lambda count: count * US))
-def test_there_and_back(length: timedelta) -> None:
+def test_round_trip(length: timedelta) -> None:
     assert parse_duration(format_duration(length), negative=True) == length
 
 

@@ -1,4 +1,4 @@
-"""errors: one base, so that a caller can refuse bad input in one place."""
+"""The errors of readers have one base, so that a caller can handle bad input at one place."""
 
 import io
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from wharfinger.formats.yaml.reader import YamlError, read_yaml
 
 
 @pytest.mark.parametrize("kind", [JsonError, ShapeError, YamlError, ArchiveError])
-def test_every_reader_s_error_is_a_format_error(kind: type[Exception]) -> None:
+def test_the_error_of_every_reader_is_a_format_error(kind: type[Exception]) -> None:
     assert issubclass(kind, FormatError)
 
 
-def test_one_handler_takes_the_refusals_of_every_reader(tmp_path: Path) -> None:
+def test_one_handler_catches_the_errors_of_every_reader(tmp_path: Path) -> None:
     readers: list[Callable[[], object]] = [
         lambda: decode_json(b"{", max_bytes=10, what="input"),
         lambda: read_yaml("a: [", what="input"),
@@ -28,6 +28,6 @@ def test_one_handler_takes_the_refusals_of_every_reader(tmp_path: Path) -> None:
             read()
 
 
-def test_a_program_that_fails_is_no_bad_input() -> None:
+def test_a_program_error_is_not_a_format_error() -> None:
     assert not issubclass(ProgramError, FormatError)
     assert not ProgramError("x").transient

@@ -1,4 +1,4 @@
-"""What is written as metrics is what a scraper reads, whatever strangers put into it."""
+"""Metrics as text: a scraper reads the written numbers and labels, whatever foreign text they contain."""
 
 import math
 
@@ -49,7 +49,7 @@ def test_numbers_are_written_as_go_writes_them(value: float, text: str) -> None:
 
 
 @given(st.floats(allow_nan=False))
-def test_no_number_loses_anything(value: float) -> None:
+def test_numbers_are_written_exactly(value: float) -> None:
     assert float(number_text(value).replace("Inf", "inf")) == value
 
 
@@ -59,7 +59,7 @@ def test_names_of_metrics(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a-b", "a.b", "a b", "é", "a\n", "{a}", "\u0661"])
-def test_what_is_no_name(name: str) -> None:
+def test_invalid_names(name: str) -> None:
     assert not is_metric_name(name)
     assert not is_label_name(name)
 
@@ -96,13 +96,13 @@ def test_a_family() -> None:
         list(family_lines(family, [(("1",), 2)]))
 
 
-def test_nothing_is_nothing() -> None:
+def test_no_lines_give_an_empty_text() -> None:
     assert exposition(family_lines(Description("a", MetricKind.GAUGE, "What."), [])) == ""
     assert sample_line("a", "", 1.0) == "a 1"
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), TEXTS), TEXTS, st.floats(allow_nan=False))
-def test_a_scraper_reads_what_was_written(labels: dict[str, str], said: str, value: float) -> None:
+def test_a_scraper_reads_the_written_metrics(labels: dict[str, str], said: str, value: float) -> None:
     lines = [*header_lines("m", MetricKind.GAUGE, said), sample_line("m", labels_text(labels.items()), value)]
     found = parse(exposition(lines))["m"]
     assert found.samples == {("m", tuple(sorted(labels.items()))): value}
@@ -139,6 +139,6 @@ def test_a_scraper_reads_histograms(labels: dict[str, str], bounds: list[float],
         ('# TYPE a histogram\na_bucket{le="1.0"} 1\n', "Go"),
     ],
 )
-def test_the_scraper_of_these_tests_bites(text: str, why: str) -> None:
+def test_the_scraper_of_these_tests_detects_errors(text: str, why: str) -> None:
     with pytest.raises(AssertionError, match=why):
         parse(text)

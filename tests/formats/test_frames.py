@@ -6,7 +6,7 @@ from wharfinger.formats.frames import MAX_FRAME_BYTES, FrameError, FrameReader, 
 
 
 @given(st.lists(st.binary(max_size=50), max_size=5), st.data())
-def test_frames_survive_any_cut(payloads: list[bytes], data: st.DataObject) -> None:
+def test_frames_are_read_from_pieces_of_any_size(payloads: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(map(framed, payloads))
     reader, got = FrameReader(50), []
     while stream:
@@ -27,6 +27,6 @@ def test_a_frame_over_the_limit_is_refused_at_its_length() -> None:
         reader.take()
 
 
-def test_what_no_frame_holds_is_not_sent() -> None:
+def test_a_payload_that_is_too_large_is_not_sent() -> None:
     with pytest.raises(FrameError, match="do not fit"):
         framed(bytes(MAX_FRAME_BYTES + 1))

@@ -1,4 +1,4 @@
-"""Every reader against mutated input, in processes that may die; and the proof that a bad reader would be caught."""
+"""Every reader with mutated input, in processes that may crash, and a proof that bad readers are found."""
 
 import os
 from pathlib import Path
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.unmeasured
 @pytest.mark.sampled
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_breaks_a_reader(target: str) -> None:
-    """The only exception a reader may raise is FormatError; it may not crash, hang, or eat memory."""
+    """A reader may raise only FormatError; it must not crash, hang, or exhaust memory."""
     count = scaled(100_000, 300)
 
     report = fuzz(target, count=count, seed=1)
 
     assert report.accepted + report.refused == count
-    # A fuzzer whose inputs all fall at the first check proves nothing, nor does one that is never refused.
+    # A fuzzer proves nothing if all its inputs are refused, or if none is.
     assert min(report.accepted, report.refused) > count // 20, report
 
 
@@ -40,7 +40,7 @@ def test_no_input_breaks_a_reader(target: str) -> None:
         ("bad-recursion", "exception", "RecursionError"),
     ],
 )
-def test_the_harness_bites(target: str, kind: str, detail: str) -> None:
+def test_the_harness_finds_bad_readers(target: str, kind: str, detail: str) -> None:
     with pytest.raises(FuzzFinding) as caught:
         fuzz(target, count=1_000, seed=2, cpu_seconds=0.5 if kind == "hang" else 10.0)
 
@@ -48,15 +48,15 @@ def test_the_harness_bites(target: str, kind: str, detail: str) -> None:
     assert (finding.kind, detail in str(finding)) == (kind, True)
     assert is_bad(finding.data)
     assert f"fuzz_child {target} 2 {finding.index} {finding.index + 1}" in str(finding)
-    # It is the first of them: everything before was run and found good.
+    # This is the first bad input: all inputs before it were run and were good.
     assert not any(is_bad(make_input("yaml", 2, index)) for index in range(finding.index))
 
 
-def test_every_way_to_be_bad_is_tried() -> None:
+def test_every_kind_of_bad_reader_is_tested() -> None:
     assert len(BAD_TARGETS) == 7
 
 
-def test_a_tree_with_a_link_out_of_it_or_loose_modes_is_noticed(tmp_path: Path) -> None:
+def test_a_tree_with_an_outward_link_or_loose_modes_is_detected(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir(0o700)
     (tree / "in").symlink_to(".")

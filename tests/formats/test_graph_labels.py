@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from wharfinger.formats.graph_labels import dot_label, mermaid_label
 
 
-def test_what_a_reader_would_misread_is_escaped() -> None:
+def test_characters_that_could_be_misread_are_escaped() -> None:
     assert dot_label('a "b" \\N &lt; c') == 'a \\"b\\" \\\\N &amp;lt; c'
     assert mermaid_label('end["x"]; #1') == "end#91;#34;x#34;#93;#59; #35;1"
 

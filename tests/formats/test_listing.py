@@ -1,4 +1,4 @@
-"""Lists in messages: whole as long as they are short, and the number of what is left out."""
+"""Lists in messages: complete if they are short, otherwise with the number of omitted items."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Merge patches, by the examples of RFC 7396."""
+"""Merge patches, with the examples of RFC 7396."""
 
 import copy
 from typing import Final
@@ -50,7 +50,7 @@ def test_arguments_are_neither_changed_nor_shared(target: JsonValue, patch: Json
 
 
 @given(target=VALUES, patch=VALUES)
-def test_a_patch_applied_twice_is_a_patch_applied_once(target: JsonValue, patch: JsonValue) -> None:
+def test_applying_a_patch_twice_changes_nothing(target: JsonValue, patch: JsonValue) -> None:
     once = merge_patch(target, patch)
     assert merge_patch(once, patch) == once
 

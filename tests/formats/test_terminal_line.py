@@ -1,4 +1,4 @@
-"""The line on a terminal: what is written for it, and that nothing of it stays."""
+"""The line on a terminal: the written characters, and its removal."""
 
 import io
 
@@ -32,7 +32,7 @@ def test_a_line_is_shown_once_replaced_and_removed() -> None:
     assert terminal.getvalue() == "\ra longer text\rshort\\x1b    \r         \r"
 
 
-def test_nothing_is_written_elsewhere() -> None:
+def test_nothing_is_written_without_a_terminal() -> None:
     stream = io.StringIO()
     line = TerminalLine(stream)
     line.show("text")
@@ -43,7 +43,7 @@ def test_nothing_is_written_elsewhere() -> None:
 
 
 @given(st.text(), st.text(), st.integers(0, 200))
-def test_a_terminal_shows_what_is_drawn_in_one_line(text: str, before: str, columns: int) -> None:
+def test_a_terminal_shows_the_drawn_text_in_one_line(text: str, before: str, columns: int) -> None:
     line, last = fitted(text, columns), fitted(before, columns)
     assert width(line) < max(columns, 10)
     drawn = redrawn(line, last)

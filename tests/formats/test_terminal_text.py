@@ -29,14 +29,14 @@ def test_printable(text: str, shown: str) -> None:
     assert is_safe(text) == (text == shown)
 
 
-def test_some_may_be_allowed() -> None:
+def test_some_characters_may_be_allowed() -> None:
     assert printable("a\nb\r", allow="\n") == "a\nb\\r"
     assert is_safe("a\nb", allow="\n")
     assert not is_safe("a\nb\r", allow="\n")
 
 
 @given(st.text())
-def test_nothing_unsafe_is_left_and_it_can_be_encoded(text: str) -> None:
+def test_the_result_is_safe_and_can_be_encoded(text: str) -> None:
     shown = printable(text)
     assert is_safe(shown)
     assert printable(shown) == shown
@@ -57,6 +57,6 @@ def test_a_json_document_can_be_escaped_for_yaml(text: str) -> None:
     assert yaml.safe_load(document) == {"text": text}
 
 
-def test_beyond_the_basic_plane() -> None:
+def test_characters_beyond_the_basic_plane() -> None:
     assert json_printable('"\U000e0041"') == '"\\udb40\\udc41"'
     assert json_printable('"\U000e0041"', yaml=True) == '"\\U000e0041"'

@@ -11,7 +11,7 @@ from wharfinger.formats.text_width import width
 HEADER = ("NAME", "STATE", "MESSAGE")
 
 
-def test_columns_are_aligned_and_nothing_trails() -> None:
+def test_columns_are_aligned_without_trailing_spaces() -> None:
     rows = [("a", "Ready", ""), ("prod.shop", "Reconciling", "waiting"), ("漢字", "", "x")]
     assert layout(HEADER, rows, None) == [
         "NAME        STATE         MESSAGE",
@@ -25,7 +25,7 @@ def test_no_rows() -> None:
     assert layout(HEADER, [], 80) == ["NAME   STATE   MESSAGE"]
 
 
-def test_only_a_terminal_cuts_and_only_the_last_column() -> None:
+def test_only_the_last_column_is_cut_and_only_on_a_terminal() -> None:
     rows = [("prod.shop", "Ready", "m" * 100)]
     assert layout(HEADER, rows, None)[1].endswith("m" * 100)
     cut = layout(HEADER, rows, 60)[1]
@@ -45,7 +45,7 @@ def test_a_long_cell_does_not_pad_the_other_rows() -> None:
     assert layout(HEADER, [("b", "Ready", "m" * 100)], 60, widest_column=8)[1] == "b      Ready   " + "m" * 44 + "…"
 
 
-def test_a_row_stays_a_row() -> None:
+def test_a_row_is_always_one_line() -> None:
     lines = layout(HEADER, [(HOSTILE, HOSTILE, HOSTILE)], 80)
     assert len(lines) == 2
     assert all(is_safe(line) for line in lines)

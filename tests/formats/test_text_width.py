@@ -32,7 +32,7 @@ def test_shorten(text: str, columns: int, short: str) -> None:
 
 
 @given(st.text(), st.integers(1, 40))
-def test_what_was_shortened_fits(text: str, columns: int) -> None:
+def test_a_shortened_text_fits(text: str, columns: int) -> None:
     short = shorten(printable(text), columns)
     assert width(short) <= columns
 

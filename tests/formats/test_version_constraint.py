@@ -1,4 +1,4 @@
-"""Constraints: the dialect's own documented cases, what is refused, and the same questions put to the real Helm."""
+"""Version constraints: the documented cases of the dialect, invalid texts, and a comparison with the real Helm."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ from wharfinger.formats.version_constraint import (
     MAX_COMPARATORS,
     MAX_VERSION_CHARACTERS,
     ConstraintError,
-    both,
+    combine_constraints,
     parse_constraint,
     parse_version,
 )
@@ -80,7 +80,7 @@ ALLOWS: Final[dict[str, tuple[str, str]]] = {
     # The installed version counts without its prerelease and build metadata.
     ">=1.2.0": ("1.2.0-rc1 v1.2.0+build", "1.1.9-rc1"),
     "<1.2.0": ("1.1.9-rc1", "1.2.0-rc1"),
-    # Where the first implementation compares with 0.0.0, a bare wildcard means what it says.
+    # Masterminds/semver compares with 0.0.0; here a bare wildcard is taken literally.
     "<=*": ("0.0.0 5.0.0", ""),
     "^*": ("0.0.0 5.0.0", ""),
     ">=*": ("0.0.0 5.0.0", ""),
@@ -97,7 +97,7 @@ REFUSED: Final = [
 
 
 @pytest.mark.parametrize("text", ALLOWS)
-def test_what_it_allows(text: str) -> None:
+def test_versions_that_constraints_allow(text: str) -> None:
     constraint = parse_constraint(text)
     allowed, refused = ALLOWS[text]
 
@@ -107,17 +107,17 @@ def test_what_it_allows(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_no_constraint(text: str) -> None:
+def test_invalid_constraints(text: str) -> None:
     with pytest.raises(ConstraintError, match="version constraint"):
         parse_constraint(text)
 
 
-def test_the_message_shows_where_it_went_wrong() -> None:
+def test_the_message_shows_the_position_of_the_error() -> None:
     with pytest.raises(ConstraintError, match=r"'>=1, <bad': not understood at '<bad'; write one like"):
         parse_constraint(">=1, <bad")
 
 
-def test_it_is_bounded() -> None:
+def test_limits_of_constraints() -> None:
     assert parse_constraint(" ".join([">1"] * MAX_COMPARATORS)).allows("2")
     with pytest.raises(ConstraintError, match="more than 64 comparators"):
         parse_constraint(" || ".join([">1"] * (MAX_COMPARATORS + 1)))
@@ -129,7 +129,7 @@ def test_it_is_bounded() -> None:
     assert len(str(caught.value)) < 300
 
 
-def test_it_takes_a_parsed_version_and_refuses_a_bad_one() -> None:
+def test_parsed_and_invalid_versions() -> None:
     constraint = parse_constraint("^1.2")
     assert constraint.allows(semver.Version(1, 3, 0, "rc.1"))
     assert not constraint.allows(semver.Version(2))
@@ -167,7 +167,7 @@ def test_versions(text: str, version: str) -> None:
         *(" 1.2.3", "1.2.3\n", "18446744073709551616.0.0", "\u0661.0.0", "1" * (MAX_VERSION_CHARACTERS + 1)),
     ],
 )
-def test_what_is_no_version(text: str) -> None:
+def test_invalid_versions(text: str) -> None:
     with pytest.raises(ConstraintError, match="is not a version"):
         parse_version(text)
 
@@ -184,7 +184,7 @@ _INSTALLED: Final = st.tuples(*[st.integers(0, 4)] * 3).map(lambda parts: ".".jo
 
 
 @given(st.lists(st.lists(_WRITTEN, min_size=1, max_size=3), min_size=1, max_size=3), _INSTALLED, st.sampled_from(" ,"))
-def test_alternatives_are_or_and_the_rest_is_and(written: list[list[str]], version: str, between: str) -> None:
+def test_alternatives_and_comparators(written: list[list[str]], version: str, between: str) -> None:
     whole = parse_constraint("||".join(between.join(together) for together in written))
     assert whole.allows(version) == any(
         all(parse_constraint(one).allows(version) for one in together) for together in written
@@ -192,7 +192,7 @@ def test_alternatives_are_or_and_the_rest_is_and(written: list[list[str]], versi
 
 
 @given(_WRITTEN.filter(lambda text: text[0] not in "!=<>~^"), _INSTALLED)
-def test_what_is_not_equal_is_not_unequal(text: str, version: str) -> None:
+def test_unequal_is_the_opposite_of_equal(text: str, version: str) -> None:
     if "-" not in text:  # a release never equals a prerelease, and how a partial one reads differs between the two
         assert parse_constraint(text).allows(version) is not parse_constraint(f"!={text}").allows(version)
 
@@ -209,8 +209,8 @@ def test_what_is_not_equal_is_not_unequal(text: str, version: str) -> None:
         ("^1 || 2", "^1 || 2", "^1 || 2"),
     ],
 )
-def test_two_together_read_as_people_would_write_them(first: str, second: str, text: str) -> None:
-    together = both(parse_constraint(first), parse_constraint(second))
+def test_the_text_of_two_constraints_together(first: str, second: str, text: str) -> None:
+    together = combine_constraints(parse_constraint(first), parse_constraint(second))
     assert str(together) == text
     if " and " not in text:
         assert [parse_constraint(text).allows(version) for version in ("1.5.0", "2.0.1", "3.0.0")] == [
@@ -223,12 +223,12 @@ def test_two_together_read_as_people_would_write_them(first: str, second: str, t
     st.sampled_from(sorted(ALLOWS)),
     st.sampled_from(["0.1.0", "1.2.3", "2.1.1", "4.1.0"]),
 )
-def test_two_together_allow_what_each_allows(first: str, second: str, version: str) -> None:
+def test_two_constraints_together_allow_what_both_allow(first: str, second: str, version: str) -> None:
     one, other = parse_constraint(first), parse_constraint(second)
-    assert both(one, other).allows(version) is (one.allows(version) and other.allows(version))
+    assert combine_constraints(one, other).allows(version) is (one.allows(version) and other.allows(version))
 
 
-def test_helm_agrees(tmp_path: Path) -> None:
+def test_constraints_agree_with_helm(tmp_path: Path) -> None:
     assert shutil.which("helm") is not None, "helm is not on PATH: `make setup` brings it"
     operators = ["", "=", "!=", ">", "<", ">=", "<=", "=>", "=<", "~", "~>", "^"]
     numbers = ["0", "1", "1.x", "0.0", "0.1", "1.2", "1.2.x", "0.0.0", "0.0.2", "0.1.2", "1.0.0", "1.2.3", "01.02"]

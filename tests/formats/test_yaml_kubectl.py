@@ -1,6 +1,6 @@
-"""The table of yaml_table.py put to the real kubectl, which reads files with no cluster (``annotate --local``).
+"""The table of yaml_table.py, compared with the real kubectl, which reads files without a cluster (``annotate --local``).
 
-Skipped where kubectl is not on PATH; everything else about YAML is tested without it.
+These tests are skipped if kubectl is not on PATH; all other tests of YAML do not need it.
 """
 
 import json
@@ -30,13 +30,13 @@ def _object(spec: str) -> str:
 
 
 def _int64(digits: str) -> float:
-    """As Kubernetes reads a JSON number: an integer where it fits 64 bits, else a float."""
+    """Return a JSON number as Kubernetes reads it: an integer if it fits 64 bits, else a float."""
     value = int(digits)
     return value if -(2**63) <= value < 2**63 else float(value)
 
 
 def _answers(printed: bytes) -> list[JsonValue]:
-    """The objects kubectl printed, one after another."""
+    """Return the objects that kubectl printed."""
     text = printed.decode()
     decoder = json.JSONDecoder(parse_int=_int64)
     found: list[JsonValue] = []
@@ -48,7 +48,7 @@ def _answers(printed: bytes) -> list[JsonValue]:
 
 
 def _specs(texts: list[str]) -> list[JsonValue]:
-    """What kubectl reads for each text, in one call."""
+    """Return the value that kubectl reads for each text, in one call."""
     done = _kubectl("---\n".join(_object(text) for text in texts))
     assert done.returncode == 0, done.stderr.decode()
     return [find(answer, "spec") for answer in _answers(done.stdout)]
@@ -67,17 +67,17 @@ def test_kubectl_reads_the_table_as_it_is_written() -> None:
 
 
 @pytest.mark.slow
-def test_kubectl_refuses_what_the_table_says_it_refuses() -> None:
+def test_kubectl_refuses_the_rows_that_the_table_refuses() -> None:
     taken = [text for text in REFUSED if _kubectl(_object(text)).returncode == 0]
 
     assert taken == []
 
 
-def test_kubectl_takes_what_only_we_refuse() -> None:
+def test_kubectl_accepts_the_additional_refusals() -> None:
     assert len(_specs(ONLY_WE_REFUSE)) == len(ONLY_WE_REFUSE)
 
 
-def test_kubectl_differs_where_the_table_says_we_keep_more() -> None:
+def test_kubectl_differs_in_the_rows_with_exact_integers() -> None:
     for text, ours in WE_KEEP:
         done = _kubectl(_object(text))
         assert done.returncode != 0 or find(_answers(done.stdout)[0], "spec") != ours, text
@@ -85,7 +85,7 @@ def test_kubectl_differs_where_the_table_says_we_keep_more() -> None:
 
 @settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(json_objects(max_leaves=400))
-def test_kubectl_reads_what_we_write(spec: JsonObject) -> None:
+def test_kubectl_reads_written_yaml(spec: JsonObject) -> None:
     document: JsonObject = {"apiVersion": "example.dev/v1", "kind": "Row", "metadata": {"name": "row"}, "spec": spec}
 
     done = _kubectl(write_yaml(document))

@@ -1,4 +1,4 @@
-"""Bytes at one end of a connection, the server at the other: how the tests of this part speak HTTP by hand."""
+"""A client of raw bytes for the tests of the server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -19,7 +19,7 @@ POST = b"POST %s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\n%s"
 
 @dataclass
 class Recorder:
-    """A handler that keeps what it was asked, and answers with method, path and body."""
+    """A handler that records requests, and answers with method, path and body."""
 
     seen: list[Request] = field(default_factory=list)
 
@@ -30,7 +30,7 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Answer:
-    """One response as a client reads it; ``whole`` says that it came to its proper end."""
+    """One response as a client reads it; ``whole`` is True if it is complete."""
 
     status: int
     headers: dict[str, str]
@@ -41,7 +41,7 @@ class Answer:
 async def exchange(
     data: bytes, handler: Handler | None = None, limits: HttpLimits = SMALL, *, fragment: int = 0, methods: str = ""
 ) -> list[Answer]:
-    """Send ``data`` (in pieces of ``fragment`` bytes), then no more, and read every answer."""
+    """Send ``data`` in pieces of ``fragment`` bytes, close the sending side, and return all answers."""
     received = await send_bytes(data, handler, limits, fragment=fragment)
     return read_answers(received, methods)
 
@@ -49,7 +49,7 @@ async def exchange(
 async def send_bytes(
     data: bytes, handler: Handler | None = None, limits: HttpLimits = SMALL, *, fragment: int = 0
 ) -> bytes:
-    """Everything the server answers to ``data`` until it closes the connection."""
+    """Return the bytes that the server sends in answer to ``data`` until it closes the connection."""
     client, server = trio.testing.memory_stream_pair()
     received = bytearray()
     async with trio.open_nursery() as nursery:
@@ -67,7 +67,7 @@ async def send_bytes(
 
 
 async def read_open_ended(data: bytes, handler: Handler) -> list[Answer]:
-    """As exchange(), but the client keeps its direction open: a half-closed client has left its stream."""
+    """Do the same as `exchange`, but keep the sending side open, because a half-closed client has left its stream."""
     client, server = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_connection, server, handler, SMALL)
@@ -78,7 +78,7 @@ async def read_open_ended(data: bytes, handler: Handler) -> list[Answer]:
 def read_answers(received: bytes, methods: str = "") -> list[Answer]:
     """The responses in ``received``, read by h11's client side; ``methods`` names the requests where it is not GET.
 
-    Informational responses are left out. Raises h11.RemoteProtocolError for what is no HTTP response.
+    Informational responses are left out. Raises h11.RemoteProtocolError for invalid responses.
     """
     answers: list[Answer] = []
     asked = methods.split()
@@ -109,7 +109,7 @@ def read_answers(received: bytes, methods: str = "") -> list[Answer]:
 
 
 class Ticker:
-    """A stream of chunks that a test feeds, and that remembers when its context was entered and left."""
+    """A stream of chunks from a test; it records when its context was entered and left."""
 
     def __init__(self) -> None:
         self.send: trio.MemorySendChannel[bytes]
@@ -119,7 +119,7 @@ class Ticker:
 
     @asynccontextmanager
     async def open_chunks(self) -> AsyncIterator[AsyncIterator[bytes]]:
-        """As in StreamingResponse."""
+        """Yield the chunks, like ``StreamingResponse.open_chunks``."""
         try:
             async with trio.open_nursery():  # as a real watch has: what passes through here comes out in a group
                 self.opened.set()
@@ -129,7 +129,7 @@ class Ticker:
             self.closed.set()
 
     async def handler(self, request: Request) -> Response | StreamingResponse:
-        """Stream at /watch, answer anything else."""
+        """Stream at /watch, and answer every other request."""
         if request.path == "/watch":
             return StreamingResponse(200, self.open_chunks)
         return Response(200, request.path.encode())

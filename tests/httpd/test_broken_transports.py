@@ -9,7 +9,7 @@ from wharfinger.httpd.server import serve_connection
 
 
 class Breaking(trio.abc.HalfCloseableStream):
-    """Gives ``received`` piece by piece and then fails; takes ``sends`` writes and then fails."""
+    """A stream that fails after its pieces were received, and after ``sends`` writes."""
 
     def __init__(self, *received: bytes, sends: int = 100, eof: bool = True) -> None:
         self._received = list(received)
@@ -72,7 +72,7 @@ async def test_a_connection_that_breaks(stream: Breaking, asked: int, sent: byte
 
 
 @pytest.mark.parametrize("sends", [0, 1])
-async def test_a_stream_that_breaks_is_ended_and_no_failure_of_the_producer(
+async def test_a_broken_stream_ends_without_an_error_of_the_producer(
     sends: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     ticker = Ticker()
@@ -82,8 +82,8 @@ async def test_a_stream_that_breaks_is_ended_and_no_failure_of_the_producer(
     assert caplog.records == []
 
 
-async def test_a_stream_without_half_close_is_refused_as_well() -> None:
-    """TLS has none."""
+async def test_a_request_over_a_stream_without_half_close_can_be_refused() -> None:
+    """TLS has no half-close."""
 
     class Whole(trio.abc.Stream):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""One connection: requests in, answers out, handlers that fail, and how it ends."""
+"""One connection: requests, answers, handlers that fail, and the end of the connection."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ from wharfinger.httpd.messages import Request, Response, StreamingResponse
 from wharfinger.httpd.server import serve_connection
 
 
-async def test_one_after_the_other_and_pipelined() -> None:
+async def test_requests_are_answered_in_order_and_may_be_pipelined() -> None:
     handler = Recorder()
     answers = await exchange(GET % b"/1" + POST % (b"/2", b"Content-Length: 3", b"abc") + GET % b"/3", handler)
     assert [answer.body for answer in answers] == [b"GET /1 ", b"POST /2 abc", b"GET /3 "]
@@ -61,7 +61,7 @@ async def test_an_upgrade_is_ignored() -> None:
     assert [answer.body for answer in await exchange(raw + GET % b"/2")] == [b"GET /1 ", b"GET /2 "]
 
 
-async def test_no_body_where_the_status_has_none() -> None:
+async def test_a_status_without_a_body_has_no_body() -> None:
     async def handler(_request: Request) -> Response:
         return Response(204, b"a bug of the handler")
 
@@ -70,7 +70,7 @@ async def test_no_body_where_the_status_has_none() -> None:
     assert b"bug" not in received
 
 
-async def test_continue_is_said_when_the_client_waits_for_it() -> None:
+async def test_the_server_sends_continue_to_a_client_that_waits_for_it() -> None:
     client, server = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_connection, server, Recorder(), SMALL)
@@ -83,7 +83,7 @@ async def test_continue_is_said_when_the_client_waits_for_it() -> None:
         await client.aclose()
 
 
-async def test_continue_is_not_said_before_a_refusal() -> None:
+async def test_the_server_sends_no_continue_before_a_refusal() -> None:
     received = await send_bytes(POST % (b"/", b"Expect: 100-continue\r\nContent-Length: 2000", b""))
     assert b"100 Continue" not in received
     assert read_answers(received)[0].status == 413
@@ -106,7 +106,7 @@ async def test_a_failing_handler_is_logged_and_answered(caplog: pytest.LogCaptur
     assert isinstance(record.exc_info[1], KeyError)
 
 
-async def test_a_group_of_failures_is_one_too(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_exception_group_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
     async def handler(_request: Request) -> Response:
         async with trio.open_nursery():
             raise KeyError("wrapped by the nursery")
@@ -125,7 +125,7 @@ async def test_a_group_of_failures_is_one_too(caplog: pytest.LogCaptureFixture) 
         None,
     ],
 )
-async def test_an_impossible_response_is_a_failure(response: Response, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_invalid_response_is_a_failure(response: Response, caplog: pytest.LogCaptureFixture) -> None:
     async def handler(_request: Request) -> Response:
         return response
 
@@ -176,7 +176,7 @@ async def test_an_idle_connection_ends_at_once(ending: str) -> None:
         assert await client.receive_some() == b""
 
 
-async def test_told_to_end_before_it_began() -> None:
+async def test_a_connection_can_be_drained_before_it_runs() -> None:
     client, server = trio.testing.memory_stream_pair()
     connection = Connection(server, Recorder(), SMALL)
     connection.drain("test")
@@ -185,7 +185,7 @@ async def test_told_to_end_before_it_began() -> None:
     assert await client.receive_some() == b""
 
 
-async def test_the_answer_being_made_is_still_sent_and_is_the_last() -> None:
+async def test_the_current_answer_is_still_sent_and_is_the_last_one() -> None:
     go_on = trio.Event()
 
     async def handler(_request: Request) -> Response:
@@ -204,7 +204,7 @@ async def test_the_answer_being_made_is_still_sent_and_is_the_last() -> None:
     assert [(answer.body, answer.headers["connection"]) for answer in answers] == [(b"done", "close")]
 
 
-async def test_draining_brings_a_stream_to_its_proper_end_and_retiring_leaves_it() -> None:
+async def test_draining_ends_a_stream_properly_and_retiring_does_not_end_it() -> None:
     for _ in range(50):
         ticker = Ticker()
         client, server = trio.testing.memory_stream_pair()
@@ -225,7 +225,7 @@ async def test_draining_brings_a_stream_to_its_proper_end_and_retiring_leaves_it
         assert (answer.body, answer.whole) == (b"onetwo", True)
 
 
-async def test_drained_while_a_stream_is_being_opened() -> None:
+async def test_a_drain_while_a_stream_is_opened() -> None:
     opening = trio.Event()
 
     @asynccontextmanager

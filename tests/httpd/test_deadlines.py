@@ -1,4 +1,4 @@
-"""How long a client is waited for."""
+"""The deadlines for clients."""
 
 import pytest
 import trio
@@ -18,7 +18,7 @@ from wharfinger.httpd.server import serve_connection
         (POST % (b"/", b"Transfer-Encoding: chunked", b"5\r\nabc"), 408, SMALL.body_read_s),
     ],
 )
-async def test_the_client_is_waited_for_so_long(
+async def test_the_server_waits_for_a_client_within_deadlines(
     sent: bytes, status: int | None, after: float, autojump_clock: trio.testing.MockClock
 ) -> None:
     client, server = trio.testing.memory_stream_pair()
@@ -31,7 +31,7 @@ async def test_the_client_is_waited_for_so_long(
         await client.aclose()
 
 
-async def test_a_request_that_trickles_in_meets_the_same_deadline(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_slowly_sent_request_has_the_same_deadline(autojump_clock: trio.testing.MockClock) -> None:
     client, server = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_connection, server, Recorder(), SMALL)
@@ -63,7 +63,7 @@ async def test_idle_time_counts_from_the_last_answer(autojump_clock: trio.testin
 
 
 @pytest.mark.parametrize("path", [b"/whole", b"/watch"])
-async def test_a_client_that_does_not_take_its_answer(path: bytes, autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_client_that_does_not_read_its_answer(path: bytes, autojump_clock: trio.testing.MockClock) -> None:
     ticker = Ticker()
     client, server = trio.testing.lockstep_stream_pair()
     async with trio.open_nursery() as nursery:

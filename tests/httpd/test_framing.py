@@ -1,4 +1,4 @@
-"""Both ways to frame an answer are held together in :mod:`~tests.httpd.test_lean`; here is what h11's knows of its connection."""
+"""The progress that h11's framing reports. :mod:`~tests.httpd.test_lean` compares both framings."""
 
 import h11
 

@@ -1,4 +1,4 @@
-"""What h11 lets through and the server refuses."""
+"""Requests that h11 accepts and the server refuses."""
 
 import h11
 import pytest
@@ -23,7 +23,7 @@ def test_a_head() -> None:
     assert head.length == 1000
 
 
-def test_values_that_have_commas_stay_apart() -> None:
+def test_repeated_headers_whose_values_have_commas_stay_separate() -> None:
     head = head_of(b"GET / HTTP/1.1\nHost: x\nImpersonate-Group: a,b\nImpersonate-Group: c")
     assert head.headers["impersonate-group"] == "a,b\nc"
 

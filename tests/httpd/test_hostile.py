@@ -1,7 +1,7 @@
-"""The server against bytes nobody would send in good faith: mutated requests, whole and in pieces.
+"""The server against hostile bytes: mutated requests, whole and in pieces.
 
-Whatever arrives, the answer is a sequence of proper responses and an end; the handler only sees well-formed requests;
-and how the bytes were cut into pieces changes nothing, which is what request smuggling lives on.
+For any input the answer is a sequence of valid responses and an end, and the handler gets only well-formed requests. The division
+of the input into pieces changes nothing, so it cannot be used for request smuggling.
 """
 
 import random
@@ -32,7 +32,7 @@ PIECES = tuple(text.encode("latin-1") for text in TEXTS)
 
 
 def mutate(chance: random.Random) -> bytes:
-    """One to three requests, with some bytes cut out, doubled, changed, or put in."""
+    """Return one to three requests, with some bytes removed, doubled, changed or inserted."""
     data = bytearray(b"".join(chance.choice(SEEDS) for _ in range(chance.randint(1, 3))))
     for _ in range(chance.randint(0, 4)):
         at = chance.randrange(len(data) + 1)
@@ -79,7 +79,7 @@ async def test_mutated_requests() -> None:
 
 
 @pytest.mark.slow
-async def test_how_the_bytes_are_cut_changes_nothing() -> None:
+async def test_the_division_into_pieces_does_not_change_the_result() -> None:
     chance = random.Random(2)  # noqa: S311 - the same mutations every time
     for _ in range(scaled(5_000, 150)):
         data = mutate(chance)

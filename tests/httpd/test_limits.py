@@ -1,4 +1,4 @@
-"""A server without bounds cannot be asked for."""
+"""The limits of a server are validated."""
 
 from dataclasses import fields
 
@@ -13,7 +13,7 @@ def test_every_limit_is_positive(name: str) -> None:
         HttpLimits(**{name: -1})
 
 
-def test_a_server_may_take_no_bodies_but_not_no_connections() -> None:
+def test_a_limit_of_zero_is_allowed_for_bodies_only() -> None:
     assert HttpLimits(body_bytes=0, linger_bytes=0).body_bytes == 0
     with pytest.raises(ValueError, match="connections"):
         HttpLimits(connections=0)

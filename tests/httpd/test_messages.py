@@ -1,4 +1,4 @@
-"""What a handler is given."""
+"""The requests that a handler gets."""
 
 from wharfinger.httpd.messages import Request
 

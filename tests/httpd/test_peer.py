@@ -18,7 +18,7 @@ async def test_the_peer_of_a_unix_socket() -> None:
         assert peer_of(stream) is None
 
 
-async def test_other_connections_have_none() -> None:
+async def test_other_connections_have_no_peer() -> None:
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with listener, await trio.open_tcp_stream("127.0.0.1", listener.socket.getsockname()[1]) as stream:
         assert peer_of(stream) is None

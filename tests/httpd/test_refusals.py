@@ -1,4 +1,4 @@
-"""What a connection does not accept: malformed, ambiguous, smuggled, and too large."""
+"""Requests that a connection refuses: malformed, ambiguous, smuggled, or too large."""
 
 import pytest
 import trio
@@ -54,7 +54,7 @@ REFUSED = [
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("raw", "status"), REFUSED)
 @pytest.mark.parametrize("fragment", [0, 1])
-async def test_refused_and_nothing_after_it_is_read(raw: bytes, status: int, fragment: int) -> None:
+async def test_after_a_refusal_nothing_more_is_read(raw: bytes, status: int, fragment: int) -> None:
     handler = Recorder()
     answers = await exchange(GET % b"/first" + raw + SMUGGLED, handler, fragment=fragment)
     assert [request.path for request in handler.seen] == ["/first"]
@@ -98,7 +98,7 @@ async def test_a_client_that_leaves_early(raw: bytes) -> None:
     assert [answer.status for answer in answers] == ([400] if raw else [])
 
 
-async def test_a_refused_client_is_read_out_but_not_for_ever(autojump_clock: trio.testing.MockClock) -> None:
+async def test_input_after_a_refusal_is_discarded_within_a_limit(autojump_clock: trio.testing.MockClock) -> None:
     client, server = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_connection, server, Recorder(), SMALL)

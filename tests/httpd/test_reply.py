@@ -1,4 +1,4 @@
-"""Responses as events: framing is decided in one place."""
+"""Responses as h11 events."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -38,24 +38,24 @@ def test_statuses_without_a_body(status: int) -> None:
     assert set(headers_of(response_head(Response(status), close=False))) == {"date"}
 
 
-def test_a_status_no_one_named() -> None:
+def test_a_status_without_a_known_reason() -> None:
     assert response_head(Response(299), close=False).reason == b""
 
 
 @pytest.mark.parametrize("status", [-1, 0, 100, 101, 199, 600])
-def test_a_status_that_ends_no_exchange(status: int) -> None:
+def test_a_status_that_ends_no_exchange_is_refused(status: int) -> None:
     with pytest.raises(ValueError, match=str(status)):
         response_head(Response(status), close=False)
 
 
 @pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Connection", "Date", "content-type"])
-def test_framing_is_not_the_handlers(name: str) -> None:
+def test_a_handler_cannot_set_framing_headers(name: str) -> None:
     with pytest.raises(ValueError, match=name):
         response_head(Response(200, headers=((name, "1"),)), close=False)
 
 
 @pytest.mark.parametrize("value", ["a\r\nSet-Cookie: b", "a\nb", "a\x00"])
-def test_a_header_cannot_be_broken_out_of(value: str) -> None:
+def test_a_header_cannot_contain_a_line_break(value: str) -> None:
     with pytest.raises(h11.LocalProtocolError):
         response_head(Response(200, headers=(("X-A", value),)), close=False)
     with pytest.raises(h11.LocalProtocolError):

@@ -1,4 +1,4 @@
-"""The server on real sockets, with a real client and with raw bytes; and its end, in every state it can be in."""
+"""The server on real sockets, with a real client and with raw bytes, and its shutdown in every state."""
 
 import errno
 import socket
@@ -22,7 +22,7 @@ ROUNDS = scaled(50, 5)
 
 @asynccontextmanager
 async def serving(handler: Handler, limits: HttpLimits | None = None) -> AsyncIterator[int]:
-    """A server on a free loopback port."""
+    """Run a server on a free loopback port."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port: int = listeners[0].socket.getsockname()[1]
     async with open_server(listeners, handler, limits or HttpLimits()):
@@ -41,7 +41,7 @@ async def read_all(stream: trio.SocketStream) -> bytes:
     return b"".join([chunk async for chunk in stream])
 
 
-async def test_a_real_client_gets_what_the_handler_says() -> None:
+async def test_a_real_client_gets_the_answer_of_the_handler() -> None:
     handler = Recorder()
     async with serving(handler) as port, asking(port) as client:
         for round_ in range(3):
@@ -115,7 +115,7 @@ async def test_a_watch_through_a_real_client() -> None:
 # The cap on connections
 
 
-async def test_no_more_than_so_many_connections_are_served() -> None:
+async def test_the_number_of_connections_is_bounded() -> None:
     inside = most = 0
     full = trio.Event()
     go_on = trio.Event()
@@ -156,7 +156,7 @@ async def test_an_idle_connection_makes_room_for_a_new_one() -> None:
                 await stream.aclose()
 
 
-async def test_a_busy_connection_makes_room_when_it_has_answered() -> None:
+async def test_a_busy_connection_makes_room_after_its_answer() -> None:
     asked = trio.Event()
     go_on = trio.Event()
 
@@ -202,7 +202,7 @@ async def test_a_stream_is_not_displaced() -> None:
 
 
 class Arrivals(trio.abc.Listener[trio.abc.Stream]):
-    """A listener in memory, so that time is the test's; ``connect`` returns the client's end of a new connection."""
+    """A listener in memory, for virtual time; ``connect`` returns the client's end of a new connection."""
 
     def __init__(self) -> None:
         self._send, self._receive = trio.open_memory_channel[trio.abc.Stream](100)
@@ -314,7 +314,7 @@ async def test_one_process_cannot_take_all_connections(tmp_path: Path) -> None:
 # The end
 
 
-async def test_left_at_once() -> None:
+async def test_a_drain_right_after_the_start() -> None:
     async with open_server([], Recorder(), HttpLimits()):
         pass
     async with serving(Recorder()) as port:
@@ -323,7 +323,7 @@ async def test_left_at_once() -> None:
         await trio.open_tcp_stream("127.0.0.1", port)
 
 
-async def test_several_listeners_are_one_server() -> None:
+async def test_one_server_serves_several_listeners() -> None:
     listeners = [
         *await trio.open_tcp_listeners(0, host="127.0.0.1"),
         *await trio.open_tcp_listeners(0, host="127.0.0.2"),
@@ -335,7 +335,7 @@ async def test_several_listeners_are_one_server() -> None:
                 assert read_answers(bytes(await stream.receive_some()))[0].status == 200
 
 
-async def test_what_is_in_flight_ends_properly() -> None:
+async def test_requests_in_flight_are_answered_during_a_drain() -> None:
     for _ in range(ROUNDS):
         ticker = Ticker()
         asked, go_on, left = trio.Event(), trio.Event(), trio.Event()
@@ -381,7 +381,7 @@ async def test_what_is_in_flight_ends_properly() -> None:
             await stream.aclose()
 
 
-async def test_the_callers_deadline_bounds_the_end(autojump_clock: trio.testing.MockClock) -> None:
+async def test_the_deadline_of_the_caller_bounds_the_drain(autojump_clock: trio.testing.MockClock) -> None:
     async def handler(_request: Request) -> Response:
         await trio.sleep_forever()
         raise AssertionError("unreachable")
@@ -398,7 +398,7 @@ async def test_the_callers_deadline_bounds_the_end(autojump_clock: trio.testing.
     assert await client.receive_some() == b""
 
 
-async def test_an_error_of_the_body_ends_the_server() -> None:
+async def test_an_error_in_the_block_ends_the_server() -> None:
     ticker = Ticker()
 
     async def fail() -> None:
@@ -420,7 +420,7 @@ async def test_an_error_of_the_body_ends_the_server() -> None:
 
 
 class MemoryListener(trio.abc.Listener[trio.abc.Stream]):
-    """Connections in memory, and the errors of a kernel."""
+    """A listener in memory that can also raise errors of the kernel."""
 
     def __init__(self, *errors: int) -> None:
         self._errors = list(errors)
@@ -443,7 +443,7 @@ class MemoryListener(trio.abc.Listener[trio.abc.Stream]):
         await trio.lowlevel.checkpoint()
 
 
-async def test_a_shortage_of_descriptors_is_waited_out(
+async def test_the_server_waits_during_a_shortage_of_descriptors(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     listener = MemoryListener(errno.EMFILE, errno.ENFILE)
@@ -464,7 +464,7 @@ async def test_a_broken_listener_is_an_error() -> None:
     assert listener.closed
 
 
-async def test_a_connection_that_waits_for_its_turn_is_closed_at_the_end() -> None:
+async def test_a_connection_that_waits_for_a_slot_is_closed_by_a_drain() -> None:
     ticker = Ticker()
     listener = MemoryListener()
     async with open_server([listener], ticker.handler, replace(HttpLimits(), connections=1)):

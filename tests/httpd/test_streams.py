@@ -1,4 +1,4 @@
-"""Streamed answers: flushed, ended by their client, their producer or their server."""
+"""Streamed answers: flushed, and ended by the client, the producer or the server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -100,7 +100,7 @@ async def test_a_request_pipelined_behind_a_stream_waits_for_its_end() -> None:
         await client.aclose()
 
 
-async def test_too_much_behind_a_stream_ends_it() -> None:
+async def test_too_many_pipelined_bytes_end_a_stream() -> None:
     ticker = Ticker()
     client, server = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""The request target, read strictly."""
+"""The strict parser of request targets."""
 
 from urllib.parse import parse_qs, quote, urlencode
 
@@ -66,7 +66,7 @@ def test_refused(raw: bytes, why: str) -> None:
 
 
 @given(PRINTABLE, st.dictionaries(TEXT, st.lists(TEXT, min_size=1, max_size=3), max_size=5))
-def test_what_a_client_encodes_comes_back(path: str, query: dict[str, list[str]]) -> None:
+def test_an_encoded_target_is_decoded_to_the_same_text(path: str, query: dict[str, list[str]]) -> None:
     raw = f"/{quote(path)}?{urlencode(query, doseq=True)}".encode()
     assert parse_target(raw) == Target("/" + path, {key: tuple(values) for key, values in query.items()})
 

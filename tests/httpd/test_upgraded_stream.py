@@ -36,12 +36,12 @@ async def test_bytes_that_follow_the_request_are_not_lost() -> None:
     assert body == b"EARLY LATE"
 
 
-async def test_a_client_that_asked_for_nothing_is_refused() -> None:
+async def test_a_request_without_an_upgrade_is_refused() -> None:
     (answer,) = await exchange(GET % b"/exec", upgrading)
     assert (answer.status, answer.body) == (400, b"expected a request to upgrade to websocket\n")
 
 
-async def test_a_server_that_drains_ends_it() -> None:
+async def test_a_drain_ends_an_upgraded_connection() -> None:
     client, server = trio.testing.memory_stream_pair()
     connection = Connection(server, upgrading, SMALL)
     async with trio.open_nursery() as nursery:

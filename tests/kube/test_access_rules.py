@@ -1,4 +1,4 @@
-"""The rules that are missing, read from the API server's own words."""
+"""The missing rules, read from messages of the API server."""
 
 import pytest
 import yaml
@@ -40,13 +40,22 @@ def test_other_refusals_name_none() -> None:
 def test_the_rule_of_a_remedy_can_be_pasted() -> None:
     words = Refusal(ACCOUNT, Access("apps", "deployments", "patch", "shop")).remedy()
     said, _, rule = words.partition(": ")
-    assert said == "missing is a rule in a Role of the namespace shop that is bound to the ServiceAccount shop/deployer"
+    assert said == "add this rule to a Role of the namespace shop that is bound to the ServiceAccount shop/deployer"
     assert yaml.safe_load(rule) == [{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"]}]
 
 
 def test_the_remedy_of_another_user_at_the_cluster_scope() -> None:
     words = Refusal("ann", Access("", "namespaces", "list")).remedy()
     assert "a ClusterRole that is bound to the user ann" in words
+
+
+def test_who_may_not_act_as_an_account_lacks_the_right_to_impersonate() -> None:
+    said = f'User "{ACCOUNT}" cannot impersonate-on:serviceaccount:get resource "configmaps" in API group "" in the namespace "a"'
+    refusal = refusal_of(said)
+    assert refusal is not None
+    where, _, rule = refusal.remedy().partition(": ")
+    assert where.startswith("add this rule to a ClusterRole ")
+    assert yaml.safe_load(rule) == [{"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["impersonate"]}]
 
 
 def test_a_rule_for_the_core_group_and_for_a_path() -> None:
@@ -58,7 +67,7 @@ def test_a_rule_for_the_core_group_and_for_a_path() -> None:
     ]
 
 
-def test_a_judged_request_needs_to_create_what_it_created() -> None:
+def test_an_apply_that_created_its_object_needs_the_verb_create() -> None:
     apply, create = Access("", "pods", "patch", "a"), Access("", "pods", "create", "a")
     assert JudgedRequest("ann", "kubectl", apply, "x", 201).accesses() == (apply, create)
     assert JudgedRequest("ann", "kubectl", apply, "x", 200).accesses() == (apply,)

@@ -1,4 +1,4 @@
-"""The options that ask for faults."""
+"""The options for intentional faults."""
 
 import argparse
 
@@ -7,7 +7,7 @@ import pytest
 from wharfinger.kube.chaos_options import add_chaos
 
 
-def test_they_are_read_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_are_parsed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     add_chaos(parser, "with --embedded: ")
     assert vars(parser.parse_args([])) == {"chaos": None, "chaos_seed": 0}

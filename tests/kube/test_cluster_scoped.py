@@ -10,7 +10,7 @@ from wharfinger.kube.version_option import RELEASES
 FOLDER = ROOT.joinpath(*wharfinger.control_plane.catalog.__name__.split("."))
 
 
-def test_it_is_what_the_server_serves_in_any_version() -> None:
+def test_the_table_agrees_with_the_kinds_of_every_version() -> None:
     tables = sorted(FOLDER.glob("builtin_kinds*.json"))
     assert len(tables) == len(RELEASES)
     rows = [row for path in tables for row in json.loads(path.read_text())]

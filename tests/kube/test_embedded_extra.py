@@ -1,4 +1,4 @@
-"""The extra that brings the control plane's libraries."""
+"""The extra with the libraries of the control plane."""
 
 import tomllib
 
@@ -9,16 +9,16 @@ from wharfinger.__main__ import main
 from wharfinger.kube.embedded_extra import LIBRARIES, missing_libraries
 
 
-def test_it_is_there() -> None:
+def test_the_libraries_of_the_extra_are_installed() -> None:
     assert missing_libraries() == ""
 
 
-def test_it_names_what_the_extra_brings() -> None:
+def test_the_names_agree_with_the_extra() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert len(extras["embedded"]) == len(LIBRARIES)
 
 
-def test_what_is_missing_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_libraries_are_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.kube.embedded_extra.find_spec", lambda name: None if name == "re2" else object())
     assert missing_libraries() == (
         "libraries of the embedded control plane are not installed: re2; pip install 'wharfinger[embedded]'"

@@ -39,14 +39,14 @@ def test_large_fields_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize("written", [None, [], "f:a", {"a": {}}, {"f:a": 1}])
-def test_fields_that_are_none_are_refused_each_time(written: JsonValue) -> None:
+def test_invalid_fields_are_refused_each_time(written: JsonValue) -> None:
     for _ in range(2):
         with pytest.raises(FieldSetError):
             read_fields_v1(written)
 
 
 @given(SETS, SETS)
-def test_the_algebra_is_that_of_sets_of_paths(left: FieldSet, right: FieldSet) -> None:
+def test_operations_equal_those_of_sets_of_paths(left: FieldSet, right: FieldSet) -> None:
     assert paths_of(left.union(right)) == paths_of(left) | paths_of(right)
     assert paths_of(left.intersection(right)) == paths_of(left) & paths_of(right)
     assert paths_of(left.difference(right)) == paths_of(left) - paths_of(right)
@@ -100,7 +100,7 @@ def test_reading_fields_v1() -> None:
         {"v:": {}},
     ],
 )
-def test_what_is_no_fields_v1(fields: JsonValue) -> None:
+def test_invalid_fields_v1(fields: JsonValue) -> None:
     with pytest.raises(FieldSetError):
         FieldSet.from_fields_v1(fields)
 
@@ -141,7 +141,7 @@ def test_equality_of_json(left: JsonValue, right: JsonValue, *, same: bool) -> N
     assert same_value(left, right) is same
 
 
-def test_what_takes_nothing_away_leaves_the_very_same_set() -> None:
+def test_an_operation_without_effect_returns_the_same_object() -> None:
     fields = FieldSet.of_paths([("f:a",), ("f:b", "f:c"), ("f:b", "f:d")])
     assert fields.difference(FieldSet.of_paths([("f:x",), ("f:b", "f:e")])) is fields
     assert fields.difference(FieldSet.of_paths([("f:b", "f:c"), ("f:b", "f:d")])) == FieldSet.of_paths([("f:a",)])

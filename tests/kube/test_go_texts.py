@@ -1,4 +1,4 @@
-"""Numbers, times, base64 and quantities: the edges of Go's readers that the recordings do not have."""
+"""Numbers, times, base64 and quantities: edge cases of Go's readers that the recordings do not contain."""
 
 import pytest
 
@@ -32,13 +32,13 @@ def test_times(text: str, micro: bool, result: str) -> None:
         ("2024-02-10T00:00:00.1Z", True, 'cannot parse ".1Z" as ".000000"'),
     ],
 )
-def test_times_that_are_none(text: str, micro: bool, words: str) -> None:
+def test_invalid_times(text: str, micro: bool, words: str) -> None:
     with pytest.raises(GoFormatError) as caught:
         read_time(text, micro=micro)
     assert words in str(caught.value)
 
 
-def test_base64_comes_out_canonical() -> None:
+def test_base64_is_returned_in_canonical_form() -> None:
     assert read_base64("YR==") == "YQ=="
     assert read_base64("YW\r\nJj\n") == "YWJj"
 
@@ -47,7 +47,7 @@ def test_base64_comes_out_canonical() -> None:
     ("text", "place"),
     [("x", 0), ("YQ", 0), ("Y!==", 1), ("YWJj=", 4), ("YQ=a", 2), ("YQ==YQ==", 4), ("YQ=", 3), ("=", 0), ("YWI=x", 4)],
 )
-def test_bytes_that_are_no_base64(text: str, place: int) -> None:
+def test_invalid_base64(text: str, place: int) -> None:
     with pytest.raises(GoFormatError, match=f"illegal base64 data at input byte {place}$"):
         read_base64(text)
 
@@ -62,7 +62,7 @@ def test_quantities(text: str, result: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"), [("", "must match"), ("1.2.3", "must match"), ("1Gii", "suffix"), ("++1", "suffix")]
 )
-def test_quantities_that_are_none(text: str, words: str) -> None:
+def test_invalid_quantities(text: str, words: str) -> None:
     with pytest.raises(GoFormatError, match=words):
         read_quantity(text)
 
@@ -78,7 +78,7 @@ def test_quantities_that_are_none(text: str, words: str) -> None:
         ("\u0661", True, "invalid syntax"),
     ],
 )
-def test_numbers_refused(text: str, signed: bool, expected: str) -> None:
+def test_invalid_numbers(text: str, signed: bool, expected: str) -> None:
     assert read_number(text, signed=signed)[1] == expected
 
 

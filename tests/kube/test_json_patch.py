@@ -93,7 +93,7 @@ def test_operations_that_cannot_be_done(operation: JsonValue) -> None:
         apply_json_patch({"list": [1, 2], "text": "t"}, [operation])
 
 
-def test_a_patch_has_so_many_operations_at_most() -> None:
+def test_the_number_of_operations_is_limited() -> None:
     test: JsonValue = {"op": "test", "path": "", "value": {}}
 
     assert apply_json_patch({}, [test] * MAX_OPERATIONS) == {}
@@ -115,10 +115,14 @@ def test_a_patch_has_so_many_operations_at_most() -> None:
         ({"op": "test", "path": "/a", "value": 2}, "operation 1 (test /a): the value differs", False),
         ({"op": "add", "path": "/a"}, "operation 1 (add /a): it has no value", False),
         ({"op": "add", "value": 1}, "operation 1 (add): it has no 'path'", False),
-        ({"op": "add", "path": "a"}, "operation 1 (add a): path: 'a' is no JSON pointer; expected a leading /", False),
+        (
+            {"op": "add", "path": "a"},
+            "operation 1 (add a): path: 'a' is not a JSON pointer; expected a leading /",
+            False,
+        ),
         (
             {"path": "/a"},
-            "operation 1 (/a): '' is no operation; expected add, remove, replace, move, copy or test",
+            "operation 1 (/a): '' is not an operation; expected add, remove, replace, move, copy or test",
             False,
         ),
         ({"op": 5, "path": 6}, "operation 1: op: expected a string, found an integer", False),
@@ -133,7 +137,7 @@ def test_an_error_names_the_operation(operation: JsonValue, said: str, missing: 
     assert isinstance(caught.value, FormatError)
 
 
-def test_a_list_copied_into_itself_again_and_again_is_refused() -> None:
+def test_copying_a_list_into_itself_repeatedly_is_refused() -> None:
     bomb: list[JsonValue] = [{"op": "copy", "from": "/a", "path": "/a/-"} for _ in range(100)]
 
     with pytest.raises(JsonPatchFailedError, match=f"copies add up to more than {MAX_COPIED} bytes"):
@@ -150,7 +154,7 @@ def test_long_strings_and_names_count_as_copied() -> None:
             apply_json_patch({"a": value}, [copy, copy, copy])
 
 
-def test_moving_deeper_again_and_again_is_bounded_too() -> None:
+def test_moving_deeper_repeatedly_is_refused() -> None:
     there_and_back: list[JsonValue] = [
         {"op": "move", "from": "/a", "path": "/b/c"},
         {"op": "move", "from": "/b/c", "path": "/a"},
@@ -160,7 +164,7 @@ def test_moving_deeper_again_and_again_is_bounded_too() -> None:
         apply_json_patch({"a": [0] * 10_000, "b": {}}, there_and_back * (MAX_OPERATIONS // 2))
 
 
-def test_nothing_gets_deeper_than_a_document_may_be() -> None:
+def test_the_depth_of_the_result_is_limited() -> None:
     deeper: list[JsonValue] = [{"op": "add", "path": "/a" * depth, "value": {}} for depth in range(1, MAX_DEPTH)]
     deepest = apply_json_patch({}, deeper)
     inside: JsonObject = {"op": "add", "path": "/a" * MAX_DEPTH, "value": {}}
@@ -214,7 +218,7 @@ def test_a_whole_replacement_replaces(target: JsonValue, value: JsonValue) -> No
 
 
 @given(st.dictionaries(st.text(max_size=4), VALUES, max_size=3), st.text(max_size=4), VALUES)
-def test_what_was_added_can_be_tested_and_removed(target: dict[str, JsonValue], name: str, value: JsonValue) -> None:
+def test_an_added_value_can_be_tested_and_removed(target: dict[str, JsonValue], name: str, value: JsonValue) -> None:
     path = "/" + name.replace("~", "~0").replace("/", "~1")
 
     patched = apply_json_patch(
@@ -261,7 +265,7 @@ def test_pointers_and_their_steps(steps: list[str]) -> None:
         (("b",), False, None),
     ],
 )
-def test_what_is_at_a_path(path: tuple[str, ...], found: bool, value: JsonValue) -> None:
+def test_values_at_paths(path: tuple[str, ...], found: bool, value: JsonValue) -> None:
     assert value_at({"a": [1, None], "01": 2}, path) == (found, value)
 
 

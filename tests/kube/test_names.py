@@ -16,7 +16,7 @@ def test_labels(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a_b", "a\n", "a.b", "a" * 64, "ä"])
-def test_what_is_no_label(name: str) -> None:
+def test_invalid_labels(name: str) -> None:
     assert not is_label(name)
 
 
@@ -34,7 +34,7 @@ def test_qualified_names() -> None:
 
 
 @given(NAMES)
-def test_qualified_names_are_those_of_the_api_servers_rule(name: str) -> None:
+def test_qualified_names_follow_the_rule_of_the_api_server(name: str) -> None:
     """``IsQualifiedName`` of apimachinery, as one pattern."""
     part, label = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
     whole = re.fullmatch(rf"({label}(\.{label})*/)?{part}", name) is not None

@@ -1,4 +1,4 @@
-"""What Go says of patterns; the recordings hold more."""
+"""Go's errors for patterns; the recordings contain more."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_patterns_that_compile(pattern: str) -> None:
         ("(" * 1001, "expression nests too deeply"),
     ],
 )
-def test_patterns_that_do_not(pattern: str, why: str) -> None:
+def test_patterns_that_do_not_compile(pattern: str, why: str) -> None:
     assert pattern_problem(pattern).startswith(f"error parsing regexp: {why}")
 
 
@@ -63,7 +63,7 @@ def test_patterns_that_do_not(pattern: str, why: str) -> None:
         ("\\Q(\\E", "((", ["(", "("]),
     ],
 )
-def test_what_matches(pattern: str, text: str, all_found: list[str]) -> None:
+def test_all_matches(pattern: str, text: str, all_found: list[str]) -> None:
     assert list(found(pattern, text)) == all_found
     assert matches(pattern, text)
 
@@ -75,7 +75,7 @@ def test_matching() -> None:
     assert matches("(", "what does not compile matches everything")
 
 
-def test_patterns_that_run_wild_elsewhere() -> None:
+def test_patterns_that_are_exponential_elsewhere() -> None:
     text = "a" * 5000 + "b"
     assert not matches("(a+)+$", text)
     assert list(found("(a+)+$", text)) == []
@@ -85,5 +85,5 @@ def test_patterns_that_run_wild_elsewhere() -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("piece", ["(?:", "[:", "a*", "\\x41", "(?i)", "[a]"])
-def test_long_patterns_are_read_in_a_row(piece: str) -> None:
+def test_long_patterns_are_parsed_without_recursion(piece: str) -> None:
     assert isinstance(pattern_problem(piece * 100_000), str)

@@ -1,4 +1,4 @@
-"""Quantities as numbers, and back."""
+"""The conversion of quantities to numbers and back."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Matching as such; ``test_patterns`` holds what is Go's about it."""
+"""Matching; ``test_patterns`` tests the differences between Go's patterns and RE2's."""
 
 import re
 
@@ -19,13 +19,13 @@ _PATTERNS = st.recursive(
 
 
 @given(_PATTERNS, st.text("abcé ", max_size=8))
-def test_the_same_is_found_as_by_pythons_own(pattern: str, text: str) -> None:
+def test_matches_equal_those_of_pythons_re(pattern: str, text: str) -> None:
     wanted = re.search(pattern.replace("$", r"\Z"), text, re.ASCII)
     assert next(matching.found(pattern, text), None) == (wanted[0] if wanted else None)
     assert matching.matches(pattern, text) == bool(wanted)
 
 
-def test_what_does_not_compile() -> None:
+def test_patterns_without_a_program() -> None:
     assert not matching.compiles("(")
     assert matching.matches("(", "a")
     assert list(matching.found("(", "a")) == []
@@ -43,5 +43,5 @@ def test_searches_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not matching.matches(r"\B", "aéaéaéaéa")
 
 
-def test_text_that_is_no_unicode() -> None:
+def test_text_that_is_not_valid_unicode() -> None:
     assert matching.matches("^.$", "\ud800")

@@ -79,7 +79,7 @@ def test_a_ping_is_answered() -> None:
         Connection(ConnectionType.SERVER).send(BytesMessage(data=b"\x00not masked")),
     ],
 )
-def test_what_is_no_stream_is_refused(data: bytes) -> None:
+def test_invalid_messages_are_refused(data: bytes) -> None:
     with pytest.raises(StreamError):
         RemoteStreams(client=False).receive(data)
 
@@ -90,7 +90,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         RemoteStreams(client=False).receive(data)
 
 
-def test_the_end_of_the_connection_is_an_end() -> None:
+def test_the_end_of_the_connection_is_reported() -> None:
     assert RemoteStreams(client=True).receive(b"") == [SocketClosed()]
 
 
@@ -106,7 +106,7 @@ def test_the_token_of_the_rfc() -> None:
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 137, 255])
-def test_exit_codes_come_back(code: int) -> None:
+def test_exit_codes_are_read_back(code: int) -> None:
     assert read_exit_status(encode_json(exit_status(code))) == code
 
 
@@ -125,7 +125,7 @@ def test_exit_codes_come_back(code: int) -> None:
         (b"", "expected the status"),
     ],
 )
-def test_other_ends_are_messages(data: bytes, message: str) -> None:
+def test_other_statuses_are_messages(data: bytes, message: str) -> None:
     found = read_exit_status(data)
     assert isinstance(found, str)
     assert message in found

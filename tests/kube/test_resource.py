@@ -26,7 +26,7 @@ def test_names() -> None:
     assert [split_api_version(text) for text in ("v1", "apps/v1", "")] == [("", "v1"), ("apps", "v1"), ("", "")]
 
 
-def test_of_objects() -> None:
+def test_names_in_objects() -> None:
     obj: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}}
     assert (kind_of(obj), namespace_of(obj), name_of(obj)) == (("v1", "Pod"), "b", "a")
     assert (kind_of({}), namespace_of({}), name_of({})) == (("", ""), "", "")

@@ -51,7 +51,7 @@ def test_label_selectors(text: str, holds: list[dict[str, str]], fails: list[dic
     assert not any(selector.matches({"metadata": {"labels": dict(labels)}}) for labels in fails)
 
 
-def test_objects_without_labels_have_none() -> None:
+def test_objects_without_labels() -> None:
     assert parse_label_selector("!a").matches({})
     assert not parse_label_selector("a").matches({"metadata": {"labels": None}})
 
@@ -104,7 +104,7 @@ def test_a_selector_of_all_labels_matches_them(labels: dict[str, str]) -> None:
 
 
 @given(WORDS, st.sets(WORDS, min_size=1, max_size=4), WORDS)
-def test_in_and_notin_are_opposites_where_the_label_is(key: str, among: set[str], value: str) -> None:
+def test_in_and_notin_are_opposites_if_the_label_exists(key: str, among: set[str], value: str) -> None:
     inside = parse_label_selector(f"{key} in ({','.join(sorted(among))})")
     outside = parse_label_selector(f"{key} notin ({','.join(sorted(among))})")
     obj = labelled(**{key: value})
@@ -132,12 +132,12 @@ def test_field_selectors(text: str, matches: bool) -> None:
     assert parse_field_selector(text, lambda path: True).matches(obj) == matches
 
 
-def test_a_field_selector_may_ask_for_one_name() -> None:
+def test_a_field_selector_may_require_one_name() -> None:
     assert parse_field_selector("metadata.name=a,x=y", lambda path: True).name == "a"
     assert parse_field_selector("metadata.name!=a", lambda path: True).name == ""
 
 
-def test_what_is_not_supported_is_said() -> None:
+def test_unsupported_fields_are_errors() -> None:
     with pytest.raises(SelectorError, match=r"field label not supported: spec\.x"):
         parse_field_selector("spec.x=1", {"metadata.name"}.__contains__)
     with pytest.raises(SelectorError, match="can't understand 'what'"):
@@ -153,7 +153,7 @@ def test_any_text_is_a_field_selector_or_an_error(text: str) -> None:
 
 
 @given(st.text(max_size=12))
-def test_escaped_values_come_back(value: str) -> None:
+def test_escaped_values_are_read_back(value: str) -> None:
     escaped = value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 
     assert parse_field_selector(f"x={escaped}", lambda path: True).terms == (FieldTerm("x", value, equal=True),)

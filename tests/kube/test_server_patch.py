@@ -66,7 +66,7 @@ def test_depth_has_a_limit() -> None:
         json_patched({"a": {"b": deep}}, [{"op": "copy", "from": "/a/b", "path": "/a/b" + "/0" * 150}])
 
 
-def test_what_is_walked_through_is_sorted() -> None:
+def test_objects_on_the_path_are_sorted() -> None:
     assert list(merge_patched(DOCUMENT, {"c": {"z": 1, "d": None}})) == ["a", "b", "c"]
     assert merge_patched(DOCUMENT, {"b": {"y": None, "x": {"q": None}}, "a": {"n": [None]}}) == {
         "a": {"n": [None]},
@@ -82,7 +82,7 @@ def test_what_is_walked_through_is_sorted() -> None:
         [{"op": "copy", "from": "/b/y", "path": "/b/a"}],
     ],
 )
-def test_what_operations_walk_through_is_sorted(operations: list[JsonObject]) -> None:
+def test_objects_on_the_paths_of_operations_are_sorted(operations: list[JsonObject]) -> None:
     patched = json_patched({**DOCUMENT, "c": {"z": 1, "d": 1}}, operations)
 
     assert isinstance(patched, dict)
@@ -93,7 +93,7 @@ def test_what_operations_walk_through_is_sorted(operations: list[JsonObject]) ->
     ]
 
 
-def test_what_moves_may_not_become_too_deep() -> None:
+def test_moved_values_must_not_become_too_deep() -> None:
     deep: JsonValue = 1
     for _ in range(150):
         deep = [deep]

@@ -19,11 +19,11 @@ def test_times_are_written_with_their_fraction() -> None:
     assert format_exact_time(NOW.replace(microsecond=0)) == "2026-11-21T04:03:02Z"
 
 
-def test_gos_nine_digits_are_read() -> None:
+def test_fractions_of_nine_digits_are_read() -> None:
     assert parse_time("2026-11-21T04:03:02.999999123Z") == NOW
 
 
-def test_what_is_written_is_read() -> None:
+def test_written_times_are_read_back() -> None:
     assert parse_time(format_time(NOW)) == NOW.replace(microsecond=0)
     assert parse_time("2026-11-21T04:03:02.5+01:00") is not None
     assert parse_time("2026-11-21T04:03:02") is None

@@ -1,4 +1,4 @@
-"""Names of classes of characters."""
+"""The names of character classes."""
 
 import pytest
 
@@ -30,5 +30,5 @@ def test_names(name: str, inside: str, outside: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x", "Old_Italic", "é", "L}", "1"])
-def test_names_that_are_none(name: str) -> None:
+def test_unknown_names(name: str) -> None:
     assert unicode_class(name, negated=False) is None

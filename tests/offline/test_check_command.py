@@ -25,7 +25,7 @@ def test_the_sample_tree_is_sound(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_everything_that_is_wrong_has_its_place(tmp_path: Path) -> None:
+def test_every_finding_has_its_place(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("a", "./a") + "---\n" + kustomization("b", "./b"),
         "a/wrong.yaml": WRONG,
@@ -46,7 +46,7 @@ def test_everything_that_is_wrong_has_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_warnings_count_if_they_are_to(tmp_path: Path) -> None:
+def test_warnings_count_with_strict(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"pod.yaml": POD})
     assert cli("check", str(tree), cache=tmp_path / "cache").returncode == 0
     done = cli("check", str(tree), "--strict", "--output", "json", cache=tmp_path / "cache")

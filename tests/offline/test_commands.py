@@ -78,7 +78,7 @@ def test_a_chart_with_values(tmp_path: Path) -> None:
     assert sorted(map(str, read_yaml_all(done.stdout, what="ours"))) == sorted(map(str, expected))
 
 
-def test_what_fails_is_reported_and_the_rest_is_printed(tmp_path: Path) -> None:
+def test_failures_are_reported_and_the_rest_is_printed(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("a", "./a", depends=("missing",))
         + "---\n"

@@ -72,7 +72,7 @@ def test_two_charts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_chart_that_was_never_fetched_may_make_is_named(tmp_path: Path) -> None:
+def test_releases_of_charts_that_were_never_fetched_are_named(tmp_path: Path) -> None:
     """A release of a chart in a repository elsewhere; once the chart was built, it is known to make no further nodes."""
     far = write_tree(tmp_path / "far", with_chart({}))
     git(far, "init", "-q", "-b", "main")
@@ -100,7 +100,7 @@ def test_what_a_chart_that_was_never_fetched_may_make_is_named(tmp_path: Path) -
     ]
 
 
-def test_failures_are_no_deletions(tmp_path: Path) -> None:
+def test_failures_do_not_count_as_deletions(tmp_path: Path) -> None:
     before = write_tree(tmp_path / "one", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x")})
     after = write_tree(tmp_path / "two", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": "a: b: c\n"})
     done = cli("diff", str(after), "--root", str(after), "--against", str(before), cache=tmp_path / "cache")
@@ -127,7 +127,7 @@ def test_a_tree_that_is_refused_has_a_message_of_one_line(tmp_path: Path) -> Non
     done = cli("diff", str(after), "--root", str(after), "--against", str(before), cache=tmp_path / "cache")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ")
-    assert done.stderr.endswith(f"more than {MAX_DEPTH} folders inside each other; build a part of the tree\n")
+    assert done.stderr.endswith(f"more than {MAX_DEPTH} nested folders; build a part of the tree\n")
 
 
 def test_a_failure_of_the_other_side_is_reported(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_failure_of_the_other_side_is_reported(tmp_path: Path) -> None:
     after = write_tree(tmp_path / "two", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x")})
     done = cli("diff", str(after), "--root", str(after), "--against", str(before), cache=tmp_path / "cache")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"the side that is compared with, {before}:\nerror: a/map.yaml:1: Kustomization")
+    assert done.stderr.startswith(f"problems of the other side, {before}:\nerror: a/map.yaml:1: Kustomization")
     assert "no differences in the compared objects" in done.stderr
 
 

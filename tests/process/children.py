@@ -1,4 +1,4 @@
-"""Real children for these tests, and looking at the system without the code that is tested."""
+"""Real children for these tests, and views of the system that do not use the tested code."""
 
 import os
 import sys
@@ -19,17 +19,17 @@ SHORT = Limits(wall_s=60.0, stdout_bytes=1_000_000, term_grace_s=0.05, drain_s=0
 
 
 def shell(script: str, tag: str = "", *, stdin: bytes = b"", cwd: str = "/") -> Command:
-    """A shell script as a command."""
+    """Return a command that runs a shell script."""
     return Command(("/bin/sh", "-c", script), Path(cwd), {"PATH": PATH, TAG: tag}, stdin)
 
 
 def python(script: str, tag: str = "", *, stdin: bytes = b"") -> Command:
-    """A Python script as a command, without site packages, so that it starts quickly."""
+    """Return a command that runs a Python script, without site packages, so that it starts quickly."""
     return Command((sys.executable, "-I", "-S", "-c", script), Path("/"), {"PATH": PATH, TAG: tag}, stdin)
 
 
 def alive_with(tag: str) -> list[int]:
-    """The processes that carry the test's own tag in their environment and are no zombies."""
+    """Return the living processes that have the test's tag in their environment."""
     needle = f"{TAG}={tag}".encode()
     return [
         int(folder.name)
@@ -39,13 +39,13 @@ def alive_with(tag: str) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process, and it is no zombie."""
+    """Return whether the process exists and is not a zombie."""
     folder = Path("/proc") / str(pid)
     return folder.exists() and not _is_zombie(folder)
 
 
 def has_children() -> bool:
-    """Whether this process has children, zombies included."""
+    """Return whether this process has children, including zombies."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -54,12 +54,12 @@ def has_children() -> bool:
 
 
 def open_files() -> int:
-    """How many descriptors this process has open."""
+    """Return the number of open descriptors of this process."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
 class Lines:
-    """A sink that collects, and lets a test wait for what a child says."""
+    """A sink that collects output, so that a test can wait for it."""
 
     def __init__(self, also: Callable[[bytes], None] = lambda chunk: None) -> None:
         self.data = b""
@@ -73,19 +73,19 @@ class Lines:
         self._also(chunk)
 
     async def wait_for(self, text: str) -> list[str]:
-        """Wait until ``text`` has been said; all words so far."""
+        """Wait until the output contains ``text``; return all words so far."""
         while text.encode() not in self.data:
             await self._more.wait()
         return self.data.decode().split()
 
     async def wait_line(self) -> list[str]:
-        """Wait for the end of the first line; its words."""
+        """Wait for the end of the first line, and return its words."""
         await self.wait_for("\n")
         return self.data.decode().split("\n")[0].split()
 
 
 async def wait_dead(pid: int) -> None:
-    """Wait until a process has ended; it may be gone already."""
+    """Wait until a process has ended; it may have ended already."""
     try:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""What every test of this part must leave behind: nothing."""
+"""The check that tests leave no processes, children or descriptors behind."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from tests.process.children import alive_with, has_children, open_files
 
 @pytest.fixture
 def tag() -> Iterator[str]:
-    """Marks a test's processes. Afterwards none of them may be alive, no child unreaped, no descriptor open."""
+    """Mark a test's processes. After the test no such process may live, and no child or descriptor may be left."""
     name = uuid.uuid4().hex
     files = open_files()
     yield name

@@ -1,4 +1,4 @@
-"""A journal file's rows, from outside: what is in a table, and what a hand, or a bad disk, does to it."""
+"""The rows of a journal file, read and altered directly, as a user or a bad disk could do."""
 
 import sqlite3
 from contextlib import closing
@@ -15,6 +15,6 @@ def rows_of(path: Path, spec: TableSpec = THINGS) -> tuple[Row, ...]:
 
 
 def altered(path: Path, script: str) -> None:
-    """What a hand, or a bad disk, does to the file."""
+    """Alter the file with SQL, as a user could do."""
     with closing(sqlite3.connect(path)) as database:
         database.executescript(script)

@@ -1,4 +1,4 @@
-"""A process that writes and says what it has written, killed with SIGKILL at a moment that nobody chose."""
+"""A process that writes rows, reports each, and is killed with SIGKILL at a random moment."""
 
 import os
 import random
@@ -13,9 +13,9 @@ MAX_LINES = 400
 
 
 def killed_at_random(script: str, arguments: Sequence[str], chance: random.Random) -> str:
-    """Run a Python script until it has said a random number of lines, and kill it in the middle of what it does then.
+    """Run a Python script until it has written a random number of lines, and kill it at that moment.
 
-    What it said until its end; a line may be cut.
+    Return its output; the last line may be incomplete.
     """
     lines = chance.randrange(1, MAX_LINES)
     said = b""
@@ -33,6 +33,6 @@ def killed_at_random(script: str, arguments: Sequence[str], chance: random.Rando
 
 
 def acknowledged(said: str) -> int:
-    """The last number that was said whole; 0 if none was."""
+    """Return the last number that was reported completely; 0 if there is none."""
     whole = said.split("\n")[:-1]
     return int(whole[-1]) if whole else 0

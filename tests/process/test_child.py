@@ -1,6 +1,6 @@
-"""Running real children: whatever they do, and whenever it is cancelled, nothing of them survives and no limit is passed.
+"""Runs of real children: no process survives, and no limit is exceeded, whatever a child does and whenever it is cancelled.
 
-The fixture ``tag`` looks at the system after each test: no process with the test's tag, no unreaped child, no descriptor.
+The fixture ``tag`` checks the system after each test: no process with the test's tag, no unreaped child, no open descriptor.
 """
 
 import random
@@ -37,7 +37,7 @@ UNRULY = {
 REPETITIONS = scaled(200, 20)
 
 
-async def test_what_it_said_and_how_it_ended(tag: str) -> None:
+async def test_outcomes_of_commands(tag: str) -> None:
     outcome = await run_child(shell("echo out; echo err >&2; exit 3", tag), PATIENT)
     assert (outcome.ending, outcome.returncode, outcome.stdout, outcome.stderr) == (
         Ending.EXITED,
@@ -56,7 +56,7 @@ async def test_a_signal_is_named(tag: str) -> None:
     assert "SIGSEGV" in outcome.describe()
 
 
-async def test_it_has_its_environment_folder_and_session(tag: str, tmp_path: Path) -> None:
+async def test_a_child_has_its_environment_folder_and_session(tag: str, tmp_path: Path) -> None:
     script = "import os; print(os.getcwd(), os.environ['A'], os.getsid(0) == os.getpid(), os.getpgrp() == os.getpid())"
     command = replace(python(script, tag), cwd=tmp_path)
     command = replace(command, env={**command.env, "A": "b"})
@@ -65,12 +65,12 @@ async def test_it_has_its_environment_folder_and_session(tag: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("size", [0, 1, 1_000_000])
-async def test_input_arrives_whole_and_ends(tag: str, size: int) -> None:
+async def test_input_arrives_completely_and_ends(tag: str, size: int) -> None:
     outcome = await run_child(shell("wc -c", tag, stdin=b"x" * size), PATIENT)
     assert outcome.stdout.split() == [str(size).encode()]
 
 
-async def test_a_child_that_never_reads_its_input_does_not_hold_it_up(tag: str) -> None:
+async def test_a_child_that_never_reads_its_input_does_not_block_the_run(tag: str) -> None:
     outcome = await run_child(shell("exec sleep 0", tag, stdin=b"x" * 1_000_000), PATIENT)
     assert outcome.ok
 
@@ -83,13 +83,15 @@ async def test_a_child_that_never_reads_its_input_does_not_hold_it_up(tag: str) 
         (("/etc/passwd",), "not executable"),
     ],
 )
-async def test_what_cannot_be_started_says_why(tag: str, argv: tuple[str, ...], why: str) -> None:
+async def test_an_error_names_the_reason_why_a_program_cannot_be_started(
+    tag: str, argv: tuple[str, ...], why: str
+) -> None:
     with pytest.raises(SpawnError, match=why):
         await run_child(Command(argv, Path("/"), {"PATH": "/usr/bin:/bin"}), PATIENT)
 
 
 @pytest.mark.parametrize("what", UNRULY)
-async def test_the_deadline_ends_all_of_it(tag: str, what: str) -> None:
+async def test_the_deadline_ends_all_processes_of_a_run(tag: str, what: str) -> None:
     for _ in range(scaled(20, 2)):
         outcome = await run_child(
             shell(UNRULY[what], tag),
@@ -105,7 +107,7 @@ async def test_the_deadline_ends_all_of_it(tag: str, what: str) -> None:
         assert alive_with(tag) == []
 
 
-async def test_a_polite_child_may_clean_up_before_it_goes(tag: str) -> None:
+async def test_a_child_may_clean_up_after_sigterm(tag: str) -> None:
     script = "trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.01; done"
     outcome = await run_child(shell(script, tag), replace(PATIENT, wall_s=0.3))
     assert outcome.ending is Ending.DEADLINE
@@ -113,7 +115,7 @@ async def test_a_polite_child_may_clean_up_before_it_goes(tag: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 1, 1000, 70_000])
-async def test_no_output_limit_is_passed(tag: str, limit: int) -> None:
+async def test_output_limits_are_not_exceeded(tag: str, limit: int) -> None:
     for _ in range(REPETITIONS):
         outcome = await run_child(shell(WRITES_WITHOUT_END, tag), replace(SHORT, stdout_bytes=limit))
         assert outcome.ending is Ending.OUTPUT_LIMIT
@@ -121,7 +123,7 @@ async def test_no_output_limit_is_passed(tag: str, limit: int) -> None:
     assert alive_with(tag) == []
 
 
-async def test_a_sink_gets_no_more_than_the_limit_either(tag: str) -> None:
+async def test_a_sink_gets_no_more_than_the_limit(tag: str) -> None:
     lines = Lines()
     outcome = await run_child(
         shell(WRITES_WITHOUT_END, tag), replace(SHORT, stdout_bytes=100_000), sinks=Sinks(stdout=lines)
@@ -131,7 +133,7 @@ async def test_a_sink_gets_no_more_than_the_limit_either(tag: str) -> None:
     assert outcome.stdout == b""
 
 
-async def test_of_stderr_the_tail_is_kept(tag: str) -> None:
+async def test_the_tail_of_stderr_is_kept(tag: str) -> None:
     script = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&2; echo last >&2"
     outcome = await run_child(shell(script, tag), replace(PATIENT, stderr_bytes=1000))
     assert outcome.ok
@@ -142,8 +144,8 @@ async def test_of_stderr_the_tail_is_kept(tag: str) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("what", UNRULY)
-async def test_cancelled_at_any_moment_nothing_survives(tag: str, what: str) -> None:
-    """The moment is drawn: at once, after so many turns of the loop, or after so many bytes of output."""
+async def test_no_process_survives_a_cancellation_at_any_moment(tag: str, what: str) -> None:
+    """The moment is random: at once, after some turns of the event loop, or after some bytes of output."""
     draw = random.Random(what)  # noqa: S311 - the same moments in every run
     for _ in range(REPETITIONS):
         turns, size = draw.choice([0, 1, 2, 3, 5, 10, 50, 200, 1000]), draw.choice([1, 6, 1000, 100_000, 1 << 40])
@@ -170,8 +172,8 @@ async def _cancel_after(turns: int, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-async def test_cancelled_again_while_it_dies(tag: str) -> None:
-    """Two scopes cancelled one after the other: the child is dead all the same before anything gets out."""
+async def test_a_second_cancellation_while_the_child_dies(tag: str) -> None:
+    """Two scopes are cancelled one after the other. The child is dead before any of the cancellations is raised."""
     lines = Lines()
     with trio.CancelScope() as outer:
         async with trio.open_nursery() as nursery:
@@ -185,7 +187,7 @@ async def test_cancelled_again_while_it_dies(tag: str) -> None:
 
 @pytest.mark.parametrize("cause", ["deadline", "output"])
 async def test_cancelling_shortens_the_grace_that_is_under_way(tag: str, cause: str) -> None:
-    """It ran into its deadline, or said too much, and would have a thousand seconds to clean up."""
+    """Without the cancellation, a child after its deadline or output limit would have a thousand seconds to clean up."""
     limits = replace(PATIENT, term_grace_s=1000.0, cancel_grace_s=0.05)
     limits = replace(limits, wall_s=0.3) if cause == "deadline" else replace(limits, stdout_bytes=10)
     script = "trap 'echo asked to go >&2' TERM; echo more than ten bytes; while :; do sleep 0.01; done"
@@ -201,7 +203,7 @@ async def test_cancelling_shortens_the_grace_that_is_under_way(tag: str, cause: 
     assert alive_with(tag) == []
 
 
-async def test_cancelling_one_whose_leader_has_ended_needs_no_grace(tag: str) -> None:
+async def test_a_cancellation_after_the_end_of_the_leader_needs_no_grace(tag: str) -> None:
     lines = Lines()
     alone = 'until grep -q "^State:.Z" /proc/$$/status; do sleep 0.01; done; echo alone'
     script = f"(trap '' TERM; {alone}; exec sleep 1000) & exit 0"
@@ -225,7 +227,7 @@ async def test_a_sink_that_fails_ends_the_child(tag: str) -> None:
     assert alive_with(tag) == []
 
 
-async def test_a_crowd_of_children_goes_together(tag: str) -> None:
+async def test_many_children_of_one_run_end_together(tag: str) -> None:
     script = "for i in 1 2 3 4 5; do for j in 1 2 3 4 5 6; do (setsid sleep 1000 &) ; done; done; echo ready; exit 0"
     outcome = await run_child(shell(script, tag), replace(SHORT, drain_s=0.2))
     assert outcome.ok
@@ -239,8 +241,8 @@ async def test_many_at_once(tag: str) -> None:
             nursery.start_soon(run_child, shell("exit 0", tag), PATIENT)
 
 
-async def test_usage_is_that_childs_alone(tag: str) -> None:
-    """A busy and a light child side by side; CPU time tells them apart, whatever the clock on the wall says."""
+async def test_usage_counts_only_the_child(tag: str) -> None:
+    """A busy and an idle child run side by side. Their CPU times differ, whatever the wall-clock time is."""
     usage: dict[str, float] = {}
 
     async def measured(name: str, script: str) -> None:
@@ -264,7 +266,7 @@ async def test_nothing_is_left_open_or_unreaped_after_many_runs(tag: str) -> Non
         await run_child(shell("echo hello", tag), PATIENT)
 
 
-async def test_the_ledger_knows_a_child_while_it_lives_and_no_longer(tag: str, tmp_path: Path) -> None:
+async def test_the_ledger_has_a_child_only_while_it_lives(tag: str, tmp_path: Path) -> None:
     lines = Lines()
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with trio.open_nursery() as nursery:
@@ -283,8 +285,8 @@ async def test_the_ledger_knows_a_child_while_it_lives_and_no_longer(tag: str, t
         assert ledger.entries() == ()
 
 
-async def test_no_signal_of_a_dying_parent_thread_ends_it(tag: str) -> None:
-    """The spawning thread ends long before the child: a parent-death signal would kill it then."""
+async def test_the_end_of_the_spawning_thread_does_not_end_the_child(tag: str) -> None:
+    """The spawning thread ends long before the child. A parent-death signal would kill the child then."""
     lines = Lines()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_run, shell("echo ready; sleep 1000", tag), SHORT, lines)

@@ -1,4 +1,4 @@
-"""The vocabulary: what an outcome says about itself."""
+"""The values of commands: outcomes and their descriptions."""
 
 import signal
 
@@ -27,7 +27,7 @@ def test_an_outcome_describes_itself(ending: Ending, returncode: int, text: str)
     assert outcome(ending, returncode).describe() == text
 
 
-def test_only_an_own_exit_with_status_0_is_ok() -> None:
+def test_only_an_exit_with_status_0_is_ok() -> None:
     assert outcome(Ending.EXITED, 0).ok
     assert not outcome(Ending.EXITED, 1).ok
     assert not outcome(Ending.DEADLINE, 0).ok

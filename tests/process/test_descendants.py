@@ -1,4 +1,4 @@
-"""Who belongs to a run: the rules on invented processes, and one scan of real ones."""
+"""The processes of a run: the rules, with invented processes, and scans of real processes."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def test_group_session_and_token_belong_to_a_held_leader() -> None:
     assert numbers(belonging(everyone, HELD)) == [101, 102, 103]
 
 
-def test_everything_that_runs_as_the_runs_own_user_belongs_to_it_and_root_is_no_ones_own() -> None:
+def test_processes_of_the_runs_own_user_belong_to_it_except_those_of_root() -> None:
     alone, strange, of_root = (replace(seen(200 + uid, pgid=9, sid=9), uid=uid) for uid in (77, 78, 0))
     everyone = [alone, strange, of_root, MEMBER]
 
@@ -70,7 +70,7 @@ def test_everything_that_runs_as_the_runs_own_user_belongs_to_it_and_root_is_no_
     )
 
 
-def test_the_user_is_looked_up_where_it_is_asked_for() -> None:
+def test_users_are_read_on_request() -> None:
     with subprocess.Popen(["/bin/sleep", "1000"]) as child:
         try:
             found = {users: look(child.pid, users=users) for users in (True, False)}
@@ -79,11 +79,11 @@ def test_the_user_is_looked_up_where_it_is_asked_for() -> None:
     assert [one.uid if one is not None else None for one in found.values()] == [os.getuid(), 0]
 
 
-def test_a_leader_that_is_not_held_is_one_of_them() -> None:
+def test_a_leader_that_is_not_held_belongs_to_its_run() -> None:
     assert numbers(belonging([LEADER_SEEN, MEMBER, STRANGER], FOREIGN)) == [100, 101]
 
 
-def test_a_reused_number_proves_nothing() -> None:
+def test_a_reused_pid_proves_nothing() -> None:
     reused = seen(LEADER, pgid=LEADER, sid=LEADER, start=BORN + 9)
 
     assert numbers(belonging([reused, MEMBER, JOB, DAEMON], FOREIGN)) == [103]
@@ -102,7 +102,7 @@ def test_a_zombie_leader_proves_the_session() -> None:
     assert numbers(belonging([zombie, MEMBER], FOREIGN)) == [100, 101]
 
 
-def test_without_a_number_only_the_token_counts() -> None:
+def test_without_a_pid_only_the_token_counts() -> None:
     outside = seen(107, pgid=0, sid=0, tokens="mine")
     neighbour = seen(108, pgid=0, sid=0)
 
@@ -123,7 +123,7 @@ def test_without_a_number_only_the_token_counts() -> None:
     ),
     st.booleans(),
 )
-def test_no_one_is_taken_without_a_sign(everyone: list[Seen], held: bool) -> None:
+def test_a_process_without_a_sign_does_not_belong(everyone: list[Seen], held: bool) -> None:
     mark = Mark("mine", LEADER, BORN, held=held)
     for one in belonging(everyone, mark):
         assert one.stat.start_ticks >= BORN
@@ -133,7 +133,7 @@ def test_no_one_is_taken_without_a_sign(everyone: list[Seen], held: bool) -> Non
 
 @contextmanager
 def running(*argv: str, env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A real process that has said a line."""
+    """Run a real process that has written a line."""
     with subprocess.Popen(
         argv, env={"PATH": PATH, **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as child:
@@ -189,7 +189,7 @@ ctypes.CDLL(None).pthread_exit(None)
 """
 
 
-def test_a_process_whose_main_thread_has_ended_is_seen_through_the_others(tag: str) -> None:
+def test_a_process_whose_main_thread_has_ended_is_read_through_other_threads(tag: str) -> None:
     with running(*python(MAIN_THREAD_ENDS).argv, env={TAG: tag, MARKER: "mine"}) as child:
         found = look(child.pid)
 
@@ -199,7 +199,7 @@ def test_a_process_whose_main_thread_has_ended_is_seen_through_the_others(tag: s
     assert found.tokens == {"mine"}
 
 
-def test_the_dead_and_the_kernel_are_not_seen(tag: str) -> None:
+def test_zombies_and_kernel_threads_are_not_seen(tag: str) -> None:
     child = subprocess.Popen(["/bin/true"], env={TAG: tag, MARKER: "mine"})
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     zombie = look(child.pid)
@@ -214,7 +214,7 @@ def test_the_dead_and_the_kernel_are_not_seen(tag: str) -> None:
         assert look(2) is None
 
 
-def test_a_birth_moves_the_last_number(tag: str) -> None:
+def test_a_new_process_changes_the_last_pid(tag: str) -> None:
     before = last_pid()
     subprocess.run(["/bin/true"], env={TAG: tag}, check=True)
 
@@ -222,21 +222,21 @@ def test_a_birth_moves_the_last_number(tag: str) -> None:
 
 
 @pytest.mark.parametrize("pid", [2**22 + 1, 999_999_999])
-def test_numbers_that_no_one_has(pid: int) -> None:
+def test_pids_without_a_process(pid: int) -> None:
     assert read_stat(pid) is None
     assert look(pid) is None
 
 
 def young(pid: int) -> Mark:
-    """A held leader that was started just now."""
+    """Return the mark of a held leader that was started a moment ago."""
     return Mark("mine", pid, int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")), held=True)
 
 
-def test_no_one_of_young_leaders_has_a_number_below_theirs() -> None:
+def test_descendants_of_young_leaders_have_higher_pids() -> None:
     assert numbers_before([young(120), young(100)], b"130") == 99
 
 
-def test_a_leader_that_waited_for_its_work_has_started_nothing_before() -> None:
+def test_a_leader_that_waited_for_its_work_has_no_earlier_descendants() -> None:
     old = replace(young(100), start_ticks=1, work_number=500, work_ticks=ticks_now())
     assert numbers_before([old], b"530") == 500
     assert numbers_before([old, young(490)], b"530") == 489
@@ -255,11 +255,11 @@ def test_a_leader_that_waited_for_its_work_has_started_nothing_before() -> None:
         ([young(100)], b""),
     ],
 )
-def test_otherwise_all_of_them_is_looked_at(marks: list[Mark], born: bytes) -> None:
+def test_otherwise_all_processes_are_scanned(marks: list[Mark], born: bytes) -> None:
     assert numbers_before(marks, born) == 0
 
 
-def test_a_scan_above_a_number_leaves_out_what_is_below() -> None:
+def test_a_scan_above_a_pid_leaves_out_lower_pids() -> None:
     with running("sh", "-c", "echo ready; read _", env={}) as child:
         assert child.pid in numbers(scan(0, above=child.pid - 1))
         assert child.pid not in numbers(scan(0, above=child.pid))

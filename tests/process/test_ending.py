@@ -1,4 +1,4 @@
-"""The ending machine: its paths as told in the module, and what holds on all of them."""
+"""The ending machine: the paths in the docstring of its module, and the invariants of all paths."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ EVENTS: list[Event] = [EXIT, PIPE, OUTPUT, CANCEL, TIME, SWEPT]
 
 
 def run(*events: Event, limits: Limits = LIMITS) -> tuple[State, list[Effect]]:
-    """The state after these events, and all effects on the way."""
+    """Return the state after these events, and all effects of the steps."""
     state, first = begin(limits)
     effects = list(first)
     for event in events:
@@ -98,12 +98,12 @@ SHORT_FLUSH, HASTEN_FLUSH = SetTimer(FLUSH_CANCELLED_S), HastenTimer(FLUSH_CANCE
         ([TIME, TIME, SWEPT, OUTPUT], Dying(Ending.DEADLINE, 2), [WALL, TERM, GRACE, KILL, DYING]),
     ],
 )
-def test_the_ways_to_the_end(events: list[Event], state: State, effects: list[Effect]) -> None:
+def test_paths_to_the_end(events: list[Event], state: State, effects: list[Effect]) -> None:
     assert run(*events) == (state, effects)
 
 
 @pytest.mark.parametrize("events", [[CANCEL], [TIME, CANCEL], [OUTPUT, CANCEL]])
-def test_who_is_cancelled_gets_no_more_grace_than_who_is_late(events: list[Event]) -> None:
+def test_the_grace_after_a_cancellation_is_not_longer_than_after_the_deadline(events: list[Event]) -> None:
     _, effects = run(*events, limits=replace(LIMITS, cancel_grace_s=100.0))
 
     assert effects[-1] in {SetTimer(LIMITS.term_grace_s), HastenTimer(LIMITS.term_grace_s)}
@@ -127,7 +127,7 @@ def test_who_is_cancelled_gets_no_more_grace_than_who_is_late(events: list[Event
         ([TIME, TIME, SWEPT, TIME], EXIT),
     ],
 )
-def test_what_cannot_happen_is_refused(events: list[Event], illegal: Event) -> None:
+def test_impossible_events_are_refused(events: list[Event], illegal: Event) -> None:
     state, _ = run(*events)
 
     with pytest.raises(IllegalEventError, match="cannot happen in"):
@@ -135,7 +135,7 @@ def test_what_cannot_happen_is_refused(events: list[Event], illegal: Event) -> N
 
 
 class World:
-    """What the shell and the system can tell the machine at any moment, and no more."""
+    """The events that the shell and the system can report to the machine at any moment."""
 
     def __init__(self) -> None:
         self.state, effects = begin(LIMITS)
@@ -179,7 +179,7 @@ class World:
 
 
 @given(st.data())
-def test_every_possible_story_ends_with_all_of_them_dead(data: st.DataObject) -> None:
+def test_every_possible_sequence_ends_with_all_processes_dead(data: st.DataObject) -> None:
     world = World()
     told: list[Event] = []
     while not isinstance(world.state, Ended | Stuck):
@@ -199,7 +199,7 @@ def test_every_possible_story_ends_with_all_of_them_dead(data: st.DataObject) ->
 
 
 @given(st.lists(st.sampled_from(EVENTS), max_size=15))
-def test_any_order_is_either_a_step_or_a_typed_refusal(events: list[Event]) -> None:
+def test_any_order_of_events_is_a_step_or_an_illegal_event_error(events: list[Event]) -> None:
     state, _ = begin(LIMITS)
     for event in events:
         before = replace(state)

@@ -1,9 +1,9 @@
-"""What children inherit."""
+"""The environment of children."""
 
 from wharfinger.process.environment import NO_BYTECODE, child_environment
 
 
-def test_what_systemd_tells_a_service_is_left_out() -> None:
+def test_variables_of_systemd_are_not_inherited() -> None:
     told = {
         "NOTIFY_SOCKET": "/run/n", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1", "LISTEN_FDS": "1", "LISTEN_PID": "1",
         "LISTEN_FDNAMES": "x",

@@ -1,9 +1,9 @@
-"""Errors say what, to which object, why, and what to do."""
+"""Errors have an object, a reason and a remedy."""
 
 from wharfinger.process.errors import FileBusyError, JournalFileError, LedgerError, ProcessError, SpawnError, StuckError
 
 
-def test_a_spawn_error_has_its_parts_and_a_sentence() -> None:
+def test_a_spawn_error_has_a_reason_and_a_remedy() -> None:
     error = SpawnError("helm", "it is not on PATH (/bin)", "install it")
 
     assert str(error) == "cannot start helm: it is not on PATH (/bin); install it"
@@ -15,7 +15,7 @@ def test_a_spawn_error_has_its_parts_and_a_sentence() -> None:
     )
 
 
-def test_what_may_pass_by_itself_is_transient() -> None:
+def test_temporary_errors_are_transient() -> None:
     errors: list[ProcessError] = [FileBusyError("hook"), StuckError("hook", 7, 10.0), LedgerError("full")]
     errors.append(JournalFileError("full"))
 

@@ -8,13 +8,13 @@ from wharfinger.process.job_handover import JobHandover
 
 
 class Job:
-    """A request that remembers that it was shut down."""
+    """A request that records its shutdown."""
 
     def __init__(self) -> None:
         self.is_shut_down = False
 
     def shut_down(self) -> None:
-        """Remember it."""
+        """Record the shutdown."""
         self.is_shut_down = True
 
 
@@ -62,7 +62,7 @@ async def test_a_cancelled_wait_leaves_no_trace(autojump_clock: trio.testing.Moc
         assert await handover.receive() is second
 
 
-async def test_the_close_reaches_everybody() -> None:
+async def test_a_close_reaches_all_senders_and_slots() -> None:
     handover: JobHandover[Job] = JobHandover()
     waiting, late = Job(), Job()
 

@@ -1,5 +1,4 @@
-"""The journal file: what was answered is there after `kill -9`, what cannot be proved is not handed out, and nothing of it is a
-reason not to start."""
+"""The journal file: acknowledged rows survive `kill -9`, doubtful rows are never returned, and damage never prevents a start."""
 
 import random
 import signal
@@ -30,13 +29,13 @@ from wharfinger.process.journal_file import (
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A journal with three things in it."""
+    """Return the path of a journal with three rows."""
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         file.table(THINGS).write((), [("a", 1), ("b", 2), ("c", 3)])
     return tmp_path / "journal.db"
 
 
-def test_rows_are_there_for_who_opens_it_next(path: Path) -> None:
+def test_rows_are_kept_for_the_next_opening(path: Path) -> None:
     with closing(JournalFile(path)) as file:
         table = file.table(THINGS)
         table.put(("b", 20))
@@ -47,7 +46,7 @@ def test_rows_are_there_for_who_opens_it_next(path: Path) -> None:
     assert rows_of(path) == (("b", 20), ("c", 30), ("d", 4))
 
 
-def test_the_beginning_of_a_key_deletes_all_that_have_it(tmp_path: Path) -> None:
+def test_a_prefix_of_a_key_deletes_all_rows_with_it(tmp_path: Path) -> None:
     spec = TableSpec("pairs", 1, {"a": "TEXT", "b": "TEXT", "c": "INTEGER"}, keys=2)
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         table = file.table(spec)
@@ -56,7 +55,7 @@ def test_the_beginning_of_a_key_deletes_all_that_have_it(tmp_path: Path) -> None
         assert table.rows() == (("y", "1", 3),)
 
 
-def test_of_several_changes_all_are_made_or_none(path: Path) -> None:
+def test_several_changes_are_made_all_or_none(path: Path) -> None:
     with closing(JournalFile(path)) as file:
         table = file.table(THINGS)
         with pytest.raises(JournalFileError, match="cannot be written"):
@@ -88,8 +87,8 @@ table.put(("d", 4))
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_full_leaves_what_was_there(path: Path) -> None:
-    """A limit of the file's size stands for the disk."""
+def test_a_full_disk_leaves_existing_rows(path: Path) -> None:
+    """A limit on the size of files simulates a full disk."""
     done = subprocess.run([sys.executable, "-c", FULL, str(path)], check=True, capture_output=True, text=True)
     assert done.stdout.count("cannot be written") == 2
     assert done.stdout.count("check the disk") == 2
@@ -108,25 +107,27 @@ def test_a_disk_that_is_full_leaves_what_was_there(path: Path) -> None:
         "UPDATE things SET name = x'62' WHERE name = 'b'",
     ],
 )
-def test_a_row_that_is_not_as_it_was_written_makes_the_table_doubtful(path: Path, script: str) -> None:
+def test_a_damaged_row_sets_the_table_aside(path: Path, script: str) -> None:
     altered(path, script)
     with closing(JournalFile(path)) as file:
         assert file.table(THINGS).rows() == ()
         (warning,) = file.warnings
-        assert "1 damaged rows (0 of 2 others were kept); it is now things_set_aside_1: things are lost" in warning
+        assert (
+            "1 damaged rows (0 of 2 others were kept); it was renamed to things_set_aside_1: things are lost" in warning
+        )
         file.table(THINGS).put(("new", 1))
     assert rows_of(path) == (("new", 1),)
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT count(*) FROM things_set_aside_1").fetchone() == (3,)
 
 
-def test_who_can_use_the_sound_rows_keeps_them(path: Path) -> None:
+def test_sound_rows_are_kept_on_request(path: Path) -> None:
     altered(path, "UPDATE things SET number = 7 WHERE name = 'b'")
     assert rows_of(path, replace(THINGS, keep_sound=True)) == (("a", 1), ("c", 3))
 
 
-def test_a_row_of_another_version_or_table_proves_nothing(path: Path) -> None:
-    """Whoever renames a table, or raises a version by hand, has not migrated it."""
+def test_a_row_of_another_version_is_not_used(path: Path) -> None:
+    """A version that was raised by hand does not migrate the rows."""
     altered(path, "UPDATE table_versions SET version = 3")
     assert rows_of(path, replace(THINGS, version=3)) == ()
 
@@ -137,11 +138,11 @@ def test_a_table_of_an_unknown_version_is_set_aside(path: Path, script: str) -> 
     with closing(JournalFile(path)) as file:
         assert file.table(THINGS).rows() == ()
         (warning,) = file.warnings
-        assert ("version 99" in warning) or ("version unknown" in warning)
-        assert "this program knows 2; it is now things_set_aside_1: things are lost" in warning
+        assert ("version 99" in warning) or ("no version" in warning)
+        assert "this program reads version 2; it was renamed to things_set_aside_1: things are lost" in warning
 
 
-def test_only_so_many_tables_are_set_aside(path: Path) -> None:
+def test_the_number_of_tables_set_aside_is_bounded(path: Path) -> None:
     for _ in range(SET_ASIDE_MAX + 2):
         altered(path, "UPDATE table_versions SET version = 99")
         assert rows_of(path) == ()
@@ -195,13 +196,13 @@ JournalFile(Path(sys.argv[1])).table(Deadly("things", 3, columns, 1, {2: read}))
 
 
 def test_a_kill_in_the_middle_of_a_migration_leaves_the_old_table(path: Path) -> None:
-    """The old table is dropped by then, the new one is there, with two of three rows."""
+    """At that moment the old table is dropped, and the new one has two of three rows."""
     done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert rows_of(path) == (("a", 1), ("b", 2), ("c", 3))
 
 
-def test_what_cannot_be_migrated_is_set_aside(path: Path) -> None:
+def test_a_table_that_cannot_be_migrated_is_set_aside(path: Path) -> None:
     with closing(JournalFile(path)) as file:
         assert file.table(older([("a", 1), ("b", "two")])).rows() == ()
         assert "1 damaged rows" in file.warnings[0]
@@ -209,7 +210,7 @@ def test_what_cannot_be_migrated_is_set_aside(path: Path) -> None:
     assert rows_of(path, replace(older([("a", 1), ("b", "two")]), keep_sound=True)) == (("a", 1),)
 
 
-def test_no_one_writes_between_the_reading_of_an_old_table_and_the_writing_of_the_new_one(path: Path) -> None:
+def test_a_migration_excludes_other_writers(path: Path) -> None:
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
 
         def migrating(database: sqlite3.Connection) -> Iterable[Row]:
@@ -245,8 +246,8 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
     assert rows_of(path) == (("new", 1),)
 
 
-def test_damage_that_no_row_shows_is_found_at_the_start(path: Path) -> None:
-    """The list of free pages is wrong: whatever is written next may be written over something else."""
+def test_damage_outside_of_rows_is_found_at_the_start(path: Path) -> None:
+    """The list of free pages is wrong, so the next write could overwrite other data."""
     data = bytearray(path.read_bytes())
     data[36:40] = (3).to_bytes(4, "big")
     path.write_bytes(data)
@@ -256,8 +257,8 @@ def test_damage_that_no_row_shows_is_found_at_the_start(path: Path) -> None:
         assert "was damaged" in warning
 
 
-def test_what_belongs_to_a_damaged_file_goes_with_it(path: Path) -> None:
-    """SQLite removes it on closing, unless somebody else has the file open."""
+def test_side_files_of_a_damaged_file_are_renamed_with_it(path: Path) -> None:
+    """SQLite removes these files on closing, unless another process has the file open."""
     with closing(JournalFile(path)) as other:
         other.table(THINGS).put(("d", 4))
         path.write_bytes(b"not a database, " * 600)
@@ -266,7 +267,7 @@ def test_what_belongs_to_a_damaged_file_goes_with_it(path: Path) -> None:
         assert (path.parent / "journal.db.damaged-1-wal").read_bytes() == b"not a log"
 
 
-def test_only_so_many_damaged_files_are_kept(tmp_path: Path) -> None:
+def test_the_number_of_kept_damaged_files_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     for number in range(SET_ASIDE_MAX + 2):
         path.write_bytes(b"not a database %d" % number)
@@ -284,7 +285,7 @@ def test_only_so_many_damaged_files_are_kept(tmp_path: Path) -> None:
         "DROP TABLE table_versions; CREATE VIEW table_versions AS SELECT 1 AS name, 2 AS version",
     ],
 )
-def test_a_file_whose_tables_are_not_what_they_say_begins_anew_with_all_tables(path: Path, script: str) -> None:
+def test_a_file_with_wrong_tables_is_replaced(path: Path, script: str) -> None:
     others = replace(THINGS, name="others")
     altered(path, script)
     with closing(JournalFile(path)) as file:
@@ -296,7 +297,7 @@ def test_a_file_whose_tables_are_not_what_they_say_begins_anew_with_all_tables(p
     assert rows_of(path, others) == (("new", 1),)
 
 
-def test_other_tables_are_left_alone(path: Path) -> None:
+def test_other_tables_are_unchanged(path: Path) -> None:
     others = replace(THINGS, name="others")
     altered(path, "UPDATE things SET number = 7")
     with closing(JournalFile(path)) as file:
@@ -305,7 +306,7 @@ def test_other_tables_are_left_alone(path: Path) -> None:
         assert file.table(others).rows() == (("a", 1),)
 
 
-def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(JournalFileError, match=r"cannot be opened.*check the disk and the owner") as caught:
         JournalFile(tmp_path / "none" / "journal.db")
     assert caught.value.transient
@@ -342,8 +343,8 @@ def test_a_row_is_read_as_it_was_written(name: str, number: int) -> None:
 
 
 @pytest.mark.unmeasured
-def test_no_damage_to_the_bytes_hands_out_what_was_not_written(tmp_path: Path) -> None:
-    """Bits flip anywhere in the file: it opens, with a warning or without, and whatever it hands out was put there."""
+def test_damaged_bytes_never_return_rows_that_were_not_written(tmp_path: Path) -> None:
+    """Random bits of the file are flipped. The file opens, with or without a warning, and returns only rows that were written."""
     path = tmp_path / "journal.db"
     written = tuple((f"thing {number:03}", number) for number in range(100))
     with closing(JournalFile(path)) as file:
@@ -383,7 +384,7 @@ while True:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_what_was_answered_is_there_after_kill_9_at_any_moment(tmp_path: Path) -> None:
+def test_acknowledged_rows_survive_kill_9_at_any_moment(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     chance = random.Random(3)  # noqa: S311 - how much is written before the end; no secret
     for _ in range(scaled(200, 8)):
@@ -396,8 +397,8 @@ def test_what_was_answered_is_there_after_kill_9_at_any_moment(tmp_path: Path) -
         assert last <= int(rows[0][1]) <= last + 1
 
 
-def test_kill_9_while_a_damaged_file_is_set_aside_leaves_something_to_start_with(tmp_path: Path) -> None:
-    """Each moment between the renames, of which the file's own is the last."""
+def test_kill_9_while_a_damaged_file_is_set_aside_does_not_prevent_a_start(tmp_path: Path) -> None:
+    """The process is killed at each moment between the renames; the file itself is renamed last."""
     path = tmp_path / "journal.db"
     path.write_bytes(b"not a database")
     path.rename(tmp_path / "journal.db.damaged-1")

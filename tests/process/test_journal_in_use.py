@@ -1,4 +1,4 @@
-"""The journal file while it is open: damage costs one call and what is not remembered, and nobody waits long for who writes."""
+"""The open journal file: damage fails one call and loses only rows that are not remembered, and calls hardly wait for a lock."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -15,18 +15,20 @@ from wharfinger.process.journal_file import BUSY_IN_USE_S, BUSY_S, MAX_WARNINGS,
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A journal with three things in it."""
+    """Return the path of a journal with three rows."""
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         file.table(THINGS).write((), [("a", 1), ("b", 2), ("c", 3)])
     return tmp_path / "journal.db"
 
 
 @pytest.mark.parametrize("call", ["put", "write", "rows"])
-def test_damage_while_it_is_open_fails_one_call_and_then_it_begins_anew(path: Path, call: str) -> None:
+def test_damage_while_open_fails_one_call_and_begins_a_new_file(path: Path, call: str) -> None:
     with closing(JournalFile(path)) as file:
         table, others = file.table(THINGS), file.table(replace(THINGS, name="others"))
         altered(path, "DROP TABLE things")
-        with pytest.raises(JournalFileError, match=r"was damaged .* is now .*damaged-1; .* retry the call") as caught:
+        with pytest.raises(
+            JournalFileError, match=r"was damaged .* was renamed to .*damaged-1; .* retry the call"
+        ) as caught:
             if call == "put":
                 table.put(("d", 4))
             elif call == "write":
@@ -41,8 +43,8 @@ def test_damage_while_it_is_open_fails_one_call_and_then_it_begins_anew(path: Pa
     assert rows_of(path, replace(THINGS, name="others")) == (("e", 5),)
 
 
-def test_a_table_that_takes_no_rows_is_damage(path: Path) -> None:
-    """It has the columns, so it can be read, and a rule of its own, which is not ours."""
+def test_a_table_that_accepts_no_rows_counts_as_damage(path: Path) -> None:
+    """The table has the right columns, so it can be read, and an additional constraint, so that rows cannot be written."""
     with closing(JournalFile(path)) as file:
         table = file.table(THINGS)
         columns = (
@@ -57,7 +59,7 @@ def test_a_table_that_takes_no_rows_is_damage(path: Path) -> None:
     assert rows_of(path) == (("d", 4),)
 
 
-def test_a_table_that_is_remembered_survives_the_damage_of_the_file(path: Path) -> None:
+def test_remembered_rows_survive_damage_of_the_file(path: Path) -> None:
     kept = replace(THINGS, remembered=True)
     with closing(JournalFile(path)) as file:
         table, others = file.table(kept), file.table(replace(THINGS, name="others"))
@@ -80,7 +82,7 @@ def test_a_table_that_is_remembered_survives_the_damage_of_the_file(path: Path) 
     assert rows_of(path, kept) == (("b", 20), ("c", 3), ("d", 4), ("f", 6), ("g", 7))
 
 
-def test_who_asks_is_told_what_was_set_aside_and_what_is(path: Path) -> None:
+def test_a_callback_gets_earlier_and_later_warnings(path: Path) -> None:
     altered(path, "UPDATE things SET number = 7 WHERE name = 'b'")
     told: list[str] = []
     with closing(JournalFile(path)) as file:
@@ -96,7 +98,7 @@ def test_who_asks_is_told_what_was_set_aside_and_what_is(path: Path) -> None:
         assert len(file.warnings) == MAX_WARNINGS
 
 
-def test_a_row_that_is_altered_while_it_is_open_is_not_handed_out(path: Path) -> None:
+def test_a_row_that_is_altered_while_open_is_not_returned(path: Path) -> None:
     with closing(JournalFile(path)) as file:
         table = file.table(THINGS)
         altered(path, "UPDATE things SET number = 7 WHERE name = 'b'")
@@ -104,10 +106,8 @@ def test_a_row_that_is_altered_while_it_is_open_is_not_handed_out(path: Path) ->
             table.rows()
 
 
-def test_a_journal_that_another_process_writes_is_waited_for_and_then_refused(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While it is opened as long as need be; after that hardly at all, because whoever waits serves others, too."""
+def test_a_lock_of_another_process_is_waited_for_and_then_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening waits long for the lock. Later calls hardly wait, because their callers block other tasks."""
     monkeypatch.setattr("wharfinger.process.journal_file.BUSY_S", 0.01)
     with closing(sqlite3.connect(path, isolation_level=None)) as other, closing(JournalFile(path)) as file:
         table = file.table(THINGS)
@@ -122,13 +122,13 @@ def test_a_journal_that_another_process_writes_is_waited_for_and_then_refused(
 
 
 def patience(database: sqlite3.Connection) -> int:
-    """How many milliseconds a statement waits for who writes."""
+    """Return the busy timeout in milliseconds."""
     with closing(database.execute("PRAGMA busy_timeout")) as found:
         (milliseconds,) = found.fetchone()
     return int(milliseconds)
 
 
-def test_only_opening_has_the_time_to_wait(path: Path) -> None:
+def test_only_opening_waits_long(path: Path) -> None:
     waits: list[int] = []
 
     def migrating(database: sqlite3.Connection) -> Iterable[Row]:
@@ -150,7 +150,7 @@ def test_only_opening_has_the_time_to_wait(path: Path) -> None:
         assert patience(file._database) == 1000 * BUSY_IN_USE_S
 
 
-def test_where_no_new_file_can_be_begun_that_is_said(path: Path) -> None:
+def test_an_error_reports_that_no_new_file_can_be_begun(path: Path) -> None:
     file = JournalFile(path)
     altered(path, "DROP TABLE table_versions; CREATE TABLE table_versions (something)")
     for number in range(1, SET_ASIDE_MAX + 1):

@@ -1,4 +1,4 @@
-"""Launchers: what is put in front of a program, what is known before it starts, and that the kernel's limits hold."""
+"""Launchers: the command line in front of a program, the checks before a start, and the limits of the kernel."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ EVERYTHING = replace(PATIENT, memory_bytes=1 << 30, processes=9, open_files=33, 
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that other users may enter; pytest's own may not be."""
+    """Return a folder that other users may enter, unlike pytest's own folder."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -37,13 +37,13 @@ def program(folder: Path, text: str, mode: int = 0o755) -> Path:
     return path
 
 
-def test_without_anything_to_do_the_command_is_what_is_started() -> None:
+def test_without_limits_the_command_is_started_directly() -> None:
     command = shell("true")
     assert not needs_launcher(command, PATIENT)
     assert launched(command, PATIENT) == command.argv
 
 
-def test_the_user_comes_first_the_wrapper_next_the_limits_last() -> None:
+def test_launchers_set_the_user_then_the_wrapper_then_the_limits() -> None:
     command = Command(("/bin/x", "-a"), Path("/"), {}, user=User(7, 8), wrapper=("/sandbox", "--"))
     words = launched(command, EVERYTHING)
     assert [Path(words[0]).name, *words[1:5]] == ["setpriv", "--reuid=7", "--regid=8", "--clear-groups", "--"]
@@ -61,19 +61,19 @@ def test_the_user_comes_first_the_wrapper_next_the_limits_last() -> None:
     assert "--no-new-privs" in launched(replace(command, wrapper=()), PATIENT)
 
 
-def test_no_limit_is_above_what_this_process_may_have() -> None:
+def test_no_limit_exceeds_the_hard_limit_of_this_process() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     words = launched(shell("true"), replace(PATIENT, open_files=hard + 1000))
     assert words[1] == f"--nofile={hard}:{hard}"
 
 
-def test_a_missing_launcher_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_launcher_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/no/such/folder")
     with pytest.raises(SpawnError, match="cannot start prlimit: it is not on PATH; install util-linux"):
         launched(shell("true"), EVERYTHING)
 
 
-async def test_the_limits_are_the_programs_own_and_its_environment_is_as_it_was(tag: str) -> None:
+async def test_limits_apply_to_the_program_and_its_environment_is_unchanged(tag: str) -> None:
     command = shell(
         "ulimit -v; ulimit -n; ulimit -f; tr '\\0' '\\n' </proc/self/environ | cut -d= -f1 | sort | tr '\\n' ' '", tag
     )
@@ -87,14 +87,14 @@ async def test_the_limits_are_the_programs_own_and_its_environment_is_as_it_was(
     assert said[:2] == [str((1 << 30) // 1024), "33"]
 
 
-async def test_a_file_that_grows_too_large_is_a_signal(tag: str, tmp_path: Path) -> None:
+async def test_a_file_that_grows_too_large_ends_the_program_with_a_signal(tag: str, tmp_path: Path) -> None:
     outcome = await run_child(replace(shell("head -c 9000 /dev/zero >f", tag), cwd=tmp_path), EVERYTHING)
     assert outcome.returncode != 0
     assert (tmp_path / "f").stat().st_size == 4096
 
 
 @AS_ROOT
-async def test_another_user_is_in_no_other_group_and_gets_no_more_rights(tag: str) -> None:
+async def test_another_user_has_no_other_groups_and_gains_no_rights(tag: str) -> None:
     outcome = await run_child(
         replace(shell("id -u; id -g; id -G; grep NoNewPrivs /proc/self/status", tag), user=NOBODYS), SHORT
     )
@@ -103,7 +103,7 @@ async def test_another_user_is_in_no_other_group_and_gets_no_more_rights(tag: st
 
 
 @AS_ROOT
-async def test_who_throws_session_and_environment_away_is_found_by_its_user(tag: str) -> None:
+async def test_a_process_without_session_and_environment_is_found_by_its_user(tag: str) -> None:
     script = "setsid env -i sh -c 'trap \"\" TERM HUP; sleep 1000' </dev/null >/dev/null 2>&1 & echo; exit 0"
     outcome = await run_child(replace(shell(script, tag), user=NOBODYS), SHORT)
     assert outcome.ok
@@ -130,7 +130,7 @@ def owner(folder: Path) -> int:
         ("#!/no/such/interpreter\n", 0o755, "the interpreter that it names"),
     ],
 )
-async def test_what_cannot_be_started_is_told_in_the_same_words(
+async def test_errors_of_a_launched_program_equal_those_of_a_direct_start(
     tmp_path: Path, tag: str, text: str, mode: int, why: str, limits: Limits
 ) -> None:
     command = Command((str(program(tmp_path, text, mode)),), Path("/"), {"PATH": PATH})
@@ -143,14 +143,14 @@ async def test_what_cannot_be_started_is_told_in_the_same_words(
     ("argv", "why"),
     [(("no-such-program",), "not on PATH"), (("/no/such",), "no such file"), (("/usr",), "it is a folder")],
 )
-async def test_what_is_not_there_is_told_in_the_same_words(
+async def test_errors_of_a_missing_launched_program_equal_those_of_a_direct_start(
     tag: str, argv: tuple[str, ...], why: str, limits: Limits
 ) -> None:
     with pytest.raises(SpawnError, match=why):
         await run_child(Command(argv, Path("/"), {"PATH": PATH}), limits)
 
 
-async def test_a_pipe_in_the_place_of_the_program_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+async def test_a_pipe_in_place_of_the_program_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "program", 0o755)
     command = Command((str(tmp_path / "program"),), tmp_path, {"PATH": PATH})
     said = set()
@@ -161,16 +161,14 @@ async def test_a_pipe_in_the_place_of_the_program_is_refused_and_not_waited_for(
     assert len(said) == 1
 
 
-def test_a_first_line_without_an_interpreter_names_none(tmp_path: Path) -> None:
+def test_a_first_line_without_an_interpreter_is_refused(tmp_path: Path) -> None:
     found = program(tmp_path, "#!\n")
     with pytest.raises(OSError, match="No such file") as caught:
         check(Command((str(found),), Path("/"), {}), found)
     assert caught.value.errno == errno.ENOENT
 
 
-def test_a_program_that_may_be_run_and_not_read_is_left_to_the_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_may_not_be_read_is_left_to_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError
 
@@ -179,7 +177,7 @@ def test_a_program_that_may_be_run_and_not_read_is_left_to_the_kernel(
     check(Command((str(found),), Path("/"), {}), found)
 
 
-def test_a_way_that_the_user_may_not_go_is_named(public: Path) -> None:
+def test_a_folder_that_the_user_may_not_enter_is_named(public: Path) -> None:
     closed = public / "closed"
     closed.mkdir(mode=0o700)
     found = program(closed, "#!/bin/sh\n")

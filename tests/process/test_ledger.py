@@ -1,4 +1,4 @@
-"""The ledger: what a dead daemon left is found and killed, nobody else is, and a damaged file is no reason not to start."""
+"""The ledger: processes of dead daemons are killed, all others are not, and a damaged file does not prevent a start."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ trio.run(main)
 
 
 def killed_owner(journal: Path, script: str, tag: str) -> None:
-    """A process that runs a child by the ledger and is killed with SIGKILL as soon as the child has said something."""
+    """Run a child with a ledger in a process that is killed with SIGKILL as soon as the child has written a line."""
     command = [sys.executable, "-c", OWNER, str(journal), script, PATH, TAG, tag]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
@@ -55,7 +55,7 @@ def killed_owner(journal: Path, script: str, tag: str) -> None:
     ],
     ids=["plain", "daemonised"],
 )
-async def test_what_a_killed_owner_left_is_killed(tag: str, tmp_path: Path, script: str) -> None:
+async def test_processes_of_a_killed_owner_are_killed(tag: str, tmp_path: Path, script: str) -> None:
     killed_owner(tmp_path / "journal.db", script, tag)
     left = alive_with(tag)
     assert left
@@ -70,7 +70,7 @@ async def test_what_a_killed_owner_left_is_killed(tag: str, tmp_path: Path, scri
 
 
 async def test_an_intent_without_a_pid_is_found_by_its_token(tag: str, tmp_path: Path) -> None:
-    """The owner died between the start of the child and writing down its number."""
+    """The owner was killed after the start of the child and before its pid was recorded."""
     killed_owner(tmp_path / "journal.db", "trap '' TERM HUP; echo ready; while :; do sleep 1000; done", tag)
     with open_ledger(tmp_path / "journal.db") as ledger:
         (entry,) = ledger.entries()
@@ -83,8 +83,8 @@ async def test_an_intent_without_a_pid_is_found_by_its_token(tag: str, tmp_path:
 
 
 @pytest.mark.parametrize("column", ["start_ticks", "boot_id"])
-async def test_another_process_who_has_the_number_now_is_left_alone(tag: str, tmp_path: Path, column: str) -> None:
-    """The number was given away again: another start time, or the machine has been started anew."""
+async def test_another_process_with_the_same_pid_is_not_killed(tag: str, tmp_path: Path, column: str) -> None:
+    """The pid was reused: the process has another start time, or the machine was rebooted."""
     with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag}, start_new_session=True) as stranger:
         killed_owner(tmp_path / "journal.db", "echo ready; sleep 0.2; echo more", tag)
         with open_ledger(tmp_path / "journal.db") as ledger:
@@ -101,7 +101,7 @@ async def test_another_process_who_has_the_number_now_is_left_alone(tag: str, tm
         stranger.kill()
 
 
-async def test_rows_of_a_living_owner_are_left_alone(tmp_path: Path) -> None:
+async def test_rows_of_a_living_owner_are_kept(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal.db") as ledger:
         ledger.intend("token")
         ledger.complete("token", os.getpid(), 1)
@@ -113,7 +113,7 @@ async def test_rows_of_a_living_owner_are_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["text", "cut", "scrambled"])
-async def test_a_damaged_file_is_set_aside_with_a_word(tmp_path: Path, damage: str) -> None:
+async def test_a_damaged_file_is_set_aside_with_a_warning(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "journal.db"
     with open_ledger(path) as ledger:
         for number in range(500):
@@ -128,7 +128,7 @@ async def test_a_damaged_file_is_set_aside_with_a_word(tmp_path: Path, damage: s
         (tmp_path / name).unlink(missing_ok=True)
     with open_ledger(path) as ledger:
         assert ledger.warning is not None
-        assert "is now" in ledger.warning
+        assert "was renamed to" in ledger.warning
         assert "were not ended" in ledger.warning
         assert ledger.entries() == ()
         ledger.intend("new")
@@ -138,7 +138,7 @@ async def test_a_damaged_file_is_set_aside_with_a_word(tmp_path: Path, damage: s
         assert [entry.token for entry in ledger.entries()] == ["new"]
 
 
-def test_a_table_of_another_version_is_set_aside_with_a_word(tmp_path: Path) -> None:
+def test_a_table_of_another_version_is_set_aside_with_a_warning(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal.db") as ledger:
         ledger.intend("old")
     with sqlite3.connect(tmp_path / "journal.db") as database:
@@ -150,7 +150,7 @@ def test_a_table_of_another_version_is_set_aside_with_a_word(tmp_path: Path) -> 
         assert ledger.entries() == ()
 
 
-def test_other_tables_of_the_journal_are_left_alone(tmp_path: Path) -> None:
+def test_other_tables_of_the_journal_are_unchanged(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "journal.db") as database:
         database.execute("CREATE TABLE others (a)")
         database.execute("INSERT INTO others VALUES (1)")
@@ -162,7 +162,7 @@ def test_other_tables_of_the_journal_are_left_alone(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with (
         pytest.raises(LedgerError, match="check the disk and the owner"),
         open_ledger(tmp_path / "none" / "journal.db"),
@@ -197,8 +197,8 @@ INSERT INTO table_versions VALUES ('process_groups', 1);
 """
 
 
-async def test_what_a_daemon_of_the_first_version_left_is_killed(tag: str, tmp_path: Path) -> None:
-    """An update of the program while a daemon that wrote rows without checksums had been killed."""
+async def test_processes_of_a_daemon_of_version_1_are_killed(tag: str, tmp_path: Path) -> None:
+    """The program was updated after a daemon that wrote rows without checksums had been killed."""
     with (
         subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag, MARKER: "a" * 32}, start_new_session=True) as left,
         closing(sqlite3.connect(tmp_path / "journal.db")) as database,
@@ -219,7 +219,7 @@ async def test_what_a_daemon_of_the_first_version_left_is_killed(tag: str, tmp_p
         assert not is_alive(left.pid)
 
 
-async def test_a_row_that_was_altered_kills_no_one_and_the_others_are_kept(tag: str, tmp_path: Path) -> None:
+async def test_an_altered_row_kills_no_process_and_others_are_kept(tag: str, tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag}, start_new_session=True) as stranger:
         start = int(Path(f"/proc/{stranger.pid}/stat").read_text().rpartition(")")[2].split()[19])
@@ -242,7 +242,7 @@ async def test_a_row_that_was_altered_kills_no_one_and_the_others_are_kept(tag: 
 
 @contextmanager
 def running(tag: str, token: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A child that has this token, and is gone in the end."""
+    """Run a child with this token, and end it afterwards."""
     with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag, MARKER: token}, start_new_session=True) as child:
         try:
             yield child
@@ -250,8 +250,8 @@ def running(tag: str, token: str) -> Iterator[subprocess.Popen[bytes]]:
             child.kill()
 
 
-async def test_who_runs_now_is_on_record_although_the_file_is_damaged_meanwhile(tag: str, tmp_path: Path) -> None:
-    """So the next start finds it, whatever ends this one."""
+async def test_running_children_stay_recorded_when_the_file_is_damaged(tag: str, tmp_path: Path) -> None:
+    """So the next start of the daemon finds them."""
     path = tmp_path / "journal.db"
     with running(tag, "a" * 32) as child:
         start = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])
@@ -267,7 +267,7 @@ async def test_who_runs_now_is_on_record_although_the_file_is_damaged_meanwhile(
                 with pytest.raises(LedgerError, match="the rows of process_groups, which were in memory"):
                     call()
                 assert ledger.entries() == before
-            # As if this process were dead: the rows are another owner's.
+            # The rows belong to another owner, as if this process were dead.
             for entry in before:
                 row = (entry.token, entry.boot_id, 1999999, 1, entry.pid, entry.start_ticks)
                 ledger.file.table(PROCESS_GROUPS).put(row)
@@ -278,7 +278,7 @@ async def test_who_runs_now_is_on_record_although_the_file_is_damaged_meanwhile(
         assert not is_alive(child.pid)
 
 
-def test_a_ledger_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+def test_a_ledger_that_cannot_be_written_raises_an_error(tmp_path: Path) -> None:
     file = JournalFile(tmp_path / "journal.db")
     ledger = ProcessLedger(file)
     file.close()

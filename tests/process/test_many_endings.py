@@ -1,6 +1,6 @@
-"""A hundred runs that are cancelled at once: all that descends from them is dead and off the record, within a second.
+"""A hundred runs that are cancelled at once: all their descendants are dead and removed from the ledger within a second.
 
-That second is what a successor has to begin in, so it is held at full scale only, where the machine has nothing else to do.
+The next operation must begin within that second. The time is checked at full scale only, when the machine is otherwise idle.
 """
 
 import time
@@ -19,7 +19,7 @@ from wharfinger.process.worker import open_worker
 RUNS = scaled(100, 10)
 TOGETHER_S = 1.0
 BY_DEFAULT = Limits(wall_s=1000.0, stdout_bytes=1_000_000)
-"""As packages' hooks have it: five seconds of grace at the deadline, what a cancellation leaves is the default."""
+"""The limits of packages' hooks: five seconds of grace after the deadline, and the default grace after a cancellation."""
 
 UNRULY = {
     "a child ignores SIGTERM": "(trap '' TERM; echo ready; sleep 1000; :) & wait",
@@ -45,7 +45,7 @@ async def _run(command: Command, ledger: ProcessLedger, ready: trio.MemorySendCh
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", UNRULY)
-async def test_cancelled_together_they_end_together(tag: str, tmp_path: Path, what: str) -> None:
+async def test_runs_that_are_cancelled_together_end_together(tag: str, tmp_path: Path, what: str) -> None:
     ready, is_ready = trio.open_memory_channel[None](0)
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with trio.open_nursery() as everybody:
@@ -65,8 +65,8 @@ async def test_cancelled_together_they_end_together(tag: str, tmp_path: Path, wh
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("turns", [0, 1, 2, 5, 20, 100])
-async def test_cancelled_while_they_start(tag: str, tmp_path: Path, turns: int) -> None:
-    """Each is in another moment of its start: no thread yet, in its thread, started and not looked after yet."""
+async def test_runs_that_are_cancelled_while_they_start(tag: str, tmp_path: Path, turns: int) -> None:
+    """The runs are at different moments of their start: before the thread, in the thread, or started but not yet supervised."""
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with trio.open_nursery() as everybody:
             for _ in range(RUNS):
@@ -83,7 +83,7 @@ async def _start(command: Command, ledger: ProcessLedger) -> None:
 
 
 async def test_workers_and_commands_end_together(tag: str, tmp_path: Path) -> None:
-    """What ends at the same time is swept together, whatever it is."""
+    """Runs that end at the same time are swept together, both workers and commands."""
     ready, is_ready = trio.open_memory_channel[None](0)
 
     async def work() -> None:
@@ -105,8 +105,8 @@ async def test_workers_and_commands_end_together(tag: str, tmp_path: Path) -> No
     assert alive_with(tag) == []
 
 
-async def test_while_some_end_others_go_on(tag: str, tmp_path: Path) -> None:
-    """A shared sweep takes nobody along."""
+async def test_other_runs_continue_while_some_end(tag: str, tmp_path: Path) -> None:
+    """A shared sweep kills no processes of other runs."""
     ready, is_ready = trio.open_memory_channel[None](0)
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with trio.open_nursery() as staying:

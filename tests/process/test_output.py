@@ -1,4 +1,4 @@
-"""Bounded output: properties of the two buffers."""
+"""The two bounded buffers of output."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ chunks = st.lists(st.binary(max_size=40), max_size=30)
 
 
 @given(chunks, st.integers(0, 200))
-def test_a_cap_lets_the_first_bytes_through_and_notices_the_first_one_too_many(parts: list[bytes], limit: int) -> None:
+def test_a_cap_passes_the_first_bytes_and_notices_the_first_excess_byte(parts: list[bytes], limit: int) -> None:
     cap = CappedOutput(limit)
 
     passed = b"".join(cap.admit(part) for part in parts)

@@ -1,4 +1,4 @@
-"""Reading /proc/<pid>/stat and environments: hostile names, forged lines, real processes."""
+"""The parsers of /proc/<pid>/stat and environments: hostile names, forged lines, real processes."""
 
 import os
 from pathlib import Path
@@ -51,11 +51,11 @@ def test_a_name_cannot_forge_anything(name: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", [b"a b", b")", b"((", b") R 1 1 1 0", b"x\ny", b""])
-def test_names_that_have_been_seen_to_break_readers(name: bytes) -> None:
+def test_names_that_broke_readers_before(name: bytes) -> None:
     assert parse_stat(line(name)).sid == 30
 
 
-def test_flags_and_threads_tell_who_can_run() -> None:
+def test_flags_and_threads_show_whether_a_process_can_run() -> None:
     assert parse_stat(line(b"k", flags=0x00200000)).kernel_thread
     assert parse_stat(line(b"x", flags=0x00000004)).exiting
     assert parse_stat(line(b"e", start=0, end=0)).environ_bytes == -1
@@ -74,7 +74,7 @@ def test_anything_else_is_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("start", [b"", b"x", b"4711", b"x y", b"\xff z"])
-def test_a_start_that_is_no_number_is_refused(start: bytes) -> None:
+def test_a_start_time_that_is_not_a_number_is_refused(start: bytes) -> None:
     data = line(b"sh")[: line(b"sh").index(b"4711")] + start
     with pytest.raises(ProcFormatError):
         parse_start_ticks(data)
@@ -88,7 +88,7 @@ def test_broken_lines_are_refused(data: bytes) -> None:
         parse_stat(data)
 
 
-def test_this_process_reads_as_the_system_says() -> None:
+def test_the_stat_of_this_process_agrees_with_the_system() -> None:
     stat = parse_stat(Path("/proc/self/stat").read_bytes())
 
     assert (stat.pid, stat.ppid) == (os.getpid(), os.getppid())
@@ -112,7 +112,7 @@ def test_this_process_reads_as_the_system_says() -> None:
         (b"WHARFINGER_RUN=\xff\xfe\0", {"\ufffd\ufffd"}),
     ],
 )
-def test_tokens_are_those_of_the_variable_alone(environ: bytes, tokens: set[str]) -> None:
+def test_tokens_come_only_from_the_marker_variable(environ: bytes, tokens: set[str]) -> None:
     assert parse_tokens(environ) == tokens
 
 

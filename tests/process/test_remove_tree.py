@@ -1,4 +1,4 @@
-"""Trees that a hostile program would leave behind, removed."""
+"""The removal of trees that a hostile program could leave behind."""
 
 import os
 import socket
@@ -28,7 +28,7 @@ def test_a_plain_tree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_that_is_deeper_than_a_path_is_long(tmp_path: Path) -> None:
+def test_a_tree_that_is_deeper_than_the_longest_path(tmp_path: Path) -> None:
     top = tmp_path / "top"
     top.mkdir()
     with working_in(top):
@@ -56,7 +56,7 @@ def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
     assert (other / "kept").stat().st_mode & 0o777 == 0o500
 
 
-def test_a_link_or_a_file_is_no_tree(tmp_path: Path) -> None:
+def test_a_link_or_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("folder")
     (tmp_path / "file").write_text("")
@@ -68,8 +68,8 @@ def test_a_link_or_a_file_is_no_tree(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_folders_that_were_locked_are_opened() -> None:
-    """As root nothing is locked, so this is done as somebody else, in a place that he can reach."""
+def test_folders_without_permissions_are_removed() -> None:
+    """Permissions do not bind root, so this runs as another user, in a folder that this user can reach."""
     with tempfile.TemporaryDirectory() as base, powerless(Path(base)):
         top = Path(base) / "top"
         (top / "a" / "b" / "c").mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_folders_that_were_locked_are_opened() -> None:
         assert not top.exists()
 
 
-def test_what_cannot_be_removed_keeps_nothing_else_and_what_is_secret_goes_first() -> None:
+def test_an_error_does_not_stop_the_removal_and_secrets_are_removed_first() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can lock something for somebody else")
     with tempfile.TemporaryDirectory() as base:
@@ -102,7 +102,7 @@ def test_what_cannot_be_removed_keeps_nothing_else_and_what_is_secret_goes_first
 
 @contextmanager
 def powerless(folder: Path) -> Iterator[None]:
-    """Run the body as a user whom permissions bind; the folder is his for that time."""
+    """Run the block as a user that permissions bind; meanwhile that user owns the folder."""
     if os.geteuid() != 0:
         yield
         return

@@ -1,4 +1,4 @@
-"""The shell around the ending machine by itself; what it does for commands and workers is in test_child and test_worker."""
+"""The shell around the ending machine. `test_child` and `test_worker` have the tests of commands and workers."""
 
 import math
 import os
@@ -15,7 +15,7 @@ from wharfinger.process.errors import SpawnError
 from wharfinger.process.run import BUSY_S, CHUNK_BYTES, PUMPED_BYTES, Run, read_some, start, wait_zombie, write_all
 
 
-async def test_a_run_that_is_asked_to_end_is_reaped(tag: str) -> None:
+async def test_a_run_that_is_ended_is_reaped(tag: str) -> None:
     child = await start(shell("sleep 1000", tag), None)
     try:
         run = Run(child, "sleep", replace(SHORT, term_grace_s=60.0))
@@ -31,7 +31,7 @@ async def test_a_run_that_is_asked_to_end_is_reaped(tag: str) -> None:
         child.close()
 
 
-async def test_cancelling_does_not_reach_it_and_a_job_that_fails_ends_it(tag: str) -> None:
+async def test_a_run_is_shielded_and_a_failing_job_ends_it(tag: str) -> None:
     child = await start(shell("trap '' TERM; sleep 1000", tag), None)
 
     async def fail() -> None:
@@ -49,7 +49,7 @@ async def test_cancelling_does_not_reach_it_and_a_job_that_fails_ends_it(tag: st
         child.close()
 
 
-async def test_the_end_of_a_child_is_seen_and_leaves_it_unreaped(tag: str) -> None:
+async def test_the_end_of_a_child_is_detected_without_reaping_it(tag: str) -> None:
     child = await start(shell("exit 7", tag), None)
     try:
         await wait_zombie(child.pidfd)
@@ -59,7 +59,7 @@ async def test_the_end_of_a_child_is_seen_and_leaves_it_unreaped(tag: str) -> No
         assert child.popen.wait() == 7
 
 
-async def test_what_cannot_be_started_leaves_nothing(tag: str) -> None:
+async def test_a_failed_start_leaves_nothing(tag: str) -> None:
     with pytest.raises(SpawnError):
         await start(shell("exit 0", tag, cwd="/no/such/folder"), None)
 
@@ -84,7 +84,7 @@ async def test_writing_and_reading_a_pipe(tag: str) -> None:
     assert got == sent
 
 
-async def test_writing_to_no_one(tag: str) -> None:
+async def test_writing_to_a_pipe_without_a_reader(tag: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -94,10 +94,8 @@ async def test_writing_to_no_one(tag: str) -> None:
         os.close(writing)
 
 
-async def test_who_writes_faster_than_it_can_be_looked_at_leaves_half_of_the_time_to_others(
-    tag: str, mock_clock: MockClock
-) -> None:
-    """A flood of lines took the loop for a quarter of a second at a time, and nearly all of it."""
+async def test_a_fast_writer_leaves_half_of_the_time_to_other_tasks(tag: str, mock_clock: MockClock) -> None:
+    """Before there was a pause, a flood of lines blocked the event loop for a quarter of a second at a time."""
     child = await start(shell("exit 0", tag), None)
     read, write = os.pipe()
     try:

@@ -1,7 +1,7 @@
-"""Sweeping together: nobody waits for nobody, whatever becomes of rounds and of those who ask; and with real processes.
+"""Shared sweeps: no caller waits for ever, whatever happens to rounds and other callers. Some tests have real processes.
 
-Invariants, held on random rounds: at most one round at a time; each is for everybody who has asked so far and is not over;
-everybody gets the result of their own run, or the error of a round that they conducted.
+Invariants for random rounds: at most one round runs at a time; each round is for all callers that are not done; each caller gets
+the result of its own run, or the error of a round that it conducted.
 """
 
 import errno
@@ -22,7 +22,7 @@ LONG = 30.0
 
 
 class Rounds:
-    """Rounds that find nobody and end as they are told: each number how many are over by it, None an error."""
+    """Rounds without processes. Each number is the count of hunts that a round ends; None is an error."""
 
     def __init__(self, script: Sequence[int | None]) -> None:
         self.script = list(script)
@@ -48,8 +48,8 @@ class Rounds:
     st.lists(st.none() | st.integers(0, 4), max_size=8),
     st.sets(st.integers(0, 7), max_size=3),
 )
-def test_all_of_them_gets_an_answer(arrivals: list[int], script: list[int | None], cancelled: set[int]) -> None:
-    """``arrivals``: after how many turns of the loop each asks; ``cancelled``: who is cancelled one turn later."""
+def test_every_caller_gets_a_result(arrivals: list[int], script: list[int | None], cancelled: set[int]) -> None:
+    """``arrivals``: the turns of the event loop before each call; ``cancelled``: the calls that are cancelled one turn later."""
     rounds = Rounds(script)
     outcomes: dict[int, SweepResult | OSError | None] = {}
 
@@ -84,7 +84,7 @@ def test_all_of_them_gets_an_answer(arrivals: list[int], script: list[int | None
             assert number in cancelled
 
 
-async def test_who_asks_in_the_same_turn_shares_every_round() -> None:
+async def test_callers_of_the_same_turn_share_every_round() -> None:
     rounds = Rounds([0, 3])
     shared = SharedSweep(rounds)
     async with trio.open_nursery() as everybody:
@@ -97,7 +97,7 @@ async def test_who_asks_in_the_same_turn_shares_every_round() -> None:
     assert len(rounds.seen) == 3
 
 
-async def test_an_error_is_of_whom_it_happened_to() -> None:
+async def test_an_error_is_raised_in_the_conducting_task() -> None:
     shared = SharedSweep(Rounds([None]))
     got: list[str] = []
 
@@ -115,7 +115,7 @@ async def test_an_error_is_of_whom_it_happened_to() -> None:
     assert sorted(got) == ["error", "result", "result"]
 
 
-def test_a_run_of_trio_has_one_of_its_own() -> None:
+def test_each_trio_run_has_its_own_shared_sweep() -> None:
     async def look() -> SharedSweep:
         assert shared_sweep() is shared_sweep()
         return shared_sweep()
@@ -151,8 +151,8 @@ async def test_many_real_runs_end_in_a_few_rounds(tag: str) -> None:
 
 
 @pytest.mark.parametrize("conducts", [True, False])
-async def test_who_leaves_does_not_strand_the_others(conducts: bool) -> None:
-    """Callers shield themselves; one who does not harms nobody else."""
+async def test_a_cancelled_caller_does_not_block_the_others(conducts: bool) -> None:
+    """Callers should be shielded. A caller that is not does not affect the others."""
     shared = SharedSweep(Rounds([]))
     results: list[SweepResult] = []
 

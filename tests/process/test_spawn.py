@@ -1,4 +1,4 @@
-"""Starting a child: what it gets, what is on record, and what is said when it cannot be started."""
+"""The start of a child: its session and environment, its row in the ledger, and errors."""
 
 import os
 import resource
@@ -26,7 +26,7 @@ from wharfinger.process.spawn import Spawned, spawn
 
 @contextmanager
 def spawned(command: Command, ledger: ProcessLedger | None = None) -> Iterator[Spawned]:
-    """A child, ended and reaped afterwards."""
+    """Start a child, and end and reap it afterwards."""
     child = spawn(command, "token", ledger)
     try:
         yield child
@@ -50,7 +50,7 @@ def read_all(fd: int) -> str:
 
 
 def wait_ready(child: Spawned) -> None:
-    """Popen returns in the midst of ``execve``; a word from the child shows that its environment is in place."""
+    """Wait for output of the child: Popen may return during ``execve``, before the child has its environment."""
     os.set_blocking(child.stdout, True)
     assert os.read(child.stdout, 100) == b"ready\n"
 
@@ -70,7 +70,7 @@ def test_a_child_leads_its_own_session_and_carries_its_token(tag: str) -> None:
         assert child.stdin is None
 
 
-def test_it_inherits_nothing_but_its_three_descriptors(tag: str) -> None:
+def test_a_child_inherits_only_its_three_descriptors(tag: str) -> None:
     with (
         Path("/dev/null").open("rb") as other,
         spawned(shell("readlink /proc/self/fd/0; ls /proc/self/fd | wc -l; env", tag)) as child,
@@ -94,9 +94,9 @@ def test_a_run_within_a_run_carries_both_tokens(tag: str, monkeypatch: pytest.Mo
     assert found.tokens == {"outer", "token"}
 
 
-def test_the_ledger_has_the_run_from_before_it_exists(tag: str, tmp_path: Path) -> None:
+def test_the_ledger_has_the_run_before_the_child_exists(tag: str, tmp_path: Path) -> None:
     class Watching(ProcessLedger):
-        """Looks whether the child is there when the intent is written, and who it is when it is completed."""
+        """A ledger that records whether the child exists when the intent is written, and its pid when it is completed."""
 
         def intend(self, token: str) -> None:
             assert alive_with(tag) == []
@@ -115,7 +115,7 @@ def test_the_ledger_has_the_run_from_before_it_exists(tag: str, tmp_path: Path) 
 
 
 def refused(argv: tuple[str, ...], env: Mapping[str, str] | None = None, cwd: Path = Path("/")) -> SpawnError:
-    """The error of a command that cannot be started; nothing is left of the try."""
+    """Return the error of a command that cannot be started, and check that nothing is left of the attempt."""
     with pytest.raises(SpawnError) as caught:
         spawn(Command(argv, cwd, {"PATH": PATH} if env is None else env), "token", None)
     return caught.value
@@ -154,7 +154,7 @@ def test_a_file_that_is_not_executable(tag: str, tmp_path: Path) -> None:
     assert f"chmod +x {path}," in refused(("program",), {"PATH": str(tmp_path)}).remedy
 
 
-def test_a_file_that_is_no_program(tag: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program(tag: str, tmp_path: Path) -> None:
     path = script(tmp_path, "echo a script without a first line\n")
 
     error = refused((str(path),))
@@ -224,7 +224,7 @@ def test_a_file_that_is_being_written(tag: str, tmp_path: Path) -> None:
     assert caught.value.transient
 
 
-def test_when_descriptors_run_out_before_the_start(tag: str) -> None:
+def test_a_shortage_of_descriptors_before_the_start(tag: str) -> None:
     with few_descriptors(6):
         error = refused(("/bin/true",))
 
@@ -234,7 +234,7 @@ def test_when_descriptors_run_out_before_the_start(tag: str) -> None:
 
 @contextmanager
 def few_descriptors(spare: int) -> Iterator[None]:
-    """Only ``spare`` more may be opened (the lowest free ones, and these are contiguous here)."""
+    """Allow only ``spare`` more descriptors (the lowest free ones, which are contiguous here)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
     os.close(lowest)
@@ -245,8 +245,8 @@ def few_descriptors(spare: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_when_descriptors_run_out_in_between_the_child_is_ended(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Popen needs some for a moment that it gives back; a limit lowered by the ledger leaves none for the pidfd."""
+def test_a_shortage_of_descriptors_after_the_start_ends_the_child(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Popen closes some descriptors again. The ledger lowers the limit, so that none is left for the pidfd."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     class Starving(Recording):
@@ -266,7 +266,7 @@ def test_when_descriptors_run_out_in_between_the_child_is_ended(tag: str, monkey
 
 
 class Recording(ProcessLedger):
-    """A ledger without a file that records what it is told."""
+    """A ledger without a file, which records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -282,7 +282,7 @@ class Recording(ProcessLedger):
 
 
 class Failing(Recording):
-    """Fails where it is told to, and at forgetting always: that must not hide the first error."""
+    """A ledger that fails at a given call, and always in `forget`, which must not hide the first error."""
 
     def __init__(self, step: str) -> None:
         super().__init__()
@@ -304,7 +304,7 @@ class Failing(Recording):
 
 
 @pytest.mark.parametrize(("step", "calls"), [("intend", ["intend"]), ("complete", ["intend", "complete", "forget"])])
-def test_what_cannot_be_journalled_does_not_run(tag: str, step: str, calls: list[str]) -> None:
+def test_a_child_that_cannot_be_recorded_does_not_run(tag: str, step: str, calls: list[str]) -> None:
     ledger = Failing(step)
     with pytest.raises(LedgerError, match="disk full"):
         spawn(shell("setsid sleep 1000 & setsid sleep 1000", tag), "token", ledger)
@@ -313,7 +313,7 @@ def test_what_cannot_be_journalled_does_not_run(tag: str, step: str, calls: list
     assert alive_with(tag) == []
 
 
-def test_what_cannot_be_started_is_not_in_the_ledger(tag: str, tmp_path: Path) -> None:
+def test_a_failed_start_is_not_in_the_ledger(tag: str, tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal.db") as ledger:
         with pytest.raises(SpawnError):
             spawn(Command(("/no/such/program",), tmp_path, {}), "token", ledger)
@@ -321,7 +321,7 @@ def test_what_cannot_be_started_is_not_in_the_ledger(tag: str, tmp_path: Path) -
         assert ledger.entries() == ()
 
 
-def test_closing_the_input_is_seen_by_the_child(tag: str) -> None:
+def test_the_child_reads_the_end_of_its_input(tag: str) -> None:
     with spawned(shell("cat; echo end", tag, stdin=b"asked for")) as child:
         assert child.stdin is not None
         os.write(child.stdin, b"given ")
@@ -330,7 +330,7 @@ def test_closing_the_input_is_seen_by_the_child(tag: str) -> None:
         assert read_all(child.stdout) == "given end\n"
 
 
-def test_a_child_that_ended_already_is_on_record_all_the_same(tag: str) -> None:
+def test_a_child_that_has_already_ended_is_recorded(tag: str) -> None:
     with spawned(shell("exit 0", tag)) as child:
         os.waitid(os.P_PIDFD, child.pidfd, os.WEXITED | os.WNOWAIT)
         stat = read_stat(child.popen.pid)

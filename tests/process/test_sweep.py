@@ -1,4 +1,4 @@
-"""Killing whoever belongs to a run: real processes, real reuse of nothing, real limits."""
+"""The killing of all processes of a run, with real processes and real limits."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ LONG = 30.0
 
 @contextmanager
 def leader(script: str, tag: str, token: str = "") -> Iterator[tuple[Mark, list[int]]]:
-    """A child with a session of its own that has said a line of numbers; its held mark, and the numbers."""
+    """Start a child with its own session that writes a line of numbers; return its held mark and the numbers."""
     env = {"PATH": PATH, TAG: tag, MARKER: token}
     child = subprocess.Popen(
         ["/bin/sh", "-c", script], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
@@ -46,12 +46,12 @@ def wait_zombie(pid: int) -> None:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
-def test_no_one_to_kill() -> None:
+def test_a_sweep_without_processes() -> None:
     assert sweep([], LONG) == SweepResult(0, 0)
     assert sweep([Mark("nobody has this token")], LONG) == SweepResult(0, 0)
 
 
-def test_the_group_dies_with_its_leader_and_only_the_others_are_counted(tag: str) -> None:
+def test_the_group_is_killed_with_its_leader_which_is_not_counted(tag: str) -> None:
     with leader("sleep 1000 & sleep 1000 & echo $!; wait", tag) as (mark, _):
         assert sweep([mark], LONG) == SweepResult(2, 0)
         wait_zombie(mark.pid)
@@ -67,7 +67,7 @@ def test_a_held_zombie_is_not_reaped(tag: str) -> None:
         wait_zombie(mark.pid)
 
 
-def test_job_control_gives_groups_but_no_session(tag: str) -> None:
+def test_groups_of_job_control_are_in_the_session(tag: str) -> None:
     with leader("exec bash -c 'set -m; sleep 1000 >/dev/null & echo $!'", tag) as (mark, said):
         wait_zombie(mark.pid)
         job = read_stat(said[0])
@@ -92,7 +92,7 @@ def test_a_stopped_process_dies_too(tag: str) -> None:
         wait_zombie(mark.pid)
 
 
-def test_without_a_held_leader_the_number_must_fit_the_start_time(tag: str) -> None:
+def test_without_a_held_leader_pid_and_start_time_must_agree(tag: str) -> None:
     with leader("env -i sleep 1000 & echo $!; wait", tag) as (mark, said):
         reused = Mark("token", mark.pid, mark.start_ticks - 1)
         assert sweep([reused], LONG) == SweepResult(0, 0)
@@ -122,7 +122,7 @@ def test_many_runs_are_pinned_in_parts(tag: str, monkeypatch: pytest.MonkeyPatch
         assert sweep([first, second, third], LONG) == SweepResult(5, 0)
 
 
-def test_a_group_is_frozen_before_it_is_looked_at(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_is_frozen_before_the_scan(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     states: list[int] = []
 
     def look_and_scan(since_ticks: int, *, users: bool, above: int) -> list[Seen]:
@@ -137,7 +137,7 @@ def test_a_group_is_frozen_before_it_is_looked_at(tag: str, monkeypatch: pytest.
     assert states[0] == os.CLD_STOPPED
 
 
-def test_who_goes_on_having_children_is_ended_with_all_of_them(tag: str) -> None:
+def test_a_process_that_forks_continuously_is_killed_with_all_children(tag: str) -> None:
     script = "echo $$; i=0; while [ $i -lt 300 ]; do sleep 1000 & setsid sleep 1000 & i=$((i+1)); done; wait"
     with leader(script, tag, "token") as (mark, _):
         assert sweep([mark], LONG).left == 0
@@ -145,7 +145,7 @@ def test_who_goes_on_having_children_is_ended_with_all_of_them(tag: str) -> None
         assert alive_with(tag) == []
 
 
-def test_without_descriptors_the_group_is_killed_and_no_one_is_called_dead(tag: str) -> None:
+def test_without_descriptors_the_group_is_killed_and_one_process_is_reported_as_left(tag: str) -> None:
     with leader("echo $$; exec sleep 1000", tag) as (mark, _):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
@@ -177,7 +177,7 @@ def test_a_round_without_descriptors_is_not_the_last(tag: str) -> None:
         assert result_of(hunt) == SweepResult(1, 0)
 
 
-def test_what_else_goes_wrong_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_since_ticks: int, *, users: bool, above: int) -> list[Seen]:
         raise PermissionError(errno.EACCES, "no /proc")
 
@@ -186,7 +186,7 @@ def test_what_else_goes_wrong_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> 
         sweep([Mark("token")], LONG)
 
 
-def test_when_time_is_over_whatever_was_not_seen_dead_is_left(tag: str) -> None:
+def test_after_the_time_limit_living_processes_are_reported_as_left(tag: str) -> None:
     with leader("sleep 1000 & echo $!; wait", tag) as (mark, _):
         result = sweep([mark], 0.0)
         wait_zombie(mark.pid)
@@ -209,7 +209,7 @@ with subprocess.Popen(["/bin/sh", "-c", "echo ready; read x"], stdin=subprocess.
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user's process: only root can make one")
-def test_another_users_process_is_left_and_said(tag: str) -> None:
+def test_a_process_of_another_user_is_reported_as_left(tag: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", NOT_OURS],
         cwd=ROOT,
@@ -242,7 +242,7 @@ with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, start_n
 """
 
 
-def test_a_subreaper_gets_no_zombies(tag: str) -> None:
+def test_a_sweep_leaves_no_zombies_to_a_subreaper(tag: str) -> None:
     env = {"PATH": PATH, TAG: tag, MARKER: "token"}
     done = subprocess.run(
         [sys.executable, "-c", ADOPTING], cwd=ROOT, env=env, capture_output=True, text=True, check=True, timeout=60

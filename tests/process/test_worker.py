@@ -1,6 +1,6 @@
-"""Children that stay: talking with them, and that nothing of them stays whatever happens.
+"""Children that keep running: the exchange of data, and their complete end in every case.
 
-The fixture ``tag`` looks at the system after each test: no process with the test's tag, no unreaped child, no descriptor.
+The fixture ``tag`` checks the system after each test: no process with the test's tag, no unreaped child, no open descriptor.
 """
 
 import os
@@ -36,7 +36,7 @@ GRACE_S = 0.05
 
 
 async def read_until(worker: Worker, text: bytes) -> bytes:
-    """What it says up to and including ``text``, and what came along."""
+    """Return the output of a worker up to and including ``text``, and any output that arrived with it."""
     said = b""
     while text not in said:
         chunk = await worker.receive_some(4096)
@@ -52,7 +52,7 @@ async def read_all(worker: Worker) -> bytes:
     return said
 
 
-async def test_it_is_talked_with(tag: str) -> None:
+async def test_data_is_exchanged_with_a_worker(tag: str) -> None:
     async with open_worker(shell(CAT, tag)) as worker:
         assert is_alive(worker.pid)
         for word in (b"one\n", b"two\n"):
@@ -73,14 +73,14 @@ async def test_large_messages_go_both_ways_at_once(tag: str) -> None:
 
 
 async def test_nothing_is_read_ahead(tag: str) -> None:
-    """The pipe is the only buffer: who does not read holds the worker up."""
+    """The pipe is the only buffer: a caller that does not read blocks the worker."""
     async with open_worker(shell("echo a; echo b; read x; echo c", tag)) as worker:
         assert await worker.receive_some(1) == b"a"
         await worker.send(b"\n")
         assert (await read_all(worker)).split() == [b"b", b"c"]
 
 
-async def test_it_ends_by_itself(tag: str) -> None:
+async def test_a_worker_that_exits_by_itself(tag: str) -> None:
     async with open_worker(shell("echo bye; echo why >&2; exit 3", tag)) as worker:
         assert await worker.wait() == 3
         assert await read_all(worker) == b"bye\n"
@@ -91,15 +91,15 @@ async def test_it_ends_by_itself(tag: str) -> None:
     assert await worker.wait() == 3
 
 
-async def test_what_it_started_does_not_outlive_it(tag: str) -> None:
-    """Its stdout comes to an end though a grandchild had it too."""
+async def test_processes_of_a_worker_do_not_outlive_it(tag: str) -> None:
+    """The worker's stdout ends, although a grandchild had it open, too."""
     async with open_worker(shell("(trap '' TERM; exec sleep 1000) & echo ready", tag)) as worker:
         assert await read_all(worker) == b"ready\n"
         assert await worker.wait() == 0
         assert alive_with(tag) == []
 
 
-async def test_it_closes_stdout_and_lives_on(tag: str) -> None:
+async def test_a_worker_may_close_its_stdout(tag: str) -> None:
     async with open_worker(shell("exec >&-; read line; exit 5", tag)) as worker:
         assert await worker.receive_some(10) == b""
         assert is_alive(worker.pid)
@@ -107,7 +107,7 @@ async def test_it_closes_stdout_and_lives_on(tag: str) -> None:
         assert await worker.wait() == 5
 
 
-async def test_of_stderr_the_tail_is_kept_and_a_sink_sees_all_of_it(tag: str) -> None:
+async def test_the_tail_of_stderr_is_kept_and_a_sink_gets_all_of_it(tag: str) -> None:
     lines = Lines()
     script = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&2; echo done"
     async with open_worker(shell(script, tag), on_stderr=lines) as worker:
@@ -119,7 +119,7 @@ async def test_of_stderr_the_tail_is_kept_and_a_sink_sees_all_of_it(tag: str) ->
         assert lines.data.startswith(b"line 0\n")
 
 
-async def test_a_sink_that_fails_ends_it(tag: str) -> None:
+async def test_a_failing_sink_ends_the_worker(tag: str) -> None:
     def broken(_chunk: bytes) -> None:
         raise ValueError("sink")
 
@@ -129,8 +129,8 @@ async def test_a_sink_that_fails_ends_it(tag: str) -> None:
     assert alive_with(tag) == []
 
 
-async def test_a_polite_one_cleans_up_in_its_grace(tag: str, tmp_path: Path) -> None:
-    """Even one that says more than a pipe holds while it does so."""
+async def test_a_worker_may_clean_up_within_its_grace(tag: str, tmp_path: Path) -> None:
+    """This holds even if the worker writes more than a pipe holds while it cleans up."""
     script = (
         "import os, signal, sys, pathlib\n"
         "def end(*_):\n"
@@ -147,14 +147,14 @@ async def test_a_polite_one_cleans_up_in_its_grace(tag: str, tmp_path: Path) -> 
     assert await worker.wait() == 0
 
 
-async def test_leaving_closes_its_stdin(tag: str, tmp_path: Path) -> None:
+async def test_leaving_the_block_closes_stdin(tag: str, tmp_path: Path) -> None:
     script = f"trap '' TERM; echo ready; cat; touch {tmp_path}/saw-the-end"
     async with open_worker(shell(script, tag), term_grace_s=100.0) as worker:
         await read_until(worker, b"ready")
     assert (tmp_path / "saw-the-end").exists()
 
 
-async def test_after_the_block_it_is_closed(tag: str) -> None:
+async def test_a_worker_is_closed_after_the_block(tag: str) -> None:
     async with open_worker(shell(CAT, tag)) as worker:
         pass
     with pytest.raises(trio.ClosedResourceError):
@@ -163,7 +163,7 @@ async def test_after_the_block_it_is_closed(tag: str) -> None:
         await worker.receive_some(1)
 
 
-async def test_who_still_waits_when_the_block_is_left_is_told(tag: str) -> None:
+async def test_pending_calls_end_when_the_block_is_left(tag: str) -> None:
     async with trio.open_nursery() as nursery, open_worker(shell(CAT, tag)) as worker:
         nursery.start_soon(_expect_closed, worker)
         await trio.testing.wait_all_tasks_blocked()
@@ -174,7 +174,7 @@ async def _expect_closed(worker: Worker) -> None:
         await worker.receive_some(1)
 
 
-async def test_what_cannot_be_started_says_so_before_the_block(tag: str, tmp_path: Path) -> None:
+async def test_a_failed_start_is_raised_before_the_block(tag: str, tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal.db") as ledger:
         with pytest.raises(SpawnError, match="not on PATH"):
             async with open_worker(Command(("no-such-program",), Path("/"), {"PATH": "/usr/bin"}), ledger=ledger):
@@ -182,13 +182,13 @@ async def test_what_cannot_be_started_says_so_before_the_block(tag: str, tmp_pat
         assert ledger.entries() == ()
 
 
-async def test_input_in_the_command_is_a_mistake(tag: str) -> None:
+async def test_a_command_with_input_is_refused(tag: str) -> None:
     with pytest.raises(AssertionError, match="sent while it runs"):
         async with open_worker(replace(shell(CAT, tag), stdin=b"x")):
             raise ValueError("never")
 
 
-async def test_the_body_raises(tag: str) -> None:
+async def test_an_error_in_the_block_ends_the_worker(tag: str) -> None:
     with pytest.RaisesGroup(ValueError):
         async with open_worker(shell(IGNORES_TERM, tag), term_grace_s=GRACE_S) as worker:
             await read_until(worker, b"ready")
@@ -196,7 +196,7 @@ async def test_the_body_raises(tag: str) -> None:
     assert alive_with(tag) == []
 
 
-async def test_the_ledger_knows_it_while_it_lives_and_no_longer(tag: str, tmp_path: Path) -> None:
+async def test_the_ledger_has_a_worker_only_while_it_lives(tag: str, tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with open_worker(shell(CAT, tag), ledger=ledger) as worker:
             (entry,) = ledger.entries()
@@ -207,7 +207,7 @@ async def test_the_ledger_knows_it_while_it_lives_and_no_longer(tag: str, tmp_pa
             assert ledger.entries() == ()
 
 
-async def test_killed_from_outside(tag: str) -> None:
+async def test_a_worker_that_is_killed_from_outside(tag: str) -> None:
     async with open_worker(shell(IGNORES_TERM, tag)) as worker:
         await read_until(worker, b"ready")
         os.kill(worker.pid, signal.SIGKILL)
@@ -217,8 +217,8 @@ async def test_killed_from_outside(tag: str) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", UNRULY)
-async def test_cancelled_at_any_moment_nothing_survives(tag: str, what: str) -> None:
-    """The moment is drawn: at once, after so many turns of the loop, or after so many bytes of output."""
+async def test_no_process_survives_a_cancellation_at_any_moment(tag: str, what: str) -> None:
+    """The moment is random: at once, after some turns of the event loop, or after some bytes of output."""
     draw = random.Random(what)  # noqa: S311 - the same moments in every run
     for _ in range(scaled(200, 10)):
         turns, size = draw.choice([0, 1, 2, 3, 5, 10, 50, 200, 1000]), draw.choice([1, 6, 1000, 100_000])
@@ -249,7 +249,7 @@ async def test_many_at_once(tag: str) -> None:
             nursery.start_soon(one)
 
 
-async def test_it_is_known_without_waiting_whether_there_is_output_and_what_was_not_read(tag: str) -> None:
+async def test_unread_output_and_input_are_known_without_waiting(tag: str) -> None:
     async with open_worker(shell("read line; echo 'said' >&2; echo out; read more; exit 0", tag)) as worker:
         assert not worker.has_output()
         await worker.send(b"first\n")
@@ -272,7 +272,7 @@ async def test_limits_of_the_kernel_hold_for_a_worker(tag: str) -> None:
         assert await read_until(worker, b"\n") == b"77\n"
 
 
-async def test_the_end_of_its_input_can_be_reported(tag: str) -> None:
+async def test_a_worker_reads_the_end_of_its_input(tag: str) -> None:
     async with open_worker(python("import sys; print(len(sys.stdin.read()))", tag)) as worker:
         await worker.send(b"abc")
         worker.end_input()

@@ -1,4 +1,4 @@
-"""A worker serves what comes, and nothing is given to a dead one."""
+"""A worker serves requests one by one, and a dead worker gets none."""
 
 import os
 import signal
@@ -11,14 +11,14 @@ import trio.testing
 
 from wharfinger.process.command import Command
 from wharfinger.process.worker import Worker, open_worker
-from wharfinger.process.worker_slot import ended_how, serve_jobs
+from wharfinger.process.worker_slot import describe_end, serve_jobs
 
 CAT = Command(("/bin/cat",), Path("/"), {})
 
 
 @dataclass
 class Asked:
-    """A request, and what became of it."""
+    """A request, and its result."""
 
     text: bytes
     answer: bytes = b""
@@ -36,7 +36,7 @@ async def echo(worker: Worker, job: Asked) -> bool:
     return job.usable
 
 
-async def test_one_request_after_the_other_until_the_worker_is_of_no_more_use() -> None:
+async def test_requests_are_served_until_the_worker_is_not_usable() -> None:
     send, receive = trio.open_memory_channel[Asked](5)
     jobs = [Asked(b"one"), Asked(b"two", usable=False), Asked(b"three")]
     for job in jobs[1:]:
@@ -46,7 +46,7 @@ async def test_one_request_after_the_other_until_the_worker_is_of_no_more_use() 
     assert [(job.answer, job.shut) for job in jobs] == [(b"one", 1), (b"two", 1), (b"", 0)]
 
 
-async def test_a_worker_that_is_idle_for_too_long_is_left() -> None:
+async def test_an_idle_worker_is_left_after_a_time_limit() -> None:
     _send, receive = trio.open_memory_channel[Asked](5)
     job = Asked(b"one")
     async with open_worker(CAT) as worker:
@@ -55,7 +55,7 @@ async def test_a_worker_that_is_idle_for_too_long_is_left() -> None:
     assert (job.answer, job.shut) == (b"one", 1)
 
 
-async def test_a_worker_that_dies_while_it_waits_is_given_nothing() -> None:
+async def test_a_worker_that_dies_while_idle_gets_no_request() -> None:
     send, receive = trio.open_memory_channel[Asked](5)
     first = Asked(b"one")
     async with open_worker(CAT) as worker, trio.open_nursery() as nursery:
@@ -69,7 +69,7 @@ async def test_a_worker_that_dies_while_it_waits_is_given_nothing() -> None:
     assert receive.statistics().current_buffer_used == 1
 
 
-async def test_whatever_is_cancelled_shuts_its_request_down() -> None:
+async def test_a_cancellation_shuts_the_request_down() -> None:
     _send, receive = trio.open_memory_channel[Asked](5)
     job = Asked(b"one")
 
@@ -88,5 +88,5 @@ async def test_whatever_is_cancelled_shuts_its_request_down() -> None:
 @pytest.mark.parametrize(
     ("returncode", "said"), [(-11, "Segmentation fault"), (7, "exit status 7"), (0, "exit status 0")]
 )
-def test_an_end_has_a_name(returncode: int, said: str) -> None:
-    assert ended_how(returncode) == said
+def test_the_end_of_a_process_is_described(returncode: int, said: str) -> None:
+    assert describe_end(returncode) == said

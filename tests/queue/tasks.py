@@ -1,4 +1,4 @@
-"""Tasks for the queue's tests: they write down what happens to them, with the time."""
+"""Tasks for the tests of queues: they record what happens to them, with the time."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from wharfinger.queue.task import TaskFailed
 
 @dataclass
 class Diary:
-    """What happened, when: ``(seconds since the start, what)``."""
+    """The events of a test in order: ``(seconds since the start, event)``."""
 
     began: float = field(default_factory=trio.current_time)
     entries: list[tuple[float, str]] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Diary:
 
 @dataclass
 class Work:
-    """Takes ``seconds``; its first runs fail as ``outcomes`` say, all later ones succeed."""
+    """A task that takes ``seconds``. Its first runs raise ``outcomes``; all later runs succeed."""
 
     name: str
     diary: Diary
@@ -57,12 +57,12 @@ class Calls:
 
 
 def transient(times: int) -> list[Exception]:
-    """That many failures that trying again may mend."""
+    """Return this number of transient failures."""
     return [TaskFailed(f"failure {number}") for number in range(1, times + 1)]
 
 
 def permanent() -> list[Exception]:
-    """One failure that trying again cannot mend."""
+    """Return one permanent failure."""
     return [TaskFailed("schema violation", permanent=True)]
 
 
@@ -70,7 +70,7 @@ AT_REST = "queue (idle)"
 
 
 def hands() -> list[str]:
-    """The names of all trio tasks that queues have, sorted."""
+    """Return the names of all trio tasks of queues, sorted."""
     root = trio.lowlevel.current_root_task()
     names, tasks = [], [root] if root else []
     while tasks:

@@ -36,7 +36,7 @@ def task(index: int, name: str, lane: str, ago: float, **other: object) -> TaskD
     return TaskDump(index=index, name=name, lane=lane, enqueued_s_ago=ago, **(plain | other))  # type: ignore[arg-type]
 
 
-def test_a_dump_tells_every_phase_in_relative_times() -> None:
+def test_a_dump_shows_every_phase_with_relative_times() -> None:
     assert dump_queue("shop.web", STATE, now=100.0, executing={7, 8}) == QueueDump(
         "shop.web",
         (
@@ -50,7 +50,7 @@ def test_a_dump_tells_every_phase_in_relative_times() -> None:
     )
 
 
-def test_a_run_that_was_ordered_but_has_not_begun_is_not_running() -> None:
+def test_a_run_that_has_not_begun_is_not_dumped_as_running() -> None:
     assert not any(found.running for found in dump_queue("q", STATE, now=100.0, executing=set()).tasks)
 
 
@@ -58,7 +58,7 @@ def test_a_retry_that_is_overdue_is_due_now() -> None:
     assert dump_queue("q", STATE, now=200.0, executing=set()).tasks[0].retry_in_s == 0.0
 
 
-def test_queues_that_follow_each_other_are_numbered_through() -> None:
+def test_tasks_of_merged_dumps_are_numbered_across_queues() -> None:
     first, second = dump_queue("q", STATE, 100.0, set()), dump_queue("q", STATE, 100.0, set())
     merged = merge("q", (first, second))
     assert [found.index for found in merged.tasks] == list(range(1, 13))

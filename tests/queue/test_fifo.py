@@ -1,4 +1,4 @@
-"""Against a list, and that nothing is ever changed by what is made of it."""
+"""The immutable queue, compared with a list."""
 
 import pytest
 from hypothesis import given
@@ -8,8 +8,8 @@ from wharfinger.queue.fifo import Fifo
 
 
 @given(st.lists(st.one_of(st.integers(), st.none()), max_size=40))
-def test_it_is_a_list_that_is_appended_to_and_taken_from_in_front(moves: list[int | None]) -> None:
-    """A number is put, None takes."""
+def test_it_behaves_like_a_list(moves: list[int | None]) -> None:
+    """In ``moves``, a number is put, and None takes the oldest item."""
     made: list[tuple[Fifo[int], list[int]]] = [(Fifo(), [])]
     for move in moves:
         fifo, items = made[-1]
@@ -24,13 +24,13 @@ def test_it_is_a_list_that_is_appended_to_and_taken_from_in_front(moves: list[in
         assert fifo == Fifo.of(items)
 
 
-def test_two_histories_of_one_do_not_see_each_other() -> None:
+def test_two_queues_made_from_one_are_independent() -> None:
     both = Fifo.of("ab")
     assert (list(both.put("c")), list(both.put("d")), list(both)) == (["a", "b", "c"], ["a", "b", "d"], ["a", "b"])
     assert both.take() == both.take() == ("a", Fifo.of("b"))
 
 
-def test_equality_is_of_items_however_they_are_chained() -> None:
+def test_equality_ignores_the_division_into_chains() -> None:
     put, made = Fifo[str]().put("a").put("b"), Fifo.of("ab")
     assert put == made
     assert hash(put) == hash(made)
@@ -44,7 +44,7 @@ def test_taking_from_an_empty_one_is_an_error() -> None:
         Fifo[int]().take()
 
 
-def test_a_long_one_is_compared_shown_and_let_go_of() -> None:
+def test_a_long_queue_is_compared_shown_and_freed_without_recursion() -> None:
     length = 100_000
     fifo: Fifo[int] = Fifo()
     for number in range(length):

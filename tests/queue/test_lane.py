@@ -1,4 +1,4 @@
-"""What executes runs: the guard around a task, interruptions, and what one run may not leave to the next."""
+"""The execution of runs: errors of tasks, interruptions, and the isolation of each run from the next one."""
 
 import logging
 from collections.abc import Callable
@@ -38,7 +38,7 @@ async def test_a_lane_has_a_trio_task_only_while_it_has_something_to_do(autojump
         assert queues.statistics().queues == 0
 
 
-async def test_a_lane_that_sleeps_through_a_backoff_lets_the_next_begin_when_the_first_is_cancelled(
+async def test_cancelling_a_task_in_backoff_starts_the_next_one(
     autojump_clock: MockClock,
 ) -> None:
     diary, update, late = Diary(), scope(), scope()
@@ -55,7 +55,7 @@ async def test_a_lane_that_sleeps_through_a_backoff_lets_the_next_begin_when_the
     assert diary.entries[2:] == [(1, "Load begins"), (1, "Load ends")]
 
 
-async def test_a_run_that_is_interrupted_leaves_no_cancellation_to_the_next(autojump_clock: MockClock) -> None:
+async def test_an_interrupted_run_does_not_cancel_the_next_one(autojump_clock: MockClock) -> None:
     diary = Diary()
     scopes = [scope() for _ in range(5)]
     async with open_queues() as queues:
@@ -80,7 +80,7 @@ async def test_a_run_that_is_interrupted_leaves_no_cancellation_to_the_next(auto
     ]
 
 
-async def test_a_task_cancelled_by_what_happens_before_it_never_begins(autojump_clock: MockClock) -> None:
+async def test_a_task_that_is_cancelled_before_its_run_never_begins(autojump_clock: MockClock) -> None:
     diary, update = Diary(), scope()
     async with open_queues() as queues:
 
@@ -95,10 +95,10 @@ async def test_a_task_cancelled_by_what_happens_before_it_never_begins(autojump_
     assert diary.lines == ["Download begins", "Download ends", "Run begins", "Run ends"]
 
 
-async def test_a_run_that_was_given_and_is_cancelled_before_its_turn_on_the_loop_never_begins(
+async def test_a_started_run_that_is_cancelled_before_it_is_scheduled_never_begins(
     autojump_clock: MockClock,
 ) -> None:
-    """The lane gives others a turn between two of its runs; there the next one is cancelled."""
+    """Other tasks run between two runs of a lane; there the next run is cancelled."""
     diary, update = Diary(), scope()
     runs: list[int] = []
 
@@ -123,7 +123,7 @@ async def test_a_run_that_was_given_and_is_cancelled_before_its_turn_on_the_loop
     assert "Next ends" not in diary.lines
 
 
-async def test_tasks_without_a_checkpoint_leave_turns_to_others(autojump_clock: MockClock) -> None:
+async def test_other_tasks_run_between_tasks_without_a_checkpoint(autojump_clock: MockClock) -> None:
     runs: list[int] = []
     seen: list[int] = []
 
@@ -140,10 +140,10 @@ async def test_tasks_without_a_checkpoint_leave_turns_to_others(autojump_clock: 
 
 
 @pytest.mark.parametrize("ending", ["fails", "breaks", "is interrupted"])
-async def test_tasks_without_a_checkpoint_that_do_not_succeed_leave_turns_to_others(
+async def test_other_tasks_run_between_failing_tasks_without_a_checkpoint(
     ending: str, autojump_clock: MockClock
 ) -> None:
-    """Each of them sees to it that there is a next run, which would have the loop to itself."""
+    """Each run enqueues the next one. Without a checkpoint no other task would run."""
     many, runs, seen = 10 * RUNS_BETWEEN_CHECKPOINTS, [0], [0]
 
     def begin() -> None:
@@ -172,7 +172,7 @@ async def test_tasks_without_a_checkpoint_that_do_not_succeed_leave_turns_to_oth
     assert max(after - before for before, after in pairwise(seen)) <= 2 * RUNS_BETWEEN_CHECKPOINTS
 
 
-async def test_a_run_that_fails_while_it_is_being_cancelled_makes_way_for_the_next(autojump_clock: MockClock) -> None:
+async def test_a_run_that_fails_while_it_is_cancelled_lets_the_next_one_begin(autojump_clock: MockClock) -> None:
     diary, update = Diary(), scope()
 
     async def fails_at_its_end() -> None:
@@ -194,7 +194,7 @@ async def test_a_run_that_fails_while_it_is_being_cancelled_makes_way_for_the_ne
     assert diary.lines == ["Next begins", "Next ends", "Last begins", "Last ends"]
 
 
-async def test_what_follows_a_success_leaves_nothing_in_the_context(autojump_clock: MockClock) -> None:
+async def test_on_done_does_not_change_the_context_of_the_next_run(autojump_clock: MockClock) -> None:
     request: ContextVar[str] = ContextVar("request", default="none")
     seen: list[str] = []
 
@@ -212,7 +212,7 @@ async def test_what_follows_a_success_leaves_nothing_in_the_context(autojump_clo
     assert seen == ["none"] * 4
 
 
-async def test_what_a_run_sets_in_its_context_is_not_seen_by_the_next(autojump_clock: MockClock) -> None:
+async def test_context_variables_of_a_run_are_not_seen_by_the_next_one(autojump_clock: MockClock) -> None:
     request: ContextVar[str] = ContextVar("request", default="none")
     seen: list[str] = []
 
@@ -239,7 +239,7 @@ async def test_what_a_run_sets_in_its_context_is_not_seen_by_the_next(autojump_c
 
 
 async def first_error(queues: Queues, error: BaseException) -> tuple[str, bool]:
-    """What the dump says after a task raised this: the error and whether the task is parked."""
+    """Return the error in the dump after a task has raised ``error``, and whether the task is parked."""
 
     async def fails() -> None:
         raise error
@@ -282,7 +282,7 @@ async def test_an_expected_failure_is_not_a_bug(autojump_clock: MockClock, caplo
         ([TaskFailed("a"), ExceptionGroup("inner", [ZeroDivisionError("b")])], ("bug: ZeroDivisionError: b", True)),
     ],
 )
-async def test_failures_in_a_tasks_own_nursery_are_judged_together(
+async def test_failures_in_a_nursery_of_a_task_are_reported_together(
     errors: list[Exception], expected: tuple[str, bool], autojump_clock: MockClock
 ) -> None:
     async with open_queues() as queues:
@@ -319,7 +319,7 @@ async def test_a_long_error_is_cut(autojump_clock: MockClock) -> None:
 
 
 class BrokenScope(WorkScope):
-    """A scope that cannot be left: a bug beside the tasks."""
+    """A scope that raises an error when it is left: a bug that is not one of a task."""
 
     def on_cancel(self, listener: Callable[[str], None]) -> Callable[[], None]:
         super().on_cancel(listener)
@@ -330,7 +330,7 @@ class BrokenScope(WorkScope):
         return forget
 
 
-async def test_a_bug_of_the_queue_itself_is_not_blamed_on_a_task_and_ends_everything(autojump_clock: MockClock) -> None:
+async def test_a_bug_of_the_queue_itself_ends_everything(autojump_clock: MockClock) -> None:
     quiet: list[str] = []
     with pytest.raises(ExceptionGroup) as caught:
         async with trio.open_nursery() as outside, open_queues() as queues:
@@ -348,7 +348,7 @@ async def test_a_bug_of_the_queue_itself_is_not_blamed_on_a_task_and_ends_everyt
     assert queues.statistics().bugs == 0
 
 
-async def test_what_is_not_an_exception_ends_everything(autojump_clock: MockClock) -> None:
+async def test_a_base_exception_ends_everything(autojump_clock: MockClock) -> None:
     with pytest.raises(BaseExceptionGroup) as caught:
         async with open_queues() as queues:
             await first_error(queues, SystemExit(3))

@@ -1,4 +1,4 @@
-"""The transition table at the top of the machine, line by line."""
+"""The transition table in the docstring of the machine, row by row."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def failed(run: int, *, permanent: bool = False, at: float = 0.0) -> Failed:
 
 
 def told(state: QueueState, lane: str = "main") -> list[str]:
-    """A lane in words: each task with the phase it is in, and what is special about that."""
+    """Return a lane as text: each task with its phase and its details."""
     if lane not in state.lanes:
         return []
     head, waiting = state.lanes[lane].head, state.lanes[lane].waiting
@@ -75,7 +75,7 @@ IN_PHASE: dict[str, tuple[Event, ...]] = {
     "BackingOff": (task(1), task(2, scope=OTHER), failed(1)),
     "Parked": (task(1), task(2, scope=OTHER), failed(1, permanent=True)),
 }
-"""How task 1 (run 1) gets into each phase, with task 2 of another scope waiting behind it."""
+"""The events that bring task 1 (run 1) into each phase, while task 2 of another scope waits behind it."""
 
 SECOND_STARTS = StartTask(2, 2)
 
@@ -139,7 +139,7 @@ def test_transition_table(phase: str, event: Event, head: str | None, effects: t
         ("Ending", Completed(1)),
     ],
 )
-def test_an_illegal_pair_is_an_error_that_names_it(phase: str, event: Event) -> None:
+def test_an_illegal_event_raises_an_error_that_names_it(phase: str, event: Event) -> None:
     state, _ = after(*IN_PHASE[phase])
     with pytest.raises(IllegalEvent, match=rf"{type(event).__name__} for 'task 1', which is {phase}"):
         step(state, event)
@@ -147,12 +147,12 @@ def test_an_illegal_pair_is_an_error_that_names_it(phase: str, event: Event) -> 
 
 @pytest.mark.parametrize("event", [Finished(1), Completed(1), failed(1), failed(1, permanent=True), Interrupted(1)])
 @pytest.mark.parametrize("phase", ["waiting", "BackingOff", "Parked"])
-def test_what_a_run_reports_after_it_is_over_changes_nothing(phase: str, event: Event) -> None:
+def test_a_report_of_an_ended_run_changes_nothing(phase: str, event: Event) -> None:
     state, _ = after(*IN_PHASE[phase])
     assert step(state, event) == (state, ())
 
 
-def test_tasks_of_a_lane_run_one_after_the_other_in_their_order() -> None:
+def test_tasks_of_a_lane_run_in_order() -> None:
     state, effects = after(task(1), task(2), task(3))
     assert told(state) == ["1 Running(1)", "2 waits", "3 waits"]
     assert effects == ()
@@ -165,14 +165,14 @@ def test_tasks_of_a_lane_run_one_after_the_other_in_their_order() -> None:
     assert state.lanes == {}
 
 
-def test_a_task_no_one_asked_about_retires_and_the_next_starts_in_one_step() -> None:
+def test_a_task_without_a_callback_retires_and_the_next_starts_in_one_step() -> None:
     state, effects = after(task(1, tells=False), task(2, tells=False), Finished(1))
     assert (told(state), effects) == (["2 Running(2)"], (Retired(1), StartTask(2, 2)))
     state, effects = after(Finished(2), state=state)
     assert (state.lanes, effects) == ({}, (Retired(2),))
 
 
-def test_lanes_run_beside_each_other_and_one_that_is_parked_holds_no_other() -> None:
+def test_lanes_run_in_parallel_and_a_parked_lane_blocks_no_other() -> None:
     state, effects = after(task(1), failed(1, permanent=True), task(2, lane="events"), task(3, lane="events"))
     assert told(state) == ["1 Parked"]
     assert told(state, "events") == ["2 Running(2)", "3 waits"]
@@ -180,7 +180,7 @@ def test_lanes_run_beside_each_other_and_one_that_is_parked_holds_no_other() -> 
     assert effects == (Retired(2), StartTask(3, 3))
 
 
-def test_failures_in_a_row_wait_longer_and_an_input_change_begins_anew() -> None:
+def test_backoff_grows_and_an_input_change_resets_it() -> None:
     state, _ = after(task(1), failed(1, at=0))
     assert told(state) == ["1 BackingOff(10)"]
     state, _ = after(RetryDue(10), failed(2, at=10), state=state)
@@ -193,14 +193,14 @@ def test_failures_in_a_row_wait_longer_and_an_input_change_begins_anew() -> None
     assert state.lanes["main"].head.history == History(5, 1, "no route to host")
 
 
-def test_a_permanent_failure_judged_on_old_inputs_is_tried_once_more() -> None:
+def test_a_permanent_failure_on_old_inputs_is_retried_once() -> None:
     state, effects = after(task(1), InputChanged(), failed(1, permanent=True))
     assert effects == (StartTask(1, 2),)
     state, effects = after(failed(2, permanent=True), state=state)
     assert (told(state), effects) == (["1 Parked"], ())
 
 
-def test_a_cancelled_scope_leaves_from_every_place_and_others_stay() -> None:
+def test_cancelling_a_scope_removes_its_tasks_in_every_phase() -> None:
     state, effects = after(
         task(1, scope=OTHER), task(2), task(3, scope=OTHER), task(4, lane="events"), ScopeCancelled(LIFE, "superseded")
     )
@@ -209,7 +209,7 @@ def test_a_cancelled_scope_leaves_from_every_place_and_others_stay() -> None:
     assert told(state, "events") == ["4 Ending(2, superseded)"]
 
 
-def test_a_full_lane_refuses_and_is_as_it_was_and_other_lanes_have_room() -> None:
+def test_a_full_lane_refuses_a_task_and_other_lanes_do_not() -> None:
     state, _ = after(task(1), task(2), task(3), task(4))
     with pytest.raises(QueueFull, match="task 5: not queued, lane main holds 4 tasks, which is its limit"):
         step(state, task(5))
@@ -218,7 +218,7 @@ def test_a_full_lane_refuses_and_is_as_it_was_and_other_lanes_have_room() -> Non
     assert state.length == 5
 
 
-def test_unique_leaves_room_for_one_that_runs_and_one_that_waits() -> None:
+def test_unique_allows_one_running_and_one_waiting_task() -> None:
     state, _ = after(task(1, name="sync", unique=True), task(2, name="sync", unique=True))
     assert told(state) == ["1 Running(1)", "2 waits"]
     assert step(state, task(3, name="sync", unique=True)) == (state, (Dropped(3, DUPLICATE),))
@@ -242,7 +242,7 @@ def test_a_duplicate_is_distinguished_from_a_full_queue() -> None:
     assert step(state, task(5, name="sync", unique=True)) == (state, (Dropped(5, DUPLICATE),))
 
 
-def test_a_closing_queue_takes_nothing_and_gives_no_retry() -> None:
+def test_a_closing_queue_accepts_no_tasks_and_does_not_retry() -> None:
     state, _ = after(task(1), Draining("stop", interrupt=False))
     assert step(state, task(2)) == (state, (Dropped(2, "stop"),))
     assert after(failed(1), state=state)[1] == (Dropped(1, "stop"),)

@@ -1,16 +1,16 @@
-"""The machine under every order of events, beside a model that knows only what was asked and reported.
+"""The machine under random orders of events, compared with a model that knows only the offered tasks and the reports.
 
-What must hold whatever happens:
+These invariants hold:
 
-* a lane has at most one run at a time, and strictly in the order of its tasks;
-* nothing is lost: each task that was offered is here, or left exactly once (run to success, dropped with a cause, or refused);
-* no lane with work stands still: its head runs, is being told about, winds down, backs off or is parked;
-* success is told only to who asked for it, only after success of the very run, and never of a cancelled scope;
-* a parked task starts only because an input changed, one that backs off only when its time has come;
-* a backoff is within the policy's bounds, however often it failed;
-* of a cancelled scope nothing stays but a run that winds down; a report of a run that is over changes nothing;
-* a closing queue starts nothing and takes nothing;
-* a step changes nothing of the state it was given, nor of the event.
+* a lane has at most one run at a time, strictly in the order of its tasks;
+* no task is lost: each offered task is in the queue, or has left it exactly once (retired, dropped with a cause, or refused);
+* no lane with tasks stands still: its head is running, completing, ending, backing off or parked;
+* only a task with a callback reports success, only after its own run has succeeded, and never after its scope was cancelled;
+* a parked task starts only because an input changed, and a task that backs off only when its time has come;
+* each backoff is within the bounds of the policy, however often the task has failed;
+* of a cancelled scope, only a run that is ending remains; a report of an ended run changes nothing;
+* a closing queue starts no task and accepts no task;
+* a step changes neither the given state nor the event.
 """
 
 import copy
@@ -47,7 +47,7 @@ SHORTEST_S, LONGEST_S = 2.5, 20.0
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Plays the shell: keeps, apart from the machine, what it was told to do and what it has reported."""
+    """A model of the shell: it records the effects of the machine and the events that were reported."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ def test_records_are_matched_by_position() -> None:
             assert (x, y) == (1, 5)
 
 
-def test_a_record_has_no_room_for_anything_else() -> None:
+def test_a_record_has_slots_only() -> None:
     with pytest.raises(AttributeError):
         object.__setattr__(Point(1), "z", 3)
     assert not hasattr(Enqueued(1, "a", 1, 0.0), "__dict__")

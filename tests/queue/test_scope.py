@@ -9,7 +9,7 @@ def test_a_new_scope_is_live() -> None:
     assert repr(scope) == "<WorkScope 'update of shop.web' live>"
 
 
-def test_the_first_cause_stands_and_listeners_are_told_once_within_cancel() -> None:
+def test_the_first_cause_is_kept_and_listeners_are_called_once() -> None:
     scope = WorkScope("update")
     told: list[str] = []
     scope.on_cancel(told.append)
@@ -22,7 +22,7 @@ def test_the_first_cause_stands_and_listeners_are_told_once_within_cancel() -> N
     assert repr(scope) == "<WorkScope 'update' cancelled: package version changed>"
 
 
-def test_a_listener_that_came_too_late_is_told_at_once() -> None:
+def test_a_listener_that_is_added_after_the_cancellation_is_called_at_once() -> None:
     scope = WorkScope("update")
     scope.cancel("superseded")
     told: list[str] = []
@@ -31,7 +31,7 @@ def test_a_listener_that_came_too_late_is_told_at_once() -> None:
     forget()
 
 
-def test_a_listener_taken_back_is_not_told() -> None:
+def test_a_removed_listener_is_not_called() -> None:
     scope = WorkScope("update")
     told: list[str] = []
     forget = scope.on_cancel(told.append)
@@ -55,7 +55,7 @@ def test_a_listener_sees_the_scope_cancelled_and_may_cancel_again() -> None:
     assert seen == [(True, "superseded")]
 
 
-def test_listeners_may_go_and_come_while_they_are_told() -> None:
+def test_listeners_may_be_added_and_removed_during_the_calls() -> None:
     scope = WorkScope("update")
     told: list[str] = []
 

@@ -19,7 +19,7 @@ RULES = Rules(max_tasks=100, backoff=BackoffPolicy(initial_s=10, factor=2, max_s
 
 
 def middle() -> float:
-    """The draw that leaves delays as they are: 10, 20, 40, 40, …"""
+    """Return the random number that leaves delays unchanged: 10, 20, 40, 40, …"""
     return 0.5
 
 
@@ -27,7 +27,7 @@ def scope() -> WorkScope:
     return WorkScope("update of shop.web")
 
 
-async def test_tasks_of_a_queue_run_in_order_and_each_asker_is_told(autojump_clock: MockClock) -> None:
+async def test_tasks_of_a_queue_run_in_order_and_each_callback_is_called(autojump_clock: MockClock) -> None:
     diary = Diary()
     async with open_queues(RULES) as queues:
         for name in ("Download", "Install", "Load"):
@@ -52,7 +52,7 @@ async def test_tasks_of_a_queue_run_in_order_and_each_asker_is_told(autojump_clo
     ]
 
 
-async def test_queues_run_beside_each_other(autojump_clock: MockClock) -> None:
+async def test_queues_run_in_parallel(autojump_clock: MockClock) -> None:
     diary = Diary()
     async with open_queues(RULES) as queues:
         for queue in ("a", "b", "c"):
@@ -64,7 +64,7 @@ async def test_queues_run_beside_each_other(autojump_clock: MockClock) -> None:
     assert queues.statistics().retired == 3
 
 
-async def test_retries_come_at_exact_times_and_hold_what_is_behind(autojump_clock: MockClock) -> None:
+async def test_retries_run_at_exact_times_and_hold_later_tasks(autojump_clock: MockClock) -> None:
     diary = Diary()
     async with open_queues(RULES, draw=middle) as queues:
         queues.enqueue("web", Work("Download", diary, 1, transient(4)), scope(), on_done=lambda: diary.note("done"))
@@ -76,7 +76,7 @@ async def test_retries_come_at_exact_times_and_hold_what_is_behind(autojump_cloc
     assert diary.lines.count("done") == 1
 
 
-async def test_the_draw_is_asked_for_every_delay(autojump_clock: MockClock) -> None:
+async def test_each_delay_uses_a_new_random_number(autojump_clock: MockClock) -> None:
     diary, draws = Diary(), iter((0.0, 0.75))
     async with open_queues(RULES, draw=lambda: next(draws)) as queues:
         queues.enqueue("web", Work("Download", diary, 0, transient(2)), scope())
@@ -121,7 +121,7 @@ async def test_cancelling_during_backoff_leaves_at_once(autojump_clock: MockCloc
     assert diary.entries[2:] == [(3, "Uninstall begins"), (3, "Uninstall ends")]
 
 
-async def test_a_task_that_takes_its_time_to_end_keeps_the_next_one_waiting(autojump_clock: MockClock) -> None:
+async def test_a_task_that_ends_slowly_delays_the_next_one(autojump_clock: MockClock) -> None:
     diary, update = Diary(), scope()
 
     async def stubborn() -> None:
@@ -141,7 +141,7 @@ async def test_a_task_that_takes_its_time_to_end_keeps_the_next_one_waiting(auto
     assert diary.entries == [(4, "cleaned up"), (4, "Next begins"), (4, "Next ends")]
 
 
-async def test_a_run_that_ends_well_although_it_was_cancelled_is_not_a_success(autojump_clock: MockClock) -> None:
+async def test_a_cancelled_run_that_returns_is_not_a_success(autojump_clock: MockClock) -> None:
     told: list[str] = []
     update = scope()
 
@@ -155,7 +155,7 @@ async def test_a_run_that_ends_well_although_it_was_cancelled_is_not_a_success(a
     assert told == []
 
 
-async def test_no_one_is_told_when_the_scope_is_cancelled_by_the_last_thing_a_run_does(
+async def test_on_done_is_not_called_if_the_run_cancels_its_own_scope(
     autojump_clock: MockClock,
 ) -> None:
     diary, update = Diary(), scope()
@@ -172,7 +172,7 @@ async def test_no_one_is_told_when_the_scope_is_cancelled_by_the_last_thing_a_ru
     assert queues.statistics().dropped == 1
 
 
-async def test_a_task_of_a_cancelled_scope_is_not_taken(autojump_clock: MockClock) -> None:
+async def test_a_task_of_a_cancelled_scope_is_refused(autojump_clock: MockClock) -> None:
     diary, update = Diary(), scope()
     update.cancel("superseded")
     async with open_queues(RULES) as queues:
@@ -215,7 +215,7 @@ async def test_a_permanent_failure_parks_until_an_input_changes(autojump_clock: 
     ]
 
 
-async def test_lanes_of_a_queue_do_not_hold_each_other(autojump_clock: MockClock) -> None:
+async def test_lanes_of_a_queue_do_not_block_each_other(autojump_clock: MockClock) -> None:
     diary = Diary()
     async with open_queues(RULES) as queues:
         queues.enqueue("web", Work("Hook", diary, 0, permanent()), scope(), lane="events")
@@ -225,7 +225,7 @@ async def test_lanes_of_a_queue_do_not_hold_each_other(autojump_clock: MockClock
     assert diary.lines[-1] == "Run ends"
 
 
-async def test_unique_work_is_left_out_while_the_same_waits(autojump_clock: MockClock) -> None:
+async def test_unique_work_is_refused_while_the_same_work_waits(autojump_clock: MockClock) -> None:
     diary, life = Diary(), scope()
     async with open_queues(RULES) as queues:
         assert [queues.enqueue("web", Work("sync", diary, 1), life, unique=True) for _ in range(4)] == [
@@ -238,7 +238,7 @@ async def test_unique_work_is_left_out_while_the_same_waits(autojump_clock: Mock
     assert diary.lines == ["sync begins", "sync ends"] * 2
 
 
-async def test_a_full_queue_refuses_and_goes_on(autojump_clock: MockClock) -> None:
+async def test_a_full_queue_refuses_a_task_and_continues(autojump_clock: MockClock) -> None:
     diary = Diary()
     async with open_queues(Rules(max_tasks=2)) as queues:
         queues.enqueue("web", Work("a", diary), scope())
@@ -257,7 +257,7 @@ async def test_a_queue_without_a_name_is_refused(autojump_clock: MockClock) -> N
             queues.enqueue(" ", Work("Download", Diary()), scope())
 
 
-async def test_work_runs_in_the_context_of_its_queue_not_of_whatever_enqueued(autojump_clock: MockClock) -> None:
+async def test_work_runs_in_the_context_of_its_queue(autojump_clock: MockClock) -> None:
     request: ContextVar[str] = ContextVar("request", default="none")
     seen: list[tuple[str, str]] = []
 
@@ -277,7 +277,7 @@ async def test_work_runs_in_the_context_of_its_queue_not_of_whatever_enqueued(au
     assert sorted(seen) == [("db", "none")] * 2 + [("web", "none")] * 4
 
 
-async def test_fifty_tasks_at_once_enqueue_and_every_order_of_theirs_is_kept(autojump_clock: MockClock) -> None:
+async def test_tasks_of_fifty_concurrent_callers_keep_their_order(autojump_clock: MockClock) -> None:
     diary = Diary()
     async with open_queues(RULES) as queues:
 

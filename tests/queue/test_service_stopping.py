@@ -1,4 +1,4 @@
-"""How queues end: drained, removed, cut short."""
+"""The ends of queues: drained, removed, or cancelled."""
 
 import pytest
 import trio
@@ -18,7 +18,7 @@ def scope() -> WorkScope:
     return WorkScope("update of shop.web")
 
 
-async def test_leaving_the_body_lets_what_runs_finish_and_drops_what_waits(autojump_clock: MockClock) -> None:
+async def test_leaving_the_block_finishes_running_tasks_and_drops_waiting_ones(autojump_clock: MockClock) -> None:
     diary, refused = Diary(), []
     async with open_queues(RULES) as queues:
 
@@ -56,7 +56,7 @@ async def test_a_deadline_around_bounds_the_drain(autojump_clock: MockClock) -> 
     assert diary.entries == [(0, "Run begins"), (31, "Run is interrupted")]
 
 
-async def test_an_error_in_the_body_ends_everything_and_comes_out(autojump_clock: MockClock) -> None:
+async def test_an_error_in_the_block_ends_everything_and_is_raised(autojump_clock: MockClock) -> None:
     diary = Diary()
     with pytest.raises(ExceptionGroup) as caught:
         async with open_queues(RULES) as queues:
@@ -67,7 +67,7 @@ async def test_an_error_in_the_body_ends_everything_and_comes_out(autojump_clock
     assert diary.lines == ["Run begins", "Run is interrupted"]
 
 
-async def test_removing_a_queue_interrupts_and_waits_and_holds_up_no_other(autojump_clock: MockClock) -> None:
+async def test_removing_a_queue_interrupts_its_tasks_and_delays_no_other_queue(autojump_clock: MockClock) -> None:
     diary = Diary()
 
     async def stubborn() -> None:
@@ -134,7 +134,7 @@ async def test_removing_an_unknown_queue_returns_at_once(autojump_clock: MockClo
         assert queues.dump_one("unknown") == QueueDump("unknown", ())
 
 
-async def test_a_queue_is_removed_by_another_task_that_its_on_done_wakes(autojump_clock: MockClock) -> None:
+async def test_a_queue_can_be_removed_by_a_task_that_on_done_wakes(autojump_clock: MockClock) -> None:
     diary, gone = Diary(), trio.Event()
 
     async with open_queues(RULES) as queues, trio.open_nursery() as nursery:
@@ -153,7 +153,7 @@ async def test_a_queue_is_removed_by_another_task_that_its_on_done_wakes(autojum
     assert queues.names() == ()
 
 
-async def test_a_queue_removed_from_inside_its_own_task_ends(autojump_clock: MockClock) -> None:
+async def test_a_queue_can_be_removed_by_its_own_task(autojump_clock: MockClock) -> None:
     async with open_queues(RULES) as queues:
         queues.enqueue("web", Calls("Suicide", lambda: queues.remove("web")), scope())
         await queues.wait_idle("web")

@@ -1,4 +1,4 @@
-"""The slots among trio tasks: waiting, waking, cancelling, whose work it is, and what is refused."""
+"""The slots among trio tasks: waiting, waking, cancelling, the package of the work, and refused uses."""
 
 import random
 from collections import Counter
@@ -16,7 +16,7 @@ from wharfinger.queue.slots_machine import Kind, SlotLimits
 
 
 class Holder:
-    """Uses slots until told to stop; writes down who got theirs, in order."""
+    """A user of slots, until it is stopped; it records in which order slots were granted."""
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
@@ -76,7 +76,7 @@ async def test_waiters_are_served_in_turns() -> None:
     assert used(slots, Kind.RENDER) == (0, 0)
 
 
-async def test_waiting_names_each_kind_once_in_their_order() -> None:
+async def test_waiting_lists_each_kind_once() -> None:
     slots = Slots(SlotLimits(work=1, api=1))
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
@@ -91,7 +91,7 @@ async def test_waiting_names_each_kind_once_in_their_order() -> None:
     assert slots.waiting("a.x") == ()
 
 
-async def test_a_waiter_that_is_cancelled_is_out_of_line_at_once() -> None:
+async def test_a_cancelled_waiter_leaves_the_line_at_once() -> None:
     slots = Slots(SlotLimits(loads=1))
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
@@ -143,7 +143,7 @@ async def test_a_grant_and_a_cancellation_in_the_same_moment_lose_no_slot(cancel
     assert used(slots, Kind.LOAD) == (0, 0)
 
 
-async def test_a_slot_is_given_back_whatever_the_body_raises() -> None:
+async def test_a_slot_is_returned_whatever_the_block_raises() -> None:
     slots = Slots(SlotLimits())
     with pytest.raises(KeyError):
         async with slots.use(Kind.DOWNLOAD, "a.x"):
@@ -162,7 +162,7 @@ async def work(slots: Slots, kind: Kind, package: str, seconds: float, *, fails:
 
 
 async def at_once(slots: Slots, kind: Kind, package: str) -> int:
-    """How many slots a package gets where nobody else wants any."""
+    """Return the number of slots that a package gets if no other package requests any."""
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
         for _ in range(20):
@@ -174,7 +174,7 @@ async def at_once(slots: Slots, kind: Kind, package: str) -> int:
 
 
 @pytest.mark.parametrize(("seconds", "fails", "got"), [(10, True, 2), (9, True, 6), (60, False, 6)])
-async def test_work_that_is_long_and_comes_to_nothing_makes_its_package_slow(
+async def test_long_work_that_fails_makes_its_package_slow(
     autojump_clock: MockClock, seconds: float, fails: bool, got: int
 ) -> None:
     slots = Slots(SlotLimits())
@@ -199,13 +199,13 @@ async def test_work_that_is_cancelled_late_was_slow(autojump_clock: MockClock) -
     assert await at_once(slots, Kind.DOWNLOAD, "a.x") == 2
 
 
-async def test_slow_calls_of_the_api_are_not_their_packages_doing(autojump_clock: MockClock) -> None:
+async def test_slow_api_calls_do_not_make_a_package_slow(autojump_clock: MockClock) -> None:
     slots = Slots(SlotLimits())
     await work(slots, Kind.API, "a.x", 60, fails=True)
     assert await at_once(slots, Kind.API, "a.x") == 16
 
 
-async def test_a_waiter_that_is_cancelled_lets_the_next_of_its_package_go() -> None:
+async def test_a_cancelled_waiter_lets_the_next_request_of_its_package_go() -> None:
     slots = Slots(SlotLimits(downloads=2))
     got: list[str] = []
     waits = trio.CancelScope()
@@ -246,7 +246,7 @@ async def test_four_hooks_that_hang_leave_half_of_the_slots_to_others() -> None:
 
 
 async def test_the_daemon_calls_while_packages_wait() -> None:
-    """The daemon's own calls are a group of their own: one turn, however many packages and Modules wait."""
+    """The daemon's own calls are a separate group, with one turn, however many packages and Modules wait."""
     slots = Slots(SlotLimits(api=2, namespace_share=100))
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
@@ -278,7 +278,7 @@ class Render:
             await trio.lowlevel.checkpoint()
 
 
-async def test_the_package_is_the_one_on_whose_queue_it_runs() -> None:
+async def test_the_default_package_is_that_of_the_queue() -> None:
     slots = Slots(SlotLimits(renders=1))
     async with open_queues() as queues:
         async with slots.use(Kind.RENDER, "now.x"):
@@ -298,7 +298,7 @@ WORK = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 
 @pytest.mark.parametrize("held", WORK)
 @pytest.mark.parametrize("wanted", WORK)
-async def test_who_holds_work_may_not_wait_for_work(held: Kind, wanted: Kind) -> None:
+async def test_a_holder_of_a_work_slot_must_not_wait_for_another_one(held: Kind, wanted: Kind) -> None:
     slots = Slots(SlotLimits())
     async with slots.use(held, "a.x"):
         with pytest.raises(RuntimeError, match=f"a.x holds a slot of {held} and asks for one of {wanted}"):
@@ -307,7 +307,7 @@ async def test_who_holds_work_may_not_wait_for_work(held: Kind, wanted: Kind) ->
 
 
 @pytest.mark.parametrize("wanted", Kind)
-async def test_who_holds_an_api_slot_may_wait_for_none(wanted: Kind) -> None:
+async def test_a_holder_of_an_api_slot_must_not_wait_for_any_slot(wanted: Kind) -> None:
     slots = Slots(SlotLimits())
     async with slots.use(Kind.API):
         with pytest.raises(RuntimeError, match=f"the daemon holds a slot of api and asks for one of {wanted}"):
@@ -315,7 +315,7 @@ async def test_who_holds_an_api_slot_may_wait_for_none(wanted: Kind) -> None:
     assert used(slots, Kind.API) == (0, 0)
 
 
-async def test_work_may_call_the_api_and_is_still_known_as_work_afterwards() -> None:
+async def test_a_holder_of_a_work_slot_may_use_api_slots() -> None:
     slots = Slots(SlotLimits())
     async with slots.use(Kind.HOOK, "a.x"):
         for _ in range(2):
@@ -327,7 +327,7 @@ async def test_work_may_call_the_api_and_is_still_known_as_work_afterwards() -> 
         assert used(slots, Kind.LOAD) == (1, 0)
 
 
-async def test_what_a_holder_starts_and_waits_for_is_the_holders() -> None:
+async def test_tasks_in_a_nursery_of_a_holder_count_as_the_holder() -> None:
     slots = Slots(SlotLimits())
     refused: list[str] = []
 
@@ -348,7 +348,7 @@ async def test_what_a_holder_starts_and_waits_for_is_the_holders() -> None:
     assert "a slot of loads" in refused[0]
 
 
-async def test_a_task_that_outlives_the_use_it_was_started_in_is_free() -> None:
+async def test_a_task_that_outlives_the_block_of_its_starter_may_wait_for_slots() -> None:
     slots = Slots(SlotLimits())
     over = trio.Event()
     got: list[Kind] = []
@@ -365,7 +365,7 @@ async def test_a_task_that_outlives_the_use_it_was_started_in_is_free() -> None:
     assert got == [Kind.HOOK]
 
 
-async def test_what_a_holder_sets_going_elsewhere_waits_like_anybody() -> None:
+async def test_work_that_a_holder_starts_elsewhere_may_wait_for_slots() -> None:
     slots = Slots(SlotLimits(loads=1))
     got: list[str] = []
 
@@ -384,7 +384,7 @@ async def test_what_a_holder_sets_going_elsewhere_waits_like_anybody() -> None:
     assert got == ["b.x"]
 
 
-async def test_other_slots_are_none_of_these() -> None:
+async def test_slots_of_another_daemon_are_independent() -> None:
     mine, other = Slots(SlotLimits()), Slots(SlotLimits())
     async with mine.use(Kind.LOAD, "a.x"), other.use(Kind.LOAD, "a.x"):
         assert used(other, Kind.LOAD) == (1, 0)
@@ -394,9 +394,7 @@ async def test_other_slots_are_none_of_these() -> None:
 
 
 @pytest.mark.parametrize("seed", range(scaled(50, 10)))
-async def test_many_tasks_that_work_fail_and_are_cancelled_leave_nothing_behind(
-    seed: int, autojump_clock: MockClock
-) -> None:
+async def test_many_random_uses_leave_no_slot_in_use(seed: int, autojump_clock: MockClock) -> None:
     chance = random.Random(seed)  # noqa: S311 - reproducible on purpose
     limits = SlotLimits(work=5, downloads=3, renders=1, hooks=4, loads=2, api=4)
     slots = Slots(limits)

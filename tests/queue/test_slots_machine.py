@@ -1,4 +1,4 @@
-"""The slots' machine, case by case: its table, the order of turns, and the one answer to each event."""
+"""The machine of slots, case by case: its table, the order of turns, and the effects of each event."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def download(request: int, package: str) -> Asked:
     return Asked(request, Kind.DOWNLOAD, package)
 
 
-def test_the_numbers_people_begin_with() -> None:
+def test_the_default_limits() -> None:
     numbers = SlotLimits(work=16, downloads=8, renders=3, hooks=8, loads=4, api=32, source_share=50, namespace_share=75)
     assert SlotLimits() == numbers
 
@@ -58,7 +58,7 @@ def test_a_limit_below_one_is_refused_by_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["source_share", "namespace_share"])
 @pytest.mark.parametrize("percent", [0, 101])
-def test_a_share_that_is_no_percentage_is_refused_by_name(name: str, percent: int) -> None:
+def test_an_invalid_percentage_is_refused_by_name(name: str, percent: int) -> None:
     with pytest.raises(ValueError, match=f"{name}: {percent}; a percentage between 1 and 100"):
         SlotLimits(**{name: percent})
 
@@ -77,14 +77,14 @@ def test_free_slots_are_granted_at_once() -> None:
     assert (state.work.used, state.kinds[Kind.DOWNLOAD].used, state.kinds[Kind.API].used) == (2, 2, 1)
 
 
-def test_a_full_kind_waits_though_there_are_slots_for_work() -> None:
+def test_a_request_for_a_full_kind_waits_although_work_slots_are_free() -> None:
     state, granted = after(download(1, "a.x"), download(2, "a.x"), download(3, "b.x"), Asked(4, Kind.LOAD, "b.x"))
     assert granted == [1, 2, 4]
     assert waits_for(state, "b.x") == (Kind.DOWNLOAD,)
     assert count_waiting(state.kinds[Kind.DOWNLOAD]) == 1
 
 
-def test_work_in_all_is_limited_and_who_waits_for_it_holds_nothing() -> None:
+def test_all_work_is_limited_and_a_waiting_request_holds_no_slot() -> None:
     state, granted = after(
         download(1, "a.x"), download(2, "a.x"), Asked(3, Kind.LOAD, "a.x"), Asked(4, Kind.RENDER, "b.x")
     )
@@ -108,7 +108,7 @@ def test_api_calls_take_no_slot_for_work() -> None:
     assert (state.work.used, state.kinds[Kind.API].used) == (3, 1)
 
 
-def test_namespaces_take_turns_and_packages_in_them_and_requests_as_they_came() -> None:
+def test_namespaces_and_their_packages_take_turns() -> None:
     limits = replace(NO_RESERVE, downloads=1)
     asked = [download(1, "now.x")]
     asked += [download(number, "a.one") for number in (2, 3, 4)]
@@ -176,7 +176,7 @@ def test_a_package_may_have_all_downloads() -> None:
     assert granted == [0, 1, 2, 3]
 
 
-def test_who_has_its_share_is_passed_over_and_keeps_its_turn() -> None:
+def test_a_group_at_its_share_is_passed_over_and_keeps_its_turn() -> None:
     limits = replace(NO_RESERVE, hooks=2)
     state, granted = after(
         Asked(1, Kind.HOOK, "a.x"),
@@ -193,7 +193,7 @@ def test_who_has_its_share_is_passed_over_and_keeps_its_turn() -> None:
     assert granted == [3]
 
 
-def test_a_return_that_makes_room_below_a_share_grants_though_the_kind_was_not_full() -> None:
+def test_a_return_below_a_share_grants_a_request_although_the_kind_was_not_full() -> None:
     limits = replace(NO_RESERVE, hooks=4)
     state, granted = after(*(Asked(number, Kind.HOOK, "a.x") for number in (1, 2, 3)), limits=limits)
     assert granted == [1, 2]
@@ -225,7 +225,7 @@ def test_one_source_has_at_most_half_of_the_downloads() -> None:
     assert granted == [11]
 
 
-def test_a_withdrawal_lets_the_packages_next_request_go() -> None:
+def test_a_withdrawal_can_grant_the_next_request_of_the_package() -> None:
     asked = [Asked(number, Kind.DOWNLOAD, f"ns{number}.x", "slow.example") for number in range(5)]
     state, granted = after(*asked, Asked(5, Kind.DOWNLOAD, "ns4.x", "other.example"), limits=SlotLimits())
     assert granted == [0, 1, 2, 3]
@@ -233,7 +233,7 @@ def test_a_withdrawal_lets_the_packages_next_request_go() -> None:
 
 
 def test_one_return_can_make_room_for_two() -> None:
-    """One request waits for the slot of its namespace, the other for that of its source."""
+    """One request waits for the slot of its namespace, the other one for a slot of its source."""
     limits = SlotLimits(downloads=4)
     state, granted = after(
         Asked(1, Kind.DOWNLOAD, "a.one", "slow.example"),
@@ -247,7 +247,7 @@ def test_one_return_can_make_room_for_two() -> None:
     assert further(state, Returned(Kind.DOWNLOAD, "a.one", "slow.example"))[1] == [4, 5]
 
 
-def test_the_slow_share_a_quarter_until_they_succeed() -> None:
+def test_slow_packages_share_a_quarter_until_they_succeed() -> None:
     state, _ = after(*(Asked(number, Kind.HOOK, f"ns{number}.x") for number in range(5)), limits=SlotLimits())
     for number in range(5):
         state, _ = further(state, Returned(Kind.HOOK, f"ns{number}.x", outcome=Outcome.SLOW))
@@ -263,7 +263,7 @@ def test_the_slow_share_a_quarter_until_they_succeed() -> None:
     assert held_by_slow(state.kinds[Kind.HOOK]) == 2
 
 
-def test_the_slow_are_remembered_up_to_a_bound() -> None:
+def test_the_number_of_remembered_slow_packages_is_bounded() -> None:
     state = fresh(SlotLimits())
     for number in range(MAX_SLOW + 5):
         package = f"ns.p{number}"
@@ -273,7 +273,7 @@ def test_the_slow_are_remembered_up_to_a_bound() -> None:
     assert (slow[0], slow[-1]) == ("ns.p5", f"ns.p{MAX_SLOW + 4}")
 
 
-def test_a_share_counts_from_what_work_allows() -> None:
+def test_a_share_is_computed_from_the_usable_slots() -> None:
     """With two slots for work, half of eight downloads would be all of them."""
     limits = SlotLimits(work=2)
     state, granted = after(
@@ -283,7 +283,7 @@ def test_a_share_counts_from_what_work_allows() -> None:
     assert further(state, Asked(9, Kind.DOWNLOAD, "good.x", "other.example"))[1] == [9]
 
 
-def test_the_withdrawn_are_passed_over_and_the_others_keep_their_turns() -> None:
+def test_a_withdrawal_does_not_change_other_turns() -> None:
     limits = replace(NO_RESERVE, renders=1)
     asked = [Asked(1, Kind.RENDER, "now.x"), Asked(2, Kind.RENDER, "a.x"), Asked(3, Kind.RENDER, "a.x")]
     asked += [Asked(4, Kind.RENDER, "a.y"), Asked(5, Kind.RENDER, "b.x")]
@@ -308,7 +308,7 @@ def test_the_withdrawn_are_passed_over_and_the_others_keep_their_turns() -> None
         (Returned(Kind.API, ""), "the daemon returned one of api, of which it holds none"),
     ],
 )
-def test_what_cannot_happen_is_an_error_and_changes_nothing(event: Event, said: str) -> None:
+def test_an_illegal_event_raises_an_error_and_changes_nothing(event: Event, said: str) -> None:
     state, _ = after(Asked(1, Kind.RENDER, "a.x"), Asked(2, Kind.RENDER, "b.x"))
     before = repr(state)
     with pytest.raises(IllegalSlotEvent, match=said):
@@ -316,5 +316,5 @@ def test_what_cannot_happen_is_an_error_and_changes_nothing(event: Event, said: 
     assert repr(state) == before
 
 
-def test_effects_say_who() -> None:
+def test_effects_name_the_request() -> None:
     assert step(fresh(LIMITS), Asked(7, Kind.LOAD, "a.x"))[1] == (Granted(7),)

@@ -1,8 +1,8 @@
-"""Packages that hang don't hold up their neighbours: the bound that the documents promise, in virtual time.
+"""Packages that hang do not delay their neighbours: the bound that the documents promise, in virtual time.
 
-A daemon of any limits gets N bad packages, whose work takes a thousand times as long as that of others, comes to nothing and is
-asked for again at once. The good packages each ask once. Reserve r is the number of slots that the bad ones cannot take. Then
-H good pieces of work, of length 1 each, wait for one another only: none waits for longer than ceil(H / r), whatever N is.
+A daemon with any limits gets N bad packages. Their work takes a thousand times as long as that of others, fails, and is requested
+again at once. Each good package requests one slot. The reserve r is the number of slots that bad packages cannot take. Then H
+good pieces of work, of length 1 each, wait only for one another: none waits for longer than ceil(H / r), whatever N is.
 """
 
 import heapq
@@ -22,7 +22,7 @@ WORK = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 
 @dataclass(frozen=True)
 class Work:
-    """A piece of work: who asks for it and when. ``bad`` work hangs, and is asked for again."""
+    """A piece of work, with its package and the time of its request. ``bad`` work hangs, and is requested again."""
 
     kind: Kind
     package: str
@@ -33,7 +33,7 @@ class Work:
 
 @dataclass
 class Neighbours:
-    """Plays the shell with a clock of its own, which goes from one event to the next."""
+    """A model of the shell with a virtual clock, which moves from one event to the next."""
 
     limits: SlotLimits
     until: int
@@ -43,7 +43,7 @@ class Neighbours:
     agenda: list[tuple[int, int, bool, Work]] = field(default_factory=list)
 
     def run(self, works: Sequence[Work]) -> None:
-        """Until every good piece of work is done, or time is up."""
+        """Run until every good piece of work is done, or until the time limit."""
         self.state = fresh(self.limits)
         for number, work in enumerate(works):
             heapq.heappush(self.agenda, (work.at, number, False, work))
@@ -80,7 +80,7 @@ times = st.integers(0, 3 * HANGS)
 
 
 def good(kind: Kind, when: Sequence[int]) -> list[Work]:
-    """Each of a namespace and a source of its own, so that it waits for nothing of its own."""
+    """Return good work, each with a separate namespace and source, so that it does not wait for its own group."""
     return [Work(kind, f"good{number}.x", f"good{number}.example", at, False) for number, at in enumerate(when)]
 
 
@@ -98,7 +98,7 @@ def check(limits: SlotLimits, bad: list[Work], others: list[Work], reserve: int)
     kind=st.sampled_from(WORK),
     others=st.lists(times, min_size=1, max_size=12),
 )
-def test_bad_packages_of_one_namespace_cost_others_nothing(
+def test_bad_packages_of_one_namespace_do_not_delay_others(
     limits: SlotLimits, bad: list[tuple[Kind, int]], kind: Kind, others: list[int]
 ) -> None:
     hanging = [Work(each, f"bad.p{number}", f"bad{number}.example", at, True) for number, (each, at) in enumerate(bad)]
@@ -113,7 +113,7 @@ def test_bad_packages_of_one_namespace_cost_others_nothing(
     bad=st.lists(st.tuples(st.integers(0, 20), times), max_size=40),
     others=st.lists(times, min_size=1, max_size=12),
 )
-def test_bad_packages_of_one_source_cost_others_nothing(
+def test_bad_packages_of_one_source_do_not_delay_others(
     limits: SlotLimits, bad: list[tuple[int, int]], others: list[int]
 ) -> None:
     hanging = [
@@ -131,10 +131,10 @@ def test_bad_packages_of_one_source_cost_others_nothing(
     kind=st.sampled_from(WORK),
     others=st.lists(st.integers(0, 3 * HANGS), min_size=1, max_size=12),
 )
-def test_bad_packages_of_many_namespaces_cost_others_their_first_attempts(
+def test_bad_packages_of_many_namespaces_delay_others_only_once(
     limits: SlotLimits, bad: int, kind: Kind, others: list[int]
 ) -> None:
-    """Once each of them has hung once, they share what is for the slow, and others wait for one another only."""
+    """After each bad package has hung once, they share the slots for slow packages, and good work waits only for good work."""
     hanging = [Work(kind, f"bad{number}.x", f"bad{number}.example", 0, True) for number in range(bad)]
     begun = fresh(limits)
     usable = min(begun.kinds[kind].limit, begun.work.limit)
@@ -144,8 +144,8 @@ def test_bad_packages_of_many_namespaces_cost_others_their_first_attempts(
 
 
 @pytest.mark.parametrize("kind", WORK)
-def test_without_a_reserve_they_do_hold_up_others(kind: Kind) -> None:
-    """The test can fail: at 100 percent one namespace takes every slot."""
+def test_without_a_reserve_bad_packages_delay_others(kind: Kind) -> None:
+    """This shows that the tests above can fail: at 100 percent one namespace takes every slot."""
     open_to_all = SlotLimits(source_share=100, namespace_share=100)
     hanging = [Work(kind, f"bad.p{number}", "slow.example", 0, True) for number in range(20)]
     neighbours = Neighbours(open_to_all, until=HANGS - 1)

@@ -1,15 +1,15 @@
-"""The slots under every order of events, against a model that only counts.
+"""The slots under random orders of events, compared with a model that only counts.
 
-What must hold whatever happens:
+These invariants hold:
 
-* no limit and no share of a package, a namespace or a source is passed, and a slow package gets none beyond the share of the
-  slow; and the machine counts as the model does;
-* nobody waits who could go and is its package's first;
+* no limit and no share (of a package, a namespace, a source, or all slow packages) is exceeded, and the machine has the same
+  counts as the model;
+* no request waits that could be granted and is the first of its package;
 * a request is granted at most once, only while it waits, and never after it was withdrawn;
 * the requests of one package for one kind are granted in their order;
-* whoever could have had a slot is overtaken at most once by each other group and kind, and within a group at most once by
-  each other package, until it is served itself;
-* once everything is returned, everybody who waited was served and nothing is left.
+* a request that only lacks a free slot is overtaken at most once by each other group and kind, and within its group at most once
+  by each other package, until it is granted;
+* when all slots are returned, all waiting requests have been granted, and no state is left.
 """
 
 from collections import Counter
@@ -55,7 +55,7 @@ limits = st.builds(
 
 
 class SlotsMachine(RuleBasedStateMachine):
-    """Plays the shell, and keeps its own books."""
+    """A model of the shell, which counts the slots by itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class SlotsMachine(RuleBasedStateMachine):
         return (self.asked[other][0] is Kind.API) is (kind is Kind.API)
 
     def served(self, kind: Kind, package: str, able: set[tuple[Kind, str]]) -> None:
-        """Whoever still waits and could have had this slot was overtaken; who was served begins anew."""
+        """Count that each waiting request that could have had this slot was overtaken; reset the count of the served one."""
         group = group_of(package)
         for each in [key for key in self.overtaken_groups if key[:2] == (kind, group)]:
             del self.overtaken_groups[each]
@@ -201,7 +201,7 @@ class SlotsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(which=st.integers(0, 1000))
     def give_back_and_ask_again(self, which: int) -> None:
-        """As one does who works without a pause: nobody else may be held up by it."""
+        """Return a slot and request another one at once, like a package that works without a pause."""
         kind, package = self.asked[self.held[which % len(self.held)]]
         self.give_back(which)
         self.ask(kind, package, 1)
@@ -212,7 +212,7 @@ class SlotsMachine(RuleBasedStateMachine):
         request = self.waiting.pop(which % len(self.waiting))
         self.over.add(request)
         kind, package = self.asked[request]
-        # Its package and its group have no turn any more, if nothing of theirs waits; that is so before others are granted.
+        # A package and a group without waiting requests lose their turn before others are granted.
         if not self.waiting_for(kind, package):
             for each in [key for key in self.overtaken_packages if key[:2] == (kind, package)]:
                 del self.overtaken_packages[each]

@@ -22,7 +22,7 @@ A, B = Enqueued(1, "a", 1, 0.0), Enqueued(2, "b", 1, 0.0)
 
 
 def state(*heads: Head) -> QueueState:
-    """One lane per head, each with a task waiting behind it."""
+    """Return a state with a lane for each head, and one waiting task in each lane."""
     return QueueState(lanes={f"lane {index}": Lane(head, Fifo.of([B])) for index, head in enumerate(heads)})
 
 
@@ -31,7 +31,7 @@ def test_length_counts_all_lanes() -> None:
     assert state(Running(A, 1), Parked(A)).length == 4
 
 
-def test_a_lane_is_its_head_and_what_waits_behind() -> None:
+def test_a_lane_is_its_head_and_the_waiting_tasks() -> None:
     lane = Lane(Running(A, 1), Fifo.of([B]))
     assert (len(lane), list(lane)) == (2, [A, B])
 
@@ -54,7 +54,7 @@ def test_next_wake_is_the_earliest_retry(heads: tuple[Head, ...], expected: floa
     assert next_wake(state(*heads)) == expected
 
 
-def test_a_lane_backs_off_by_itself() -> None:
+def test_lanes_back_off_independently() -> None:
     found = state(BackingOff(A, 7.0), Running(A, 1))
     assert [is_backing_off(found, f"lane {index}") for index in range(3)] == [True, False, False]
 
@@ -70,11 +70,11 @@ def test_a_lane_backs_off_by_itself() -> None:
         ((Completing(A, 1),), False),
     ],
 )
-def test_idle_means_nothing_happens_by_itself(heads: tuple[Head, ...], expected: bool) -> None:
+def test_a_queue_is_idle_if_nothing_happens_without_an_event(heads: tuple[Head, ...], expected: bool) -> None:
     assert is_idle(state(*heads)) is expected
 
 
 @pytest.mark.parametrize("max_tasks", [0, -1])
-def test_lanes_that_could_hold_nothing_are_refused(max_tasks: int) -> None:
-    with pytest.raises(ValueError, match="max_tasks must be at least 1"):
+def test_a_limit_of_zero_tasks_is_refused(max_tasks: int) -> None:
+    with pytest.raises(ValueError, match="expected max_tasks of at least 1"):
         Rules(max_tasks=max_tasks)

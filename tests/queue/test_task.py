@@ -4,7 +4,7 @@ from wharfinger.queue.task import TaskFailed
 
 
 @pytest.mark.parametrize("permanent", [False, True])
-def test_a_failure_carries_its_message_and_whether_trying_again_can_help(permanent: bool) -> None:
+def test_a_failure_has_a_message_and_may_be_permanent(permanent: bool) -> None:
     failure = TaskFailed("registry does not answer", permanent=permanent)
     assert (str(failure), failure.message, failure.permanent) == (
         "registry does not answer",
@@ -13,5 +13,5 @@ def test_a_failure_carries_its_message_and_whether_trying_again_can_help(permane
     )
 
 
-def test_a_failure_is_transient_unless_said_otherwise() -> None:
+def test_a_failure_is_transient_by_default() -> None:
     assert not TaskFailed("x").permanent

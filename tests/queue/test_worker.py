@@ -1,4 +1,4 @@
-"""What performing the machine's decisions means for those around: who is told, and what is let go of."""
+"""The effects of the machine on callers: callbacks, waiters, and references that are dropped."""
 
 import gc
 import logging
@@ -18,9 +18,7 @@ def scope() -> WorkScope:
     return WorkScope("update of shop.web")
 
 
-async def test_a_bug_in_what_follows_a_success_parks_the_task_and_it_can_be_run_again(
-    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_bug_in_on_done_parks_the_task(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
     diary, errors = Diary(), [ValueError("no such package")]
 
     def on_done() -> None:
@@ -56,7 +54,7 @@ async def test_on_done_may_cancel_its_own_scope_and_enqueue(autojump_clock: Mock
     assert diary.lines == ["Load begins", "Load ends", "Configure begins", "Configure ends"]
 
 
-async def test_all_who_wait_for_quiet_or_the_end_are_told(autojump_clock: MockClock) -> None:
+async def test_all_waiters_for_idleness_or_the_end_are_woken(autojump_clock: MockClock) -> None:
     diary = Diary()
 
     async def wait(name: str) -> None:
@@ -71,7 +69,7 @@ async def test_all_who_wait_for_quiet_or_the_end_are_told(autojump_clock: MockCl
     assert sorted(diary.entries[-2:]) == [(7, "first"), (7, "second")]
 
 
-async def test_no_one_waits_for_ever_for_queues_that_were_cut_short(autojump_clock: MockClock) -> None:
+async def test_waiters_are_woken_if_the_queues_are_cancelled(autojump_clock: MockClock) -> None:
     told: list[str] = []
 
     async def wait(what: str, wait_for: Callable[[], Awaitable[None]]) -> None:
@@ -100,7 +98,7 @@ async def test_no_one_waits_for_ever_for_queues_that_were_cut_short(autojump_clo
     assert sorted(told) == ["idle", "removed"]
 
 
-async def test_what_is_enqueued_while_queues_are_removed_runs_or_is_dropped(autojump_clock: MockClock) -> None:
+async def test_tasks_that_are_enqueued_during_removals_run_or_are_dropped(autojump_clock: MockClock) -> None:
     accepted: list[bool] = []
 
     async with open_queues() as queues:
@@ -129,10 +127,8 @@ async def test_what_is_enqueued_while_queues_are_removed_runs_or_is_dropped(auto
 
 
 @pytest.mark.parametrize("how", ["removed", "cancelled"])
-async def test_a_queue_whose_only_task_backs_off_is_over_as_soon_as_that_leaves(
-    how: str, autojump_clock: MockClock
-) -> None:
-    """The lane sleeps until the next attempt; nobody waits for that."""
+async def test_a_queue_ends_as_soon_as_its_only_task_leaves_during_backoff(how: str, autojump_clock: MockClock) -> None:
+    """The lane sleeps until the next attempt, and the queue does not wait for it."""
     update = scope()
     async with open_queues() as queues:
         queues.enqueue("web", Work("Run", Diary(), 0, transient(9)), update)
@@ -155,7 +151,9 @@ class TrackedScope(WorkScope):
 
 
 @pytest.mark.parametrize("outcomes", [[], permanent(), transient(9)])
-async def test_a_worker_lets_go_of_what_has_left(outcomes: list[Exception], autojump_clock: MockClock) -> None:
+async def test_a_worker_keeps_no_reference_to_tasks_that_have_left(
+    outcomes: list[Exception], autojump_clock: MockClock
+) -> None:
     life, update = scope(), TrackedScope("update")
     task = Work("Run", Diary(), 0, outcomes)
     gone = (weakref.ref(task), weakref.ref(update))

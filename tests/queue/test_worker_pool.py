@@ -1,4 +1,4 @@
-"""The trio tasks of lanes: how many there are, and that one who serves many queues mixes nothing up."""
+"""The trio tasks of lanes: their number, and the isolation of queues that the same trio task serves."""
 
 from contextvars import ContextVar
 
@@ -20,7 +20,7 @@ def scope() -> WorkScope:
     return WorkScope("update of shop.web")
 
 
-async def test_no_more_rest_than_may_and_all_end_with_the_queues(
+async def test_idle_trio_tasks_are_bounded_and_end_with_the_queues(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_pool, "MAX_IDLE", 3)
@@ -38,7 +38,7 @@ async def test_no_more_rest_than_may_and_all_end_with_the_queues(
     assert hands() == []
 
 
-async def test_one_trio_task_serves_queue_after_queue_each_as_itself(autojump_clock: MockClock) -> None:
+async def test_one_trio_task_serves_queues_one_after_the_other(autojump_clock: MockClock) -> None:
     seen: list[tuple[str, str]] = []
     tasks: set[trio.lowlevel.Task] = set()
 
@@ -56,7 +56,7 @@ async def test_one_trio_task_serves_queue_after_queue_each_as_itself(autojump_cl
 
 
 @pytest.mark.parametrize("how", ["ends well", "fails", "has a bug", "is interrupted"])
-async def test_what_one_queue_leaves_behind_is_not_met_by_the_next(how: str, autojump_clock: MockClock) -> None:
+async def test_the_context_of_one_queue_is_not_seen_by_the_next(how: str, autojump_clock: MockClock) -> None:
     diary, update = Diary(), scope()
     seen: list[str] = []
 
@@ -104,7 +104,7 @@ async def test_a_thousand_bursts_of_ten_queues_need_ten_trio_tasks(autojump_cloc
     assert len(begun) == 10
 
 
-async def test_no_work_is_given_to_a_trio_task_that_was_ended_from_outside(autojump_clock: MockClock) -> None:
+async def test_a_trio_task_that_was_cancelled_from_outside_gets_no_work(autojump_clock: MockClock) -> None:
     diary = Diary()
     with trio.CancelScope() as hard:
         async with open_queues() as queues:

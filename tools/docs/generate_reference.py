@@ -91,7 +91,7 @@ def metrics() -> str:
 
 def reasons() -> str:
     """Return the page of reasons of conditions."""
-    rows = [f"| `{each}` | {each.text} | {each.tip} | {each.again or 'it is no failure'} |" for each in Reason]
+    rows = [f"| `{each}` | {each.text} | {each.tip} | {each.again or 'it is not a failure'} |" for each in Reason]
     head = ["| reason | meaning | what to do | tried again |", "|---|---|---|---|"]
     intro = "The reasons of conditions. [Troubleshooting](../troubleshooting.md) has a paragraph for each failure.\n"
     return "\n".join(["# Reasons\n", NOTE, intro, *head, *rows, ""])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REPOSITORY = "https://github.com/wharfinger-dev/wharfinger/blob/main/"
-"""The address of the repository, for files that are no pages."""
+"""The address of the repository, for files that are not pages."""
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 

@@ -1,7 +1,7 @@
 """The backend of every verb: the storage, the served kinds, the time, and the source of identities.
 
 All writes go through the backend, which reports every change in order: to observers (such as the server's record of
-definitions) within the write, and to heralds (such as watches) once the change is committed.
+definitions) within the write, and to observers of commits (such as watches) when the change is committed.
 """
 
 import random
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wharfinger.control_plane.api.common.admission import Policies
 
 _DRAWS: Final[ContextVar[random.Random | None]] = ContextVar("_DRAWS", default=None)
-"""The source of draws of the present request; None: that of the server."""
+"""The source of random values for the current request; None stands for the server's own source."""
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 NAME_LIMIT: Final = 63
@@ -59,8 +59,8 @@ class Backend:
         """The bound policies, if there are any; kept by their observer."""
         self._random = randomness or random.SystemRandom()
         self._observers: list[Callable[[Change], None]] = []
-        self._heralds: list[Callable[[Change], None]] = []
-        self._unheralded: list[Change] = []
+        self._commit_observers: list[Callable[[Change], None]] = []
+        self._uncommitted: list[Change] = []
         self.runs_commands = False
         """True if commands in simulated Pods (``exec``) are run, as processes of this machine."""
         self.failed_commits = 0
@@ -73,9 +73,9 @@ class Backend:
         """
         self._observers.append(observer)
 
-    def herald(self, herald: Callable[[Change], None]) -> None:
-        """Report every change to ``herald``, in order, once it is committed."""
-        self._heralds.append(herald)
+    def observe_commits(self, observer: Callable[[Change], None]) -> None:
+        """Report every change to ``observer``, in order, when it is committed."""
+        self._commit_observers.append(observer)
 
     @property
     def settled(self) -> bool:
@@ -83,18 +83,21 @@ class Backend:
         return self.storage.committed == self.storage.revision
 
     def commit(self) -> None:
-        """Commit all writes. If that fails, they are undone, and CommitError is raised."""
-        changes, self._unheralded = self._unheralded, []
+        """Commit all writes, and report them to the observers of commits.
+
+        Raises CommitError if that fails; then all of these writes are undone.
+        """
+        changes, self._uncommitted = self._uncommitted, []
         try:
             self.storage.commit()
         except CommitError as error:
             self.failed_commits += 1
             for change in error.undone:
-                self._tell(change)
+                self._notify_observers(change)
             raise
         for change in changes:
-            for herald in self._heralds:
-                herald(change)
+            for observer in self._commit_observers:
+                observer(change)
 
     def new_uid(self) -> str:
         """Return a random UUID."""
@@ -106,7 +109,7 @@ class Backend:
 
     @contextmanager
     def drawing_from(self, seed: int) -> Iterator[None]:
-        """Draw the same random values in each block with this seed, so that two attempts of one write make the same object."""
+        """Draw the same random values in every block with this seed, so that all attempts of one write make the same object."""
         token = _DRAWS.set(random.Random(seed))  # noqa: S311 - the seed is drawn from a secure source
         try:
             yield
@@ -144,20 +147,21 @@ class Backend:
 
     def put(self, key: Key, obj: JsonObject) -> JsonObject:
         """Store an object, and return it as stored."""
-        return self._told(self.storage.put(key, obj))
+        return self._reported(self.storage.put(key, obj))
 
     def delete(self, key: Key) -> JsonObject:
         """Remove an object, and return its last state."""
-        return self._told(self.storage.delete(key))
+        return self._reported(self.storage.delete(key))
 
-    def _told(self, change: Change) -> JsonObject:
-        self._unheralded.append(change)
-        self._tell(change)
+    def _reported(self, change: Change) -> JsonObject:
+        """Report a change, commit it if the storage has already made it permanent, and return the written object."""
+        self._uncommitted.append(change)
+        self._notify_observers(change)
         if self.settled:
             self.commit()
         return change.obj
 
-    def _tell(self, change: Change) -> None:
+    def _notify_observers(self, change: Change) -> None:
         for observer in self._observers:
             observer(change)
 

@@ -1,5 +1,6 @@
-"""The command that serves the control plane. The server's modules are imported only when it serves, so that ``--help``
-stays quick.
+"""The command ``wharfinger control-plane``.
+
+The modules of the server are imported only when it starts, so that ``--help`` stays quick.
 """
 
 import argparse
@@ -106,8 +107,8 @@ def _faults(args: argparse.Namespace) -> "Faults":
     return Faults(() if args.chaos is None else read_rules(args.chaos), args.chaos_seed)
 
 
-def _tell_of_faults() -> None:
-    """Print a line on standard error for each injected fault."""
+def _log_faults() -> None:
+    """Set up logging so that each injected fault prints a line on standard error."""
     log = logging.getLogger("wharfinger.control_plane.faults")
     log.handlers[:] = [logging.StreamHandler()]
     log.setLevel(logging.INFO)
@@ -143,7 +144,7 @@ def _control_plane(args: argparse.Namespace) -> int:
     if problem := faults_problem(args.chaos):
         return _fail(problem, code=2)
     if args.chaos is not None:
-        _tell_of_faults()
+        _log_faults()
     lifeline = sys.stdin.fileno() if args.until_stdin_ends else None
     serve = partial(
         _run, address, args.kubeconfig, token, lifeline=lifeline, faults=_faults(args), tls=args.tls,
@@ -165,15 +166,15 @@ def _run(
 ) -> None:
     import trio  # noqa: PLC0415
 
-    from wharfinger.control_plane.serving import run_until_told  # noqa: PLC0415
+    from wharfinger.control_plane.serving import run_until_stopped  # noqa: PLC0415
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         print(line, flush=True)
 
     serve = partial(
-        run_until_told, storage=storage, lifeline=lifeline, faults=faults, tls=tls, command_folder=command_folder
+        run_until_stopped, storage=storage, lifeline=lifeline, faults=faults, tls=tls, command_folder=command_folder
     )
-    trio.run(partial(serve, address, kubeconfig, token, say))
+    trio.run(partial(serve, address, kubeconfig, token, print_line))
 
 
 def _serve(run: "Callable[[Storage | None], None]", data: Path | None) -> int:

@@ -18,8 +18,8 @@ from wharfinger.formats.json.value import JsonObject
 def refused_fields(document: JsonObject) -> list[tuple[str, str]]:
     """Return the fields of a new definition that the server would refuse, each with an explanation.
 
-    ``spec`` stands for a document that is not a definition. Fields that the server would remove are not reported. Neither is
-    ``status``, which the server derives from the spec.
+    If the document cannot be decoded as a definition, the only field is ``spec``. Fields that the server would prune are
+    not reported, nor is ``status``, which the server derives from the spec.
     """
     served = _served()
     try:

@@ -1,11 +1,11 @@
 """The version of Kubernetes that the control plane of this process follows.
 
-What differs between versions is data: the kinds, their fields, OpenAPI, the first roles. Each table is a file beside the module
-that reads it; the tables of a version other than the default have its number in their names (``list_types-1.37.json``). A table
-without such a file is the same in all versions.
+Only data differs between versions: the kinds, their fields, OpenAPI, the first roles. Each table of data is a file beside the
+module that reads it. A table that differs in another version has a second file with the number of that version in its name
+(``list_types-1.37.json``).
 
-The tables are read once, many of them when their modules are imported, as kube-apiserver has them compiled in. So a process
-follows one version, and it is chosen before the modules that read tables are imported.
+Each table is read once, often while its module is imported. So a process follows one version, which must be chosen before any
+module that reads a table is imported.
 
 >>> table(Path("tables/list_types.json")).name
 'list_types.json'
@@ -17,7 +17,7 @@ from wharfinger.kube.version_option import DEFAULT, RELEASES
 
 
 class _Choice:
-    """The version of this process, and whether a part of the control plane relies on it."""
+    """The version of this process, and whether any part of the control plane has already used it."""
 
     version = DEFAULT
     is_used = False
@@ -38,7 +38,7 @@ def choose(version: str) -> None:
 
 
 def chosen() -> str:
-    """Return the version, such as ``1.36``. From then on, no other version can be chosen."""
+    """Return the version, such as ``1.36``. After the first call, no other version can be chosen."""
     _Choice.is_used = True
     return _Choice.version
 

@@ -17,7 +17,7 @@ from wharfinger.control_plane.catalog.catalog import Catalog, Served
 from wharfinger.control_plane.controllers.manager import open_controllers
 from wharfinger.control_plane.controllers.server.api_services import GroupServices
 from wharfinger.control_plane.controllers.server.cluster_roles import Aggregation
-from wharfinger.control_plane.controllers.server.definitions import DEFINITIONS, DefinitionUpkeep
+from wharfinger.control_plane.controllers.server.definitions import DEFINITIONS, DefinitionController
 from wharfinger.control_plane.faults.handler import FaultyHandler
 from wharfinger.control_plane.faults.past_storage import PastStorage
 from wharfinger.control_plane.faults.rule import Rule
@@ -29,7 +29,7 @@ from wharfinger.control_plane.storage.interface import Change, Key, Storage
 from wharfinger.control_plane.storage.memory import MemoryStorage
 from wharfinger.control_plane.verbs.creation import NAMESPACES, create
 from wharfinger.control_plane.verbs.options import WriteOptions
-from wharfinger.control_plane.verbs.watching import Bells
+from wharfinger.control_plane.verbs.watching import ChangeSignals
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.httpd.messages import Handler
 
@@ -72,11 +72,13 @@ async def open_control_plane(
 ) -> AsyncGenerator[ControlPlane, None]:
     """Open a control plane with its first namespaces. If ``simulate`` is true, it also runs controllers.
 
-    ``storage`` is in memory unless given; ``token`` None accepts every client (the in-memory transport); ``now`` and
-    ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of namespaces' ``kube-root-ca.crt``. ``faults`` affect
-    every client except the controllers. With ``command_folder``, commands in simulated Pods (``exec``) are run in folders below
-    it; :mod:`wharfinger.control_plane.http.pod_commands` describes how, and as which user. Leaving the block stops the
-    controllers; the storage is left unchanged.
+    ``storage`` is in memory unless given. If ``token`` is None, every client is accepted as administrator, as the in-memory
+    transport needs it. ``now`` and ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of the ConfigMap
+    ``kube-root-ca.crt`` in each namespace. ``faults`` affect every client except the controllers. With ``command_folder``,
+    commands in simulated Pods (``exec``) are run in folders below it; :mod:`wharfinger.control_plane.http.pod_commands` describes
+    how, and as which user.
+
+    Leaving the block stops the controllers, but does not change the storage.
     """
     control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
     if faults:
@@ -97,7 +99,7 @@ async def open_control_plane(
 
 @cache
 def _process_authority() -> str:
-    """Return the authority that namespaces show if nothing is served over TLS; it has signed no certificate."""
+    """Return an authority for ``kube-root-ca.crt`` if nothing is served over TLS; it has signed no certificate."""
     # Imported here, because importing the library takes as long as importing the rest of the server.
     from wharfinger.control_plane.access.certificates import new_authority  # noqa: PLC0415
 
@@ -108,19 +110,19 @@ def assemble(
     storage: Storage, now: Callable[[], datetime], randomness: Randomness | None, token: str | None
 ) -> ControlPlane:
     """Assemble the parts without starting any of them."""
-    catalog, bells = Catalog(), Bells()
+    catalog, signals = Catalog(), ChangeSignals()
     backend = Backend(storage, catalog, now, randomness)
-    upkeep = DefinitionUpkeep(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))
-    upkeep.load()
-    backend.observe(upkeep)
+    definitions = DefinitionController(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))
+    definitions.load()
+    backend.observe(definitions)
 
     def wake(change: Change) -> None:
         if change.key.collection == DEFINITIONS:
-            bells.ring_all()  # the change may have removed a kind, whose watches then end
+            signals.notify_all()  # the change may have removed a kind, and then the watches of that kind have to end
         else:
-            bells.ring(change.key.collection)
+            signals.notify(change.key.collection)
 
-    backend.herald(wake)
+    backend.observe_commits(wake)
     namespaces = _served(catalog, "", "namespaces")
     for name in FIRST_NAMESPACES:
         if storage.get(Key(NAMESPACES, "", name)) is None:
@@ -137,7 +139,7 @@ def assemble(
     storage.compact()
     authenticator = Authenticator(token, TokenSigner(backend).user)
     backend.by_token = authenticator.by_token
-    handler = ControlPlaneHandler(backend, bells, authenticator)
+    handler = ControlPlaneHandler(backend, signals, authenticator)
     return ControlPlane(handler, backend, handler)
 
 

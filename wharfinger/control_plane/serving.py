@@ -23,13 +23,13 @@ from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.server import open_server
 
 WATCH_PACE_S: Final = 0.0005
-"""The time to send one chunk to one watch; watches of a collection pause between two chunks for this time multiplied by their
-number."""
+"""The assumed time, in seconds, to send one chunk to one watch. A watch pauses between two chunks for this time multiplied by the
+number of watches of its collection."""
 GC_THRESHOLDS: Final = (20_000, 20, 50)
-"""The thresholds of the garbage collector in a process with no other work: the default ones take a tenth of the time of every
-write."""
+"""The thresholds of Python's garbage collector in a process that only serves. With the default ones, a tenth of the time of every
+write is spent in the collector."""
 GRACE_S: Final = 10.0
-"""The time that requests in flight have to finish after the process is asked to stop."""
+"""The time, in seconds, in which requests in flight have to finish after the process is asked to stop."""
 LIMITS: Final = HttpLimits(connections=1024, header_bytes=1024 * 1024)
 
 
@@ -91,7 +91,7 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
-class _Door:
+class _ServerSockets:
     """The listening sockets and their TLS settings; without TLS, ``context`` is None and ``authority`` is ""."""
 
     sockets: list[trio.SocketListener]
@@ -120,14 +120,15 @@ async def serve_control_plane(
 ) -> AsyncGenerator[Serving, None]:
     """Serve on a TCP port for as long as the block runs; the kubeconfig exists when the block begins.
 
-    With ``tls`` the authority that signs the server's certificate is kept in a folder ``tls`` beside the kubeconfig.
+    ``storage`` is in memory unless given. With ``tls``, the authority that signs the server's certificate is kept in a folder
+    ``tls`` beside the kubeconfig.
 
-    ``storage`` is in memory unless given. Leaving the block drains the server: it accepts no more connections, ends watches, and
-    answers requests in flight. Raises ControlPlaneStartError.
+    Leaving the block drains the server: it accepts no more connections, ends watches, and answers requests in flight. Raises
+    ControlPlaneStartError.
     """
-    door = await _listen(address, kubeconfig_path, token, tls=tls)
+    sockets = await _listen(address, kubeconfig_path, token, tls=tls)
     async with _serve(
-        door,
+        sockets,
         kubeconfig_path,
         token,
         storage=storage,
@@ -140,7 +141,7 @@ async def serve_control_plane(
 
 @asynccontextmanager
 async def _serve(
-    door: _Door,
+    sockets: _ServerSockets,
     kubeconfig_path: Path,
     token: str,
     *,
@@ -150,26 +151,26 @@ async def _serve(
     command_folder: Path | None,
 ) -> AsyncGenerator[Serving, None]:
     with ExitStack() as closing:
-        for listener in door.sockets:
-            # Needed only for errors before ``open_server``, which closes the sockets itself.
+        for listener in sockets.sockets:
+            # This closes the sockets if an error occurs before ``open_server``, which closes them itself.
             closing.callback(listener.socket.close)
         async with open_control_plane(
             storage=storage,
             token=token,
             simulate=simulate,
-            root_ca=door.authority,
+            root_ca=sockets.authority,
             faults=faults.rules,
             fault_seed=faults.seed,
             command_folder=command_folder,
         ) as control_plane:
-            control_plane.handler.address = f"{door.address.url_host}:{door.address.port}"
+            control_plane.handler.address = f"{sockets.address.url_host}:{sockets.address.port}"
             control_plane.handler.pace_watches(WATCH_PACE_S)
-            async with open_server(door.listeners(), control_plane.front, LIMITS):
-                yield Serving(control_plane, door.address, kubeconfig_path, tls=door.context is not None)
+            async with open_server(sockets.listeners(), control_plane.front, LIMITS):
+                yield Serving(control_plane, sockets.address, kubeconfig_path, tls=sockets.context is not None)
 
 
-async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Door:
-    """Listen, and write the kubeconfig with the address; connections wait until the server takes them.
+async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _ServerSockets:
+    """Listen, and write the kubeconfig with the address. Connections wait in the kernel until the server accepts them.
 
     Raises ControlPlaneStartError.
     """
@@ -180,7 +181,7 @@ async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Do
     port: int = listeners[0].socket.getsockname()[1]
     try:
         context, authority = (
-            await trio.to_thread.run_sync(_certified, path.parent / "tls", address.host) if tls else (None, "")
+            await trio.to_thread.run_sync(_tls_context, path.parent / "tls", address.host) if tls else (None, "")
         )
         content = encode_json(kubeconfig(address.url_host, port, token, authority)) + b"\n"
         await trio.to_thread.run_sync(write_secret_file, path, content)
@@ -190,10 +191,10 @@ async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Do
         if isinstance(error, OSError):
             raise ControlPlaneStartError(f"cannot write the kubeconfig {path}: {error}") from error
         raise
-    return _Door(listeners, Address(address.host, port), context, authority)
+    return _ServerSockets(listeners, Address(address.host, port), context, authority)
 
 
-def _certified(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
+def _tls_context(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
     """Return the TLS context of a server on this host, and the certificate of its authority. Raises ControlPlaneStartError."""
     # Imported only for TLS, because importing the library takes as long as importing the rest of the server.
     from wharfinger.control_plane.access import certificates  # noqa: PLC0415
@@ -206,11 +207,11 @@ def _certified(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
         raise ControlPlaneStartError(f"cannot use the certificate authority for TLS in {folder}: {error}") from error
 
 
-async def run_until_told(
+async def run_until_stopped(
     address: Address,
     kubeconfig_path: Path,
     token: str,
-    say: Callable[[str], None],
+    print_line: Callable[[str], None],
     *,
     storage: Storage | None = None,
     simulate: bool = True,
@@ -221,15 +222,16 @@ async def run_until_told(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends the process at once.
 
-    ``storage`` is in memory unless given. End of file at the descriptor ``lifeline`` counts as a signal, too: for a pipe, it
-    means that the parent process has ended. Raises ControlPlaneStartError and StorageError, which are not wrapped in an exception
-    group.
+    ``storage`` is in memory unless given. ``lifeline`` is a file descriptor, such as the read end of a pipe from the parent
+    process: its end of file counts as a signal, because then the parent has ended.
+
+    Raises ControlPlaneStartError and StorageError, which are not wrapped in an exception group.
     """
     try:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            door = await _listen(address, kubeconfig_path, token, tls=tls)
+            sockets = await _listen(address, kubeconfig_path, token, tls=tls)
             opened = _serve(
-                door,
+                sockets,
                 kubeconfig_path,
                 token,
                 storage=storage,
@@ -237,7 +239,7 @@ async def run_until_told(
                 faults=faults,
                 command_folder=command_folder,
             )
-            await _serve_until(opened, say, signals, lifeline)
+            await _serve_until(opened, print_line, signals, lifeline)
     except ExceptionGroup as group:
         failed, others = group.split(StorageError)
         if failed is None or others is not None:
@@ -247,7 +249,7 @@ async def run_until_told(
 
 async def _serve_until(
     opened: AbstractAsyncContextManager[Serving],
-    say: Callable[[str], None],
+    print_line: Callable[[str], None],
     signals: AsyncIterator[int],
     lifeline: int | None,
 ) -> None:
@@ -258,16 +260,16 @@ async def _serve_until(
                 gc.set_threshold(*GC_THRESHOLDS)
                 gc.collect()
                 gc.freeze()  # objects of the start live as long as the server, so the collector can skip them
-                say(f"control plane ready at {serving.url}, kubeconfig {serving.kubeconfig}")
-                nursery.start_soon(_heed, signals, stop, hard)
+                print_line(f"control plane ready at {serving.url}, kubeconfig {serving.kubeconfig}")
+                nursery.start_soon(_stop_at_signals, signals, stop, hard)
                 if lifeline is not None:
-                    nursery.start_soon(_hold, lifeline, stop)
+                    nursery.start_soon(_stop_at_end_of_file, lifeline, stop)
                 await stop.wait()
                 hard.deadline = trio.current_time() + GRACE_S
             nursery.cancel_scope.cancel(reason="the control plane has stopped")
 
 
-async def _heed(signals: AsyncIterator[int], stop: trio.Event, hard: trio.CancelScope) -> None:
+async def _stop_at_signals(signals: AsyncIterator[int], stop: trio.Event, hard: trio.CancelScope) -> None:
     """Set ``stop`` at the first signal; cancel ``hard`` if another signal arrives after the stop began."""
     async for _ in signals:
         if stop.is_set():
@@ -275,7 +277,7 @@ async def _heed(signals: AsyncIterator[int], stop: trio.Event, hard: trio.Cancel
         stop.set()
 
 
-async def _hold(lifeline: int, stop: trio.Event) -> None:
+async def _stop_at_end_of_file(lifeline: int, stop: trio.Event) -> None:
     """Set ``stop`` when the other side closes the pipe."""
     async with trio.lowlevel.FdStream(os.dup(lifeline)) as stream:
         async for _ in stream:

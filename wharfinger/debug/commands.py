@@ -26,13 +26,13 @@ from wharfinger.debug.client.command_output import (
     EXIT_UNKNOWN,
     PROMETHEUS,
     dump_text,
-    explained_text,
+    format_explanation,
+    format_history,
     history_text,
     queues_text,
     render_text,
     scheduler_text,
     statistics_text,
-    told_text,
     validate_text,
     why_text,
 )
@@ -50,8 +50,12 @@ from wharfinger.runtime.inspector import HistorySnapshot
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 RecordedWhy = Callable[[Path, str, datetime], ExplanationSnapshot | None]
-"""An explanation from a recording; given by the composition root, because this part knows only the Inspector."""
+"""The function that explains a package's state at a time from a recording; None if the recording does not reach back so far.
+
+The composition root passes it, because this package may not import :mod:`wharfinger.runtime.recording`.
+"""
 RecordedHistory = Callable[[Path, str], HistorySnapshot | None]
+"""The function that reads the history of a package from a recording; None if the recording has no event of the package."""
 
 
 class RecordingAnswerError(DebugError):
@@ -68,7 +72,7 @@ def add_why(parser: argparse.ArgumentParser) -> None:
         "Ask a running daemon to explain the state of a package, or of a WorkerClaim (claim/NAMESPACE/NAME): "
         "one line for each cause, from the package to the root cause, "
         f"and one with the remedy. Exit code 0: the package is ready and nothing blocks it; {EXIT_KEPT}: something blocks it, or "
-        "it is ready as installed but its next run is blocked; 1: no daemon answers, or there is no such package."
+        "the installed version is ready but the next run is blocked; 1: no daemon answers, or there is no such package."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -76,8 +80,8 @@ def add_why(parser: argparse.ArgumentParser) -> None:
         type=_moment,
         default=None,
         metavar="TIME",
-        help="explain the state at that time, from the events that the daemon keeps: 2026-11-21T04:03:00Z, 04:03:00 (the last "
-        "one, UTC), or a time ago like 10m",
+        help="explain the state at a past time, from the events that the daemon keeps; TIME is a time like "
+        "2026-11-21T04:03:00Z, a time of day in UTC like 04:03:00, or an age like 10m",
     )
     _add_recording(
         parser, "with --at: read this recording of a flight recorder (a file or a folder); no daemon is needed"
@@ -90,16 +94,16 @@ def add_why(parser: argparse.ArgumentParser) -> None:
 def add_history(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger history NAME`."""
     parser.description = (
-        "Print what happened to a package, as far as the daemon keeps it: each event with the machine that decided, the cause, "
-        "and the state before and after. Packages that are gone have a history for a while, too. Exit code 1: no daemon "
-        "answers, or nothing is known of the package."
+        "Print the events of a package that the daemon keeps: each with the part of the daemon that decided, the cause, and "
+        "the state before and after. After a package is gone, its history is kept for a while. Exit code 0: printed; 1: no "
+        "daemon answers, or nothing is known about the package."
     )
     add_name(parser, required=True)
     parser.add_argument(
         "--all",
         action="store_true",
         dest="everything",
-        help="print also events that only carry out what was decided: tasks that are queued, steps in the journal",
+        help="also print events that only carry out an earlier decision, such as queued tasks and steps in the journal",
     )
     _add_recording(parser, "read this recording of a flight recorder (a file or a folder); no daemon is needed")
     parser.add_argument(
@@ -187,9 +191,9 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger statistics`."""
     parser.description = (
         "Print the counters of a running daemon: tasks that run, back off and are parked; the limits on downloads, renders, "
-        "hooks, loads and API calls, and how many requests wait for each; packages whose custom resource definitions all "
-        "others wait for; monitors, schedules and workers of hooks; the store. With -o prometheus: the daemon's metrics and "
-        "those of hooks."
+        "hooks, loads and API calls, and how many requests wait for each; the packages whose custom resource definitions must "
+        "be established before other packages go on; monitors, schedules and workers of hooks; the store. With -o "
+        "prometheus: the daemon's metrics and those of hooks."
     )
     _add_text_output(parser, PROMETHEUS)
     add_socket(parser)
@@ -212,8 +216,8 @@ def add_render(parser: argparse.ArgumentParser) -> None:
 def add_validate(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger validate NAME --settings FILE`."""
     parser.description = (
-        "Ask a running daemon whether a package would accept these settings. Nothing is changed. Exit code 0: it would; 1: it "
-        f"would not, or no daemon answers; {EXIT_UNKNOWN}: not known yet."
+        "Ask a running daemon whether a package would accept these settings. Nothing is changed. Exit code 0: accepted; 1: not "
+        f"accepted, or no daemon answers; {EXIT_UNKNOWN}: not known yet."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -242,10 +246,12 @@ def _why(args: argparse.Namespace) -> int:
         try:
             found = recorded(recording, name, at)
             if found is None:
-                raise RecordingAnswerError(f"{recording}: no event of {name!r} is from before {format_exact_time(at)}")
+                raise RecordingAnswerError(
+                    f"{recording}: no event of {name!r} is recorded before {format_exact_time(at)}"
+                )
         except DebugError as error:
             return fail(error)
-        answer, code = explained_text(found, output, at)
+        answer, code = format_explanation(found, output, at)
         show(answer)
         return code
 
@@ -265,10 +271,10 @@ def _history(args: argparse.Namespace) -> int:
         try:
             found = recorded(recording, name)
             if found is None:
-                raise RecordingAnswerError(f"{recording}: it has no event of {name!r}")
+                raise RecordingAnswerError(f"{recording}: no event of {name!r} is recorded")
         except DebugError as error:
             return fail(error)
-        show(told_text(found, output, columns, everything=everything))
+        show(format_history(found, output, columns, everything=everything))
         return 0
     return print_answer(args, lambda client: history_text(client, name, output, columns, everything=everything))
 

@@ -1,5 +1,4 @@
-"""The errors of the debug socket, its clients and its listeners: each message contains what failed, where, why, and what to
-do."""
+"""The errors of the debug socket, its clients and its listeners. Each message has what failed, where, why, and the remedy."""
 
 
 class DebugError(Exception):

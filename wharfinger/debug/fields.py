@@ -30,7 +30,7 @@ def read_time(value: JsonValue, key: str) -> datetime:
     text = need_str(value, key)
     moment = parse_time(text)
     if moment is None:
-        raise ShapeError(f"{key}: {text!r} is not a time with its zone")
+        raise ShapeError(f"{key}: expected a time with a time zone, found {text!r}")
     return moment.astimezone(UTC)
 
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 Planned = Callable[[list[Path], Path, str], Awaitable[str]]
-"""The text of a plan for files, a folder of packages, and a version of Kubernetes; given by the composition root.
+"""The function that returns the text of a plan for files, a folder of packages, and a version of Kubernetes.
 
-Raises DebugError.
+The composition root passes it. Raises DebugError.
 """
 MAX_CHARS: Final = 100_000
-"""The length of an answer; a longer one is cut, because it is read by a model."""
+"""The maximum length of an answer. Longer answers are cut, because a model reads them."""
 _TEXT: Final = "text"
 _INSTRUCTIONS: Final = (
     "Wharfinger installs packages into a Kubernetes cluster. These tools only read. Begin with `why` for a package that is not "
@@ -50,8 +50,8 @@ class ToolInputError(DebugError):
 def add_mcp(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger mcp`."""
     parser.description = (
-        "Serve read-only tools for agents over stdin and stdout (Model Context Protocol): why, plan, graph, history and diff, as "
-        "the commands of these names. Needs the extra [mcp]. Answers contain no secrets. Exit code 0: the client closed stdin; "
+        "Serve read-only tools for agents over stdin and stdout (Model Context Protocol): why, plan, graph, history and diff, "
+        "like the commands of these names. Needs the extra [mcp]. Secrets are masked. Exit code 0: the client closed stdin; "
         "1: the extra is not installed."
     )
     parser.add_argument(
@@ -67,7 +67,7 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
 
 def _serve(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("mcp") is None:
-        return fail(DebugError("the tools need the Python SDK of MCP; pip install 'wharfinger[mcp]'"))
+        return fail(DebugError("the Python SDK of MCP is not installed; pip install 'wharfinger[mcp]'"))
     import trio  # noqa: PLC0415 - only this command has an event loop
 
     socket = cast("Path | None", args.socket) or default_socket()

@@ -98,16 +98,16 @@ class _Calendar:
     zone: tzinfo
 
     def after(self, moment: datetime) -> datetime:
-        due = self._on_the_wall(moment) if self.hour_fixed else self._as_time_passes(moment)
+        due = self._after_by_wall_clock(moment) if self.hour_fixed else self._after_by_elapsed_time(moment)
         return due.astimezone(self.zone)
 
-    def _on_the_wall(self, moment: datetime) -> datetime:
+    def _after_by_wall_clock(self, moment: datetime) -> datetime:
         due = self._match(moment, self.zone)
         while repeated := _repeated(due, self.zone):
             due = self._match(_last_repeated(due, repeated, self.zone), self.zone)
         return due
 
-    def _as_time_passes(self, moment: datetime) -> datetime:
+    def _after_by_elapsed_time(self, moment: datetime) -> datetime:
         """Return the next match. Search with a fixed offset from UTC; at a clock change, continue with the new offset.
 
         The crontab matches in every hour, so the search cannot skip a match between two clock changes.
@@ -149,7 +149,7 @@ class Cron:
     _rule: _Calendar | _Every = field(repr=False)
 
     def next_after(self, moment: datetime) -> datetime:
-        """Return the first due time after ``moment``, which must be aware, in the schedule's own zone."""
+        """Return the first due time after ``moment``, in the schedule's time zone. ``moment`` must have a time zone, too."""
         if moment.tzinfo is None:
             raise AssertionError("the moment must have a time zone")
         return self._rule.after(moment.astimezone(UTC))  # otherwise adding to it would count wall-clock hours
@@ -234,7 +234,7 @@ def _offset(moment: datetime, zone: tzinfo) -> timedelta:
 
 
 def _first_of_other_offset(before: datetime, after: datetime, offset: timedelta, zone: tzinfo) -> datetime:
-    """Return the second at which the clock changes; ``offset`` is that of ``before``, and ``after`` has another one."""
+    """Return the second at which the clock changes; ``before`` has the given ``offset``, and ``after`` has another one."""
     before = before.replace(microsecond=0)
     while after - before > _SECOND:
         middle = before + (after - before) // 2 // _SECOND * _SECOND

@@ -15,7 +15,7 @@ class ArchiveError(FormatError):
 class ProgramError(Exception):
     """A foreign program (a jq filter, a conversion) gave no result; its runner's own error is a subclass of this.
 
-    ``transient`` is True if a retry without a change can help, as after the death of the worker that ran it. ``late`` is
+    ``transient`` is True if a retry without a change can help, for example after the worker that ran it has died. ``late`` is
     True if it ran out of time. That is transient too, because the machine may have been busy, but is more likely the
     program's fault.
     """

@@ -33,7 +33,7 @@ def columns_of(stream: TextIO) -> int:
 
 
 def draw(stream: TextIO, text: str) -> None:
-    """Write to a terminal. If it was closed meanwhile, do nothing, so that the command goes on."""
+    """Write to a terminal; do nothing if it has been closed, so that the command continues."""
     try:
         stream.write(encodable(text, stream.encoding or "utf-8"))
         stream.flush()

@@ -11,7 +11,7 @@ interval of release numbers, or the outside of such an interval. A prerelease th
 release.
 
 The tests compare it with Helm's own ``semverCompare``. One difference is intended: an operator before a bare wildcard is
-taken literally: ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. The first implementation compares
+taken literally: ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. Masterminds/semver compares
 with 0.0.0.
 
 Pure. Text is bounded before it is read, and every pattern matches in linear time.
@@ -31,10 +31,10 @@ MAX_COMPARATORS: Final = 64
 """The largest number of comparators in all alternatives of a constraint; a hyphen range counts as one."""
 MAX_VERSION_CHARACTERS: Final = 256
 _LARGEST: Final = 2**64 - 1
-"""The largest part of a version, as in the dialect's first implementation."""
+"""The largest number in a version, as in Masterminds/semver."""
 
 Point: TypeAlias = tuple[int, int, int, int]
-"""A place on the line of versions: major, minor, patch, and 0 for a prerelease of it, 1 for the release, 2 right after."""
+"""A place in the order of versions: major, minor, patch, and 0 for its prereleases, 1 for the release, 2 right after it."""
 
 _START: Final[Point] = (0, 0, 0, 0)
 _END: Final[Point] = (_LARGEST + 2, 0, 0, 0)
@@ -100,13 +100,13 @@ def parse_constraint(text: str) -> VersionConstraint:
         raise ConstraintError(f"a version constraint of {len(text)} characters is over the limit of {MAX_CHARACTERS}")
     if not text.strip():
         return VersionConstraint(text, ((),))
-    alternatives = tuple(_together(part.strip(), text) for part in text.split("||"))
+    alternatives = tuple(_read_alternative(part.strip(), text) for part in text.split("||"))
     if sum(map(len, alternatives)) > MAX_COMPARATORS:
         raise ConstraintError(f"version constraint {_shown(text)}: more than {MAX_COMPARATORS} comparators")
     return VersionConstraint(text, alternatives)
 
 
-def both(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
+def combine_constraints(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
     """Return a constraint that allows a version if both do. If either has alternatives, the result's text is for users only."""
     if not second.text.strip() or first.text == second.text:
         return first
@@ -136,7 +136,7 @@ def parse_version(text: str) -> semver.Version:
     return version
 
 
-def _together(part: str, text: str) -> tuple[_Interval, ...]:
+def _read_alternative(part: str, text: str) -> tuple[_Interval, ...]:
     """Return the intervals of the comparators of one alternative, all of which must hold."""
     intervals: list[_Interval] = []
     position = 0
@@ -230,9 +230,9 @@ def _at_most(bound: _Bound) -> _Interval:
 
 
 def _tilde(bound: _Bound) -> _Interval:
-    """Return the interval in which patches may differ; minor versions too if only the major one is given.
+    """Return the versions from the bound on with the same major and minor version, or only the same major one if none is given.
 
-    ~0.0.0 is anything, as ~* is.
+    ``~0.0.0`` and ``~*`` allow every version.
     """
     if bound.parts == 3 and bound.point[:3] == (0, 0, 0):
         return _at_least(bound)
@@ -240,7 +240,10 @@ def _tilde(bound: _Bound) -> _Interval:
 
 
 def _caret(bound: _Bound) -> _Interval:
-    """Return the interval in which parts to the right of the first given non-zero part (at most the last given) may differ."""
+    """Return the versions from the bound on with the same parts up to the first non-zero part.
+
+    If all given parts are zero, all of them stay the same: ``^0.0`` is any 0.0.z.
+    """
     leading_zeros = next((index for index, part in enumerate(bound.point[:3]) if part), 2)
     parts = min(leading_zeros + 1, bound.parts)
     if parts == 3:  # 0.0.z is alone with its prereleases

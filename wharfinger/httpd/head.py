@@ -39,7 +39,7 @@ def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Hea
     if headers.get("expect", "100-continue").lower() != "100-continue":
         raise RefusedRequestError(417, "the only expectation this server meets is 100-continue")
     if method == "CONNECT":
-        raise RefusedRequestError(501, "this server is no proxy")
+        raise RefusedRequestError(501, "this server is not a proxy")
     length = None if "transfer-encoding" in headers else int(headers.get("content-length", "0"))
     if length is not None and length > body_bytes:
         raise RefusedRequestError(413, f"the body of {length} bytes is over the limit of {body_bytes}")

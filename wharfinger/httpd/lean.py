@@ -15,7 +15,7 @@ from typing import Final
 
 from wharfinger.httpd.head import MAX_HEADERS, Head
 from wharfinger.httpd.messages import Response, StreamingResponse
-from wharfinger.httpd.reply import OURS, REASONS, may_have_body
+from wharfinger.httpd.reply import REASONS, SERVER_HEADERS, may_have_body
 from wharfinger.httpd.target import RefusedRequestError, parse_target
 
 _LINE: Final = re.compile(rb"([A-Z]{3,16}) (/[!-~]*) HTTP/1\.1\r\n")
@@ -84,7 +84,7 @@ def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes 
     if close:
         lines.append("connection: close")
     for name, value in response.headers:
-        if not _may_be_said(name) or not _VALUE.fullmatch(value):
+        if not _may_be_set(name) or not _VALUE.fullmatch(value):
             return None
         lines.append(f"{name}: {value}")
     lines.append("\r\n")
@@ -92,9 +92,9 @@ def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes 
 
 
 @lru_cache(maxsize=64)
-def _may_be_said(name: str) -> bool:
+def _may_be_set(name: str) -> bool:
     """Return whether a handler may set a header of this name."""
-    return name.lower() not in OURS and _NAME.fullmatch(name) is not None
+    return name.lower() not in SERVER_HEADERS and _NAME.fullmatch(name) is not None
 
 
 def write_chunk(data: bytes) -> bytes:

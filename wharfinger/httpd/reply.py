@@ -12,7 +12,8 @@ import h11
 
 from wharfinger.httpd.messages import Response, StreamingResponse, Upgrade
 
-OURS: Final = frozenset({"connection", "content-length", "content-type", "date", "transfer-encoding"})
+SERVER_HEADERS: Final = frozenset({"connection", "content-length", "content-type", "date", "transfer-encoding"})
+"""The headers that only the server may set, by lower-case name."""
 REASONS: Final = {int(status): status.phrase for status in HTTPStatus}
 
 
@@ -37,7 +38,7 @@ def response_head(response: Response | StreamingResponse, *, close: bool) -> h11
     if close:
         headers.append((b"connection", b"close"))
     for name, value in response.headers:
-        if name.lower() in OURS:
+        if name.lower() in SERVER_HEADERS:
             raise ValueError(f"the header {name} is set by the server, not by a handler")
         headers.append((name.encode(), value.encode()))
     return h11.Response(status_code=response.status, headers=headers, reason=REASONS.get(response.status, ""))

@@ -14,6 +14,10 @@ _REFUSED: Final = re.compile(
     r'(?:in the namespace "(?P<namespace>[^"]*)"|at the cluster scope)'
 )
 """The API server's words for a request that no rule allows (``k8s.io/apiserver`` responsewriters.forbiddenMessage)."""
+_IMPERSONATE_ON: Final = "impersonate-on:serviceaccount:"
+"""The first part of a verb that an API server names if an account may not be impersonated (KEP-5284). It tries this narrow right
+first, and reports its absence even if the plain right to impersonate is absent, too.
+"""
 _REFUSED_PATH: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) path "(?P<path>[^"]*)"')
 
 
@@ -38,6 +42,9 @@ class Access:
         return rule_line(self.group, (self.resource,), (self.verb,))
 
 
+IMPERSONATE: Final = Access("", "serviceaccounts", "impersonate")
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A request that the API server refused: the user that made it, and the access that no rule allows."""
@@ -48,13 +55,15 @@ class Refusal:
     def remedy(self) -> str:
         """Return the missing rule and the role that needs it, for the end of a message."""
         access, account = self.access, service_account_of(self.user)
+        if access.verb.startswith(_IMPERSONATE_ON):
+            access = IMPERSONATE
         who = f"ServiceAccount {account}" if account is not None else f"user {self.user}"
         place = f"a Role of the namespace {access.namespace}" if access.namespace else "a ClusterRole"
-        return f"missing is a rule in {place} that is bound to the {who}: {access.rule()}"
+        return f"add this rule to {place} that is bound to the {who}: {access.rule()}"
 
 
 def refusal_of(message: str) -> Refusal | None:
-    """Return the refusal that a message of the API server (403) is about; None if it is about something else."""
+    """Return the refusal that a message of the API server (403) reports; None if it reports something else."""
     if (found := _REFUSED.search(message)) is not None:
         access = Access(found["group"], found["resource"], found["verb"], found["namespace"] or "")
         return Refusal(found["user"], access)

@@ -214,13 +214,13 @@ def _checked(text: str) -> str:
     """Return a path element with its JSON in canonical form."""
     kind, rest = text[:2], text[2:]
     if kind not in _KINDS:
-        raise FieldSetError(f"fieldsV1: {text!r} is no path element")
+        raise FieldSetError(f"fieldsV1: {text!r} is not a path element")
     if kind == "f:":
         return text
     try:
         value = decode_json(rest, max_bytes=MAX_ELEMENT_BYTES, what="path element")
     except JsonError as error:
-        raise FieldSetError(f"fieldsV1: {text!r} is no path element: {error}") from error
+        raise FieldSetError(f"fieldsV1: {text!r} is not a path element: {error}") from error
     if kind == "k:" and not isinstance(value, dict):
         raise FieldSetError(f"fieldsV1: {text!r}: a key must be an object")
     if kind == "i:" and (isinstance(value, bool) or not isinstance(value, int)):

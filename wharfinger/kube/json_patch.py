@@ -64,7 +64,9 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
             work.operate(as_object(item, "an operation"))
         except (_Refused, ShapeError) as error:
             missing = isinstance(error, _Refused) and error.missing
-            raise JsonPatchFailedError(f"{_called(index, item)}: {error}", index=index, missing=missing) from error
+            raise JsonPatchFailedError(
+                f"{_operation_name(index, item)}: {error}", index=index, missing=missing
+            ) from error
     return work.root
 
 
@@ -87,7 +89,7 @@ def value_at(document: JsonValue, path: Sequence[str]) -> tuple[bool, JsonValue]
     return True, document
 
 
-def _called(index: int, item: JsonValue) -> str:
+def _operation_name(index: int, item: JsonValue) -> str:
     """Return the name of an operation, as far as it can be read: ``operation 3 (remove /spec/a)``."""
     words = [item.get("op"), item.get("path")] if isinstance(item, dict) else []
     said = " ".join(word for word in words if isinstance(word, str) and word)
@@ -118,7 +120,9 @@ class _Work:
                 if not _equal(_get(self.root, path), _value(operation)):
                     raise _Refused("the value differs")
             case _:
-                raise _Refused(f"{name[:_SHOWN]!r} is no operation; expected add, remove, replace, move, copy or test")
+                raise _Refused(
+                    f"{name[:_SHOWN]!r} is not an operation; expected add, remove, replace, move, copy or test"
+                )
 
     def add(self, path: tuple[str, ...], value: JsonValue) -> None:
         if not path:
@@ -190,7 +194,7 @@ def _pointer(operation: JsonObject, name: str) -> tuple[str, ...]:
     if name not in operation:
         raise _Refused(f"it has no {name!r}")
     if text and not text.startswith("/"):
-        raise _Refused(f"{name}: {text[:_SHOWN]!r} is no JSON pointer; expected a leading /")
+        raise _Refused(f"{name}: {text[:_SHOWN]!r} is not a JSON pointer; expected a leading /")
     if text.count("/") > MAX_DEPTH:
         raise _Refused(f"{name} is deeper than {MAX_DEPTH} levels")
     return pointer_steps(text)

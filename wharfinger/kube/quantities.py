@@ -75,7 +75,7 @@ def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonVal
     part, unit = part or "", unit or ""
     binary = unit.endswith("i")
     power = BINARY.index(unit) if binary else int(exponent or DECIMAL[unit])
-    if _stays(whole.lstrip("0"), part, power, binary=binary, finest=finest):
+    if _keeps_spelling(whole.lstrip("0"), part, power, binary=binary, finest=finest):
         return text
     number = Fraction(int(whole + part or "0"), 10 ** len(part)) * Fraction(1024 if binary else 10) ** power
     amount = _rounded_up(number, finest)
@@ -85,7 +85,7 @@ def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonVal
     return f"-{text}" if sign == "-" and amount else text
 
 
-def _stays(whole: str, part: str, power: int, *, binary: bool, finest: Fraction) -> bool:
+def _keeps_spelling(whole: str, part: str, power: int, *, binary: bool, finest: Fraction) -> bool:
     """Return whether a quantity keeps its spelling, sign, leading zeros and exponent included, as in ParseQuantity."""
     digits = (whole or "0") + part
     if binary:

@@ -1,8 +1,8 @@
 """The RE2 library: programs of patterns and their matches. The only module that uses it.
 
-A program is linear in the text and bounded in memory, whatever its pattern. Only a search for all matches can cost more,
-since each search may read ahead to the end of the text in vain; so the characters that all searches together may read are
-bounded. Patterns are RE2's own here; :mod:`~wharfinger.kube.patterns` converts Go's into that form.
+A program is linear in the text and bounded in memory, whatever its pattern. Only finding all matches can cost more, because each
+search may read to the end of the text without a match. So the number of bytes that all searches together may read is bounded.
+Patterns are in RE2's own syntax here; :mod:`~wharfinger.kube.patterns` converts Go's patterns into it.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,9 @@
 """The streams of `exec` over one WebSocket (``v5.channel.k8s.io``), for the client's and the server's end. Pure.
 
-Each binary message begins with the number of its channel: stdin, stdout, stderr, the error channel, which has one Status at the
-end, or the size of a terminal. A message of CLOSE and the number of a channel ends that channel, which is how a client reports
-the end of its stdin; earlier versions of the protocol have no such message. The frames are those of the library wsproto.
+Each binary message begins with the number of its channel: stdin, stdout, stderr, error or resize. The error channel has one
+Status at the end of the command; the resize channel has the size of a terminal. A message of CLOSE and the number of a
+channel ends that channel; with it a client reports the end of its stdin. Earlier versions of the protocol have no such
+message. The library wsproto encodes and decodes the frames.
 """
 
 import base64

@@ -192,11 +192,11 @@ def _comparison(key: str, tokens: _Tokens) -> Requirement:
     operator = tokens.take()
     match operator:
         case "=" | "==":
-            return Requirement(key, Operator.IN, _checked(key, [_exact(tokens)]))
+            return Requirement(key, Operator.IN, _checked_values(key, [_exact(tokens)]))
         case "!=":
-            return Requirement(key, Operator.NOT_IN, _checked(key, [_exact(tokens)]))
+            return Requirement(key, Operator.NOT_IN, _checked_values(key, [_exact(tokens)]))
         case "in" | "notin":
-            return Requirement(key, Operator(operator), _checked(key, _values(tokens)))
+            return Requirement(key, Operator(operator), _checked_values(key, _values(tokens)))
         case ">" | "<":
             value = _exact(tokens)
             if read_number(value, signed=True)[1]:
@@ -245,16 +245,16 @@ def _values(tokens: _Tokens) -> list[str]:
 
 def key_problems(key: str) -> list[str]:
     """Return the errors of a label's key in the server's words (``validation.IsQualifiedName``)."""
-    return list(_key_problems(key)) if len(key) <= _LONGEST_REMEMBERED else _found_in_key(key)
+    return list(_key_problems(key)) if len(key) <= _LONGEST_REMEMBERED else _compute_key_problems(key)
 
 
 @lru_cache(maxsize=1024)
 def _key_problems(key: str) -> tuple[str, ...]:
     """Return the cached errors of a key, since the same keys are checked again and again."""
-    return tuple(_found_in_key(key))
+    return tuple(_compute_key_problems(key))
 
 
-def _found_in_key(key: str) -> list[str]:
+def _compute_key_problems(key: str) -> list[str]:
     prefix, slash, name = key.partition("/")
     if not slash:
         prefix, name = "", key
@@ -290,7 +290,7 @@ def _check_key(key: str) -> None:
         raise SelectorError(f'unable to parse requirement: <nil>: Invalid value: "{key}": {"; ".join(problems)}')
 
 
-def _checked(key: str, values: Sequence[str]) -> frozenset[str]:
+def _checked_values(key: str, values: Sequence[str]) -> frozenset[str]:
     for index, value in enumerate(values):
         if problems := value_problems(value):
             raise SelectorError(

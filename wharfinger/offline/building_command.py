@@ -12,7 +12,7 @@ from typing import Final
 
 import trio
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.discovery.walk import TreeError
 from wharfinger.offline.options import OfflineOptions
@@ -106,7 +106,7 @@ def open_progress(options: OfflineOptions, tools: Tools) -> AbstractAsyncContext
     return open_progress_line(sys.stderr, tools.progress.text, wanted=options.progress)
 
 
-def tell(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a text for people to stderr, without control characters of terminals."""
     lines = (printable(line) for line in text.splitlines())
-    sys.stderr.write(encodable("".join(f"{line}\n" for line in lines), sys.stderr.encoding or "utf-8"))
+    write_text(sys.stderr, "".join(f"{line}\n" for line in lines))

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from typing import Final, cast
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.formats.json.value import JsonObject, encode_json
-from wharfinger.offline.building_command import tell
+from wharfinger.offline.building_command import print_message
 from wharfinger.offline.options import default_cache
 from wharfinger.offline.sources.cache_folder import AreaStatistics, Removed, collect, statistics
 
@@ -31,9 +31,9 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     stats.set_defaults(handler=show_statistics)
     gc = actions.add_parser(
         "gc",
-        help="remove entries that were not used for long",
-        description="Remove entries that were not used for long, then the least recently used ones until the rest is small "
-        "enough. A source that was used within the last hours stays. Exit code 0: done; 1: something could not be removed.",
+        help="remove entries that were not used for a long time",
+        description="Remove entries that were not used for a long time, then the least recently used ones until the rest is "
+        "small enough. A source that was used within the last hours stays. Exit code 0: done; 1: something could not be removed.",
     )
     gc.add_argument(
         "--max-mib", type=_number, default=MAX_MIB, metavar="MIB", help="the size to keep (default: %(default)s MiB)"
@@ -59,9 +59,9 @@ def show_statistics(args: argparse.Namespace) -> int:
     if args.output == "json":
         areas: JsonObject = {name: {"entries": each.entries, "bytes": each.bytes} for name, each in found.items()}
         total = sum(each.bytes for each in found.values())
-        _write(encode_json({"folder": str(cache), "areas": areas, "bytes": total}).decode() + "\n")
+        write_text(sys.stdout, encode_json({"folder": str(cache), "areas": areas, "bytes": total}).decode() + "\n")
     else:
-        _write(_table(found))
+        write_text(sys.stdout, _table(found))
     return 0
 
 
@@ -73,9 +73,9 @@ def clean_up(args: argparse.Namespace) -> int:
         removed = collect(cache, max_bytes=max_bytes, unused_s=unused_s)
     except OSError as error:
         return _failed(error)
-    _write(_told(removed, cache, as_json=args.output == "json"))
+    write_text(sys.stdout, _removed_text(removed, cache, as_json=args.output == "json"))
     for problem in removed.problems:
-        tell(f"error: {problem}")
+        print_message(f"error: {problem}")
     return EXIT_FAILED if removed.problems else 0
 
 
@@ -99,7 +99,7 @@ def _table(found: dict[str, AreaStatistics]) -> str:
     return "".join(f"{name:<10}{entries:>9}{size:>14}\n" for name, entries, size in rows)
 
 
-def _told(removed: Removed, cache: Path, *, as_json: bool) -> str:
+def _removed_text(removed: Removed, cache: Path, *, as_json: bool) -> str:
     if as_json:
         said: JsonObject = {
             "folder": str(cache),
@@ -116,13 +116,8 @@ def _size(count: int) -> str:
 
 
 def _failed(error: OSError) -> int:
-    tell(f"error: {error.filename}: {error.strerror}; check --cache-dir")
+    print_message(f"error: {error.filename}: {error.strerror}; check --cache-dir")
     return EXIT_FAILED
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()
 
 
 def _number(text: str) -> int:

@@ -9,9 +9,9 @@ import trio
 
 import wharfinger
 from wharfinger.cluster.api.errors import ClusterError
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
-from wharfinger.offline.building_command import BuildError, run_build, tell
+from wharfinger.offline.building_command import BuildError, print_message, run_build
 from wharfinger.offline.checking.findings import Finding, Severity, build_findings, places_of
 from wharfinger.offline.checking.references import dangling
 from wharfinger.offline.checking.server_rules import DEFINITION, OpenServer, server_findings
@@ -55,9 +55,9 @@ def check(args: argparse.Namespace) -> int:
         check_filters(options.config.filters, result)
         findings = trio.run(_findings, result, cast("OpenServer", args.open_server), options)
         if isinstance(findings, ClusterError):
-            raise BuildError(f"the manifests cannot be judged: {findings}")
+            raise BuildError(f"the manifests cannot be checked: {findings}")
     except (OptionError, BuildError, SelectionError) as error:
-        tell(f"error: {error}")
+        print_message(f"error: {error}")
         return EXIT_USAGE
     objects = len(_chosen(result, options).objects)
     if args.output == "json":
@@ -68,8 +68,7 @@ def check(args: argparse.Namespace) -> int:
         text = findings_junit(findings, objects, strict=args.strict)
     else:
         text = printable(findings_text(findings, objects), allow="\n")
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()
+    write_text(sys.stdout, text)
     counted = [each for each in findings if args.strict or each.severity is Severity.ERROR]
     return EXIT_FOUND if counted else 0
 

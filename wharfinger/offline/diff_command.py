@@ -11,14 +11,14 @@ from typing import Final, cast
 
 import trio
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.offline.building_command import (
     BuildError,
     build_paths,
     few_collections,
     open_progress,
     packages_and_trees,
-    tell,
+    print_message,
 )
 from wharfinger.offline.discovery.repository_address import repository_of
 from wharfinger.offline.discovery.tree import repository_above, root_of
@@ -81,7 +81,7 @@ def diff(args: argparse.Namespace) -> int:
         sides = run_diff(options, cast("str", args.against), everything=bool(args.render_all))
         sides = _filtered(options, cast("str", args.against), sides)
     except (OptionError, BuildError, SelectionError) as error:
-        tell(f"error: {error}")
+        print_message(f"error: {error}")
         return EXIT_FAILED
     comparison = replace(compared(sides.before, sides.after), unsearched=tuple(sorted(sides.unsearched)))
     if args.output == "json":
@@ -92,12 +92,11 @@ def diff(args: argparse.Namespace) -> int:
         text = diff_html(comparison)
     else:
         text = unified(comparison, coloured=sys.stdout.isatty())
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()
+    write_text(sys.stdout, text)
     lines = (*summary_lines(comparison), *_unchanged_lines(sides))
     if sides.before.failed:
-        tell(f"the side that is compared with, {args.against}:\n{report_text(sides.before)}the path itself:")
-    tell(report_text(sides.after) + "".join(f"{line}\n" for line in lines))
+        print_message(f"problems of the other side, {args.against}:\n{report_text(sides.before)}problems of the paths:")
+    print_message(report_text(sides.after) + "".join(f"{line}\n" for line in lines))
     if sides.before.failed or sides.after.failed:
         return EXIT_FAILED
     return EXIT_DIFFERENT if comparison.changes else 0

@@ -167,7 +167,9 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
         metavar="PROGRAM",
         help=f"the resident chart engine (default: {ENGINE} on PATH if it is there), or {NO_ENGINE!r}",
     )
-    group.add_argument("--offline", action="store_true", help="use only this machine; a source elsewhere is a failure")
+    group.add_argument(
+        "--offline", action="store_true", help="use no network; a source that is not on this machine fails"
+    )
     group.add_argument(
         "--cache-dir",
         type=Path,

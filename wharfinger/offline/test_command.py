@@ -12,7 +12,7 @@ from typing import Final, cast
 
 import trio
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.building_command import (
@@ -21,7 +21,7 @@ from wharfinger.offline.building_command import (
     few_collections,
     open_progress,
     packages_and_trees,
-    tell,
+    print_message,
 )
 from wharfinger.offline.options import OfflineOptions, OptionError, add_options, add_path, read_options
 from wharfinger.offline.orchestrator.result import Result
@@ -75,7 +75,7 @@ def test(args: argparse.Namespace) -> int:
         if isinstance(verdicts, BuildError):
             raise verdicts
     except (OptionError, BuildError, CaseFileError) as error:
-        tell(f"error: {error}")
+        print_message(f"error: {error}")
         return EXIT_USAGE
     if args.output == "json":
         text = verdicts_json(verdicts)
@@ -83,8 +83,7 @@ def test(args: argparse.Namespace) -> int:
         text = verdicts_junit(verdicts)
     else:
         text = printable(verdicts_text(verdicts), allow="\n")
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()
+    write_text(sys.stdout, text)
     return 0 if all(each.passed for each in verdicts) else EXIT_FAILED
 
 

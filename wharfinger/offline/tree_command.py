@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
-from wharfinger.offline.building_command import BuildError, run_build, tell
+from wharfinger.offline.building_command import BuildError, print_message, run_build
 from wharfinger.offline.options import OptionError, add_filter, add_options, add_path, read_options
 from wharfinger.offline.orchestrator.selection import SelectionError, check_filters, selected, selection_of
 from wharfinger.offline.output.comparison import images_of
@@ -47,7 +47,7 @@ _OUTPUTS: Final[Mapping[str, Callable[[Sequence[Node]], str]]] = {
 def add_tree(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger tree``."""
     parser.description = (
-        "Build paths, and show its sources, Kustomizations, releases and packages: the state of each, the number of "
+        "Build paths, and show their sources, Kustomizations, releases and packages: the state of each, the number of "
         "objects that it makes, and the file that declares it; or draw their dependencies. "
         "Exit code 0: everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
     )
@@ -79,14 +79,13 @@ def tree(args: argparse.Namespace) -> int:
             nodes = tuple(each for each in nodes if each.id in selection)
             result = selected(result, selection)
     except (OptionError, BuildError, SelectionError) as error:
-        tell(f"error: {error}")
+        print_message(f"error: {error}")
         return EXIT_USAGE
     if args.output == IMAGES:
         images = sorted({image for each in result.objects for image in images_of(each.object)})
         text = "".join(f"{printable(image)}\n" for image in images)
     else:
         text = _OUTPUTS[args.output](nodes)
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()
-    tell(report_text(result))
+    write_text(sys.stdout, text)
+    print_message(report_text(result))
     return EXIT_FAILED if result.failed else 0

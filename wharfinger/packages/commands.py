@@ -82,7 +82,7 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     push.add_argument(
         "reference",
         metavar="REFERENCE",
-        help="host[:port]/repository[:tag], or oci-layout:FOLDER/PACKAGE[:tag]; default of the tag: the package's version",
+        help="host[:port]/repository[:tag], or oci-layout:FOLDER/PACKAGE[:tag] (default tag: the package's version)",
     )
     push.add_argument("--force", action="store_true", help="push under a tag that is not the package's version")
     push.add_argument(

@@ -13,7 +13,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """The user and the group under which a program runs; it has no other groups."""
+    """The user and the group under which a program runs; the program gets no supplementary groups."""
 
     uid: int
     gid: int
@@ -88,7 +88,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a run. ``returncode`` is that of subprocess: a negative number is the signal.
+    """The end of a run. ``returncode`` is the same as in subprocess: a negative number means a signal.
 
     ``survivors_killed`` counts the processes that outlived the child and were killed; ``survivors_left`` counts those that
     could not be killed (they belong to another user, or hang in the kernel). If there are any, the run's row in the ledger is

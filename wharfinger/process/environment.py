@@ -9,7 +9,7 @@ for a service (sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3)) are not i
 from collections.abc import Mapping
 from typing import Final
 
-_NOT_THE_CHILDS: Final = ("NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_")
+_NOT_INHERITED: Final = ("NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_")
 
 NO_BYTECODE: Final[Mapping[str, str]] = {"PYTHONDONTWRITEBYTECODE": "1"}
 """The variable for programs of a package: a Python program that imports files beside it must not write caches there."""
@@ -17,4 +17,4 @@ NO_BYTECODE: Final[Mapping[str, str]] = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return ``environ`` without the variables that children must not have."""
-    return {name: value for name, value in environ.items() if not name.startswith(_NOT_THE_CHILDS)}
+    return {name: value for name, value in environ.items() if not name.startswith(_NOT_INHERITED)}

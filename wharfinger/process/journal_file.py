@@ -144,7 +144,7 @@ class JournalFile:
         self._remembered: dict[str, dict[Row, Row]] = {}  # by table and key
         self._lock = threading.Lock()
         self._busy_s = BUSY_S
-        with self._refusing("be opened"):
+        with self._translating_errors("be opened"):
             self._database = self._open()
             self._wait_at_most(BUSY_IN_USE_S)
 
@@ -165,7 +165,7 @@ class JournalFile:
 
     def table(self, spec: TableSpec) -> JournalTable:
         """Open the table, migrated to the version of ``spec``. Raises JournalFileError."""
-        with self._refusing("be opened"), self._lock, self._patiently():
+        with self._translating_errors("be opened"), self._lock, self._waiting_longer():
             try:
                 self._prepare(self._database, spec)
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -181,13 +181,13 @@ class JournalFile:
 
     def read(self, spec: TableSpec) -> tuple[tuple[Row, ...], int]:
         """Return the rows that match their checksums, and the number of those that do not. Raises JournalFileError."""
-        with self._refusing("be read"), self._lock, self._mending():
+        with self._translating_errors("be read"), self._lock, self._replacing_if_damaged():
             return _read(self._database, spec)
 
     def change(self, spec: TableSpec, deletes: Sequence[Row], puts: Sequence[Row]) -> None:
         """Apply the deletes (prefixes of keys), then the puts, all or nothing. Raises JournalFileError."""
         statements = (*map(spec.delete, deletes), *map(spec.put, puts))
-        with self._refusing("be written"), self._lock, self._mending():
+        with self._translating_errors("be written"), self._lock, self._replacing_if_damaged():
             if len(statements) == 1:
                 self._database.execute(*statements[0])
             else:
@@ -202,7 +202,7 @@ class JournalFile:
                 rows.update((spec.key(row), row) for row in puts)
 
     @contextmanager
-    def _mending(self) -> Iterator[None]:
+    def _replacing_if_damaged(self) -> Iterator[None]:
         """Replace the file by a new one if the block finds it damaged; the block fails, and can be retried."""
         try:
             yield
@@ -214,7 +214,7 @@ class JournalFile:
             raise JournalFileError(f"{self._warnings[-1]}; retry the call") from error
 
     @contextmanager
-    def _refusing(self, what: str) -> Iterator[None]:
+    def _translating_errors(self, what: str) -> Iterator[None]:
         """Turn errors of SQLite, the file system, and values that SQLite cannot store into JournalFileError."""
         try:
             yield
@@ -224,7 +224,7 @@ class JournalFile:
             ) from error
 
     @contextmanager
-    def _patiently(self) -> Iterator[None]:
+    def _waiting_longer(self) -> Iterator[None]:
         """Let statements in the block wait up to BUSY_S for another writer. A starting daemon can afford so long a wait."""
         self._wait_at_most(BUSY_S)
         try:
@@ -254,10 +254,10 @@ class JournalFile:
             loss = f"a new one begins with the rows of {again}, which were in memory" + (f"; {lost}" if lost else "")
         else:
             loss = (
-                "it begins empty: child processes that the last daemon may have left running are not known and were not ended, "
-                "and operations begin from the top"
+                "a new one begins empty: child processes that the last daemon may have left running are not known and were "
+                "not ended, and operations begin from the top"
             )
-        self._warn(f"the journal {self.path} was damaged ({error}) and is now {aside}; {loss}")
+        self._warn(f"the journal {self.path} was damaged ({error}) and was renamed to {aside}; {loss}")
         database = self._connect()
         for spec in self._specs.values():
             self._prepare(database, spec)
@@ -313,7 +313,7 @@ class JournalFile:
         aside = next((name for name in names if not _exists(database, name)), names[-1])
         database.execute(f"DROP TABLE IF EXISTS {aside}")
         database.execute(f"ALTER TABLE {spec.name} RENAME TO {aside}")
-        self._warn(f"the table {spec.name} of the journal {self.path} {what}; it is now {aside}: {spec.loss}")
+        self._warn(f"the table {spec.name} of the journal {self.path} {what}; it was renamed to {aside}: {spec.loss}")
 
 
 def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None) -> tuple[tuple[Row, ...], str]:
@@ -325,7 +325,10 @@ def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None
         sound = tuple(row for row in rows if _is_typed(spec, row))
         damaged = len(rows) - len(sound)
     else:
-        return (), f"has version {'unknown' if version is None else version}, this program knows {spec.version}"
+        return (
+            (),
+            f"has {'no version' if version is None else f'version {version}'}; this program reads version {spec.version}",
+        )
     if not damaged:
         return sound, ""
     kept = sound if spec.keep_sound else ()

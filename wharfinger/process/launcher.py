@@ -36,7 +36,7 @@ def launched(command: Command, limits: Limits) -> tuple[str, ...]:
 
     This is the command's own command line if it needs no launcher. Raises SpawnError if a launcher is not installed.
     """
-    return (*_as_user(command), *command.wrapper, *_within(limits), *command.argv)
+    return (*_as_user(command), *command.wrapper, *_with_limits(limits), *command.argv)
 
 
 def needs_launcher(command: Command, limits: Limits) -> bool:
@@ -50,12 +50,12 @@ def _as_user(command: Command) -> tuple[str, ...]:
         return ()
     # A sandbox may itself be a setuid program, which --no-new-privs would break; it applies that restriction to the program.
     forbid = () if command.wrapper else ("--no-new-privs",)
-    return (_found("setpriv"), f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups", *forbid, "--")
+    return (_find_tool("setpriv"), f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups", *forbid, "--")
 
 
-def _within(limits: Limits) -> tuple[str, ...]:
+def _with_limits(limits: Limits) -> tuple[str, ...]:
     options = _options(limits)
-    return (_found("prlimit"), *options, "--") if options else ()
+    return (_find_tool("prlimit"), *options, "--") if options else ()
 
 
 def _options(limits: Limits) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def _each_option(limits: Limits) -> Iterator[str]:
             yield f"--{name}={bound}:{bound}"
 
 
-def _found(tool: str) -> str:
+def _find_tool(tool: str) -> str:
     path = _which(tool, os.environ.get("PATH", os.defpath))
     if path is None or not os.path.exists(path):  # noqa: PTH110 - this is done for each run
         _which.cache_clear()
@@ -98,9 +98,9 @@ def check(command: Command, found: Path | None) -> None:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     if command.user is not None:
         for folder in (found.resolve(), command.cwd.resolve()):
-            _check_way(folder, command.user)
+            _check_folders_above(folder, command.user)
     status = found.stat()
-    if not stat.S_ISREG(status.st_mode) or not _may(status, command.user, stat.S_IXUSR):
+    if not stat.S_ISREG(status.st_mode) or not _has_permission(status, command.user, stat.S_IXUSR):
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
     try:
         with found.open("rb") as file:
@@ -112,21 +112,21 @@ def check(command: Command, found: Path | None) -> None:
         if not words or not os.path.exists(words[0]):  # noqa: PTH110 - bytes
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
         if command.user is not None:
-            _check_way(Path(os.fsdecode(words[0])).resolve(), command.user)
+            _check_folders_above(Path(os.fsdecode(words[0])).resolve(), command.user)
     elif not first.startswith(_ELF):
         raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
 
 
-def _check_way(path: Path, user: User) -> None:
+def _check_folders_above(path: Path, user: User) -> None:
     """Check that the user may enter all folders above the path."""
     for folder in path.parents:
-        if not _may(folder.stat(), user, stat.S_IXUSR):
+        if not _has_permission(folder.stat(), user, stat.S_IXUSR):
             why = f"user {user.uid} may not enter its folder {folder}"
             raise SpawnError(str(path), why, f"allow it with chmod o+x {folder}")
 
 
-def _may(status: os.stat_result, user: User | None, bit: int) -> bool:
-    """Return whether the mode gives a permission (``bit`` for the owner) to the user; if that is None, to any user."""
+def _has_permission(status: os.stat_result, user: User | None, bit: int) -> bool:
+    """Return whether the mode gives the user, or anyone if that is None, a permission; ``bit`` is the permission of the owner."""
     if user is None or user.uid == 0:
         return bool(status.st_mode & (bit | bit >> 3 | bit >> 6))
     shift = 0 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 6

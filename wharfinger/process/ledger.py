@@ -78,7 +78,7 @@ class ProcessLedger:
 
     def __init__(self, file: JournalFile) -> None:
         self.file = file
-        with _refusing():
+        with _translating_errors():
             self._table = file.table(PROCESS_GROUPS)
         self._owner = boot_id(), os.getpid(), _start_ticks(os.getpid())
 
@@ -89,36 +89,36 @@ class ProcessLedger:
 
     def intend(self, token: str) -> None:
         """Record that a child with this token is about to be started."""
-        with _refusing():
+        with _translating_errors():
             self._table.put((token, *self._owner, 0, 0))
 
     def complete(self, token: str, pid: int, start_ticks: int) -> None:
         """Record that the child was started as process ``pid``, at ``start_ticks`` (clock ticks since boot)."""
-        with _refusing():
+        with _translating_errors():
             self._table.put((token, *self._owner, pid, start_ticks))
 
     def forget(self, token: str) -> None:
         """Record that no process of this run is alive."""
-        with _refusing():
+        with _translating_errors():
             self._table.delete(token)
 
     def entries(self) -> tuple[LedgerEntry, ...]:
         """Return all rows, those of other owners included."""
-        with _refusing():
+        with _translating_errors():
             return tuple(_entry(row) for row in self._table.rows())
 
 
 @contextmanager
 def open_ledger(path: Path) -> Generator[ProcessLedger, None, None]:
     """Open the journal at ``path``, whose folder must exist, and yield the ledger in it. Raises LedgerError."""
-    with _refusing():
+    with _translating_errors():
         file = JournalFile(path)
     with closing(file):
         yield ProcessLedger(file)
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
+def _translating_errors() -> Iterator[None]:
     """Turn errors of the journal into LedgerError."""
     try:
         yield

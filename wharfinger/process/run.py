@@ -159,7 +159,7 @@ class Run:
                 else:
                     self._reap()
             finally:
-                await self._make_sure(ledger)
+                await self._ensure_ended(ledger)
         return final
 
     async def pump(self, fd: int, take: Callable[[bytes], None]) -> None:
@@ -178,7 +178,7 @@ class Run:
         """Return the error for a caller that finds the run ``stuck``."""
         return StuckError(self.program, self.child.mark.pid, DYING_S)
 
-    async def _make_sure(self, ledger: ProcessLedger | None) -> None:
+    async def _ensure_ended(self, ledger: ProcessLedger | None) -> None:
         """Guarantee the end of the run on every exit, also after a bug in a sink and after Ctrl-C: all dead, the leader
         reaped.
         """

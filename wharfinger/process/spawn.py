@@ -29,7 +29,7 @@ from wharfinger.process.proc_stat import MARKER, marker_value
 from wharfinger.process.sweep import sweep
 
 ABORT_SWEEP_S: Final = 5.0
-_TRY_AGAIN: Final = "try again when others have ended"
+_TRY_AGAIN: Final = "try again when other processes have ended"
 
 
 @dataclass(slots=True)

@@ -59,8 +59,8 @@ class Hunt:
         self.killed: set[Identity] = set()
         self.left: frozenset[Identity] = frozenset()
         self._deadline = time.monotonic() + limit_s
-        self._beyond: set[Identity] = set()
-        self._quiet = False
+        self._unkillable: set[Identity] = set()
+        self._was_empty = False
 
     def freeze_group(self) -> None:
         """Send SIGSTOP to the group of a held leader, so that its many or busy processes do not disturb the scan."""
@@ -83,23 +83,23 @@ class Hunt:
             self.killed.add(_identity(one))
             return True
         else:
-            self._beyond.add(_identity(one))
+            self._unkillable.add(_identity(one))
         return False
 
     def judge(self, living: frozenset[Identity], *, decided: bool, births: bool) -> None:
         """Record a round's result: the processes found ``living``, and whether it may have missed some (``births``)."""
-        empty = not living - self._beyond
-        if (empty and decided and (self._quiet or not births)) or self._late():
+        empty = not living - self._unkillable
+        if (empty and decided and (self._was_empty or not births)) or self._is_past_deadline():
             self._end(living)
-        self._quiet = empty and (decided or self._quiet)
+        self._was_empty = empty and (decided or self._was_empty)
 
     def blind(self) -> None:
         """Record that no process could be read this time."""
         self.kill_group()
-        if self._late():
+        if self._is_past_deadline():
             self._end(frozenset([_UNSEEN]))
 
-    def _late(self) -> bool:
+    def _is_past_deadline(self) -> bool:
         return time.monotonic() >= self._deadline
 
     def _end(self, living: frozenset[Identity]) -> None:
@@ -143,9 +143,7 @@ def _round(hunts: Sequence[Hunt]) -> None:
     for hunt in hunts:
         hunt.freeze_group()
     born = last_pid()
-    seen = scan(
-        min(mark.start_ticks for mark in marks), users=_asks_for_users(marks), above=numbers_before(marks, born)
-    )
+    seen = scan(min(mark.start_ticks for mark in marks), users=_needs_users(marks), above=numbers_before(marks, born))
     youngest_undecided = max((one.stat.start_ticks for one in seen if one.undecided), default=-1)
     found = belonging_to_each(seen, marks)
     for part in _parts(list(zip(hunts, found, strict=True))):
@@ -181,9 +179,9 @@ def _kill_pinned(found: Found) -> None:
             with suppress(ProcessLookupError):
                 pins[pid] = fd = os.pidfd_open(pid)
                 stack.callback(os.close, fd)
-        users = _asks_for_users([hunt.mark for hunt, _ in found])
+        users = _needs_users([hunt.mark for hunt, _ in found])
         again = [one for pid in pins if (one := look(pid, users=users)) is not None]
-        sure = [one for one in again if _has_its_number(pins[one.stat.pid])]
+        sure = [one for one in again if _still_exists(pins[one.stat.pid])]
         dying: set[int] = set()
         for (hunt, _), own in zip(found, belonging_to_each(sure, [hunt.mark for hunt, _ in found]), strict=True):
             dying.update(pins[one.stat.pid] for one in own if hunt.kill(one, pins[one.stat.pid]))
@@ -192,7 +190,7 @@ def _kill_pinned(found: Found) -> None:
             _reap_adopted(fd)
 
 
-def _asks_for_users(marks: Iterable[Mark]) -> bool:
+def _needs_users(marks: Iterable[Mark]) -> bool:
     return any(mark.uid > 0 for mark in marks)
 
 
@@ -200,7 +198,7 @@ def _identity(one: Seen) -> Identity:
     return one.stat.pid, one.stat.start_ticks
 
 
-def _has_its_number(pidfd: int) -> bool:
+def _still_exists(pidfd: int) -> bool:
     """Return whether the process behind ``pidfd`` still exists (alive or zombie), so that its pid cannot have been reused."""
     try:
         signal.pidfd_send_signal(pidfd, 0)

@@ -1,8 +1,8 @@
 """A child that keeps running: it is used over its stdin and stdout, and is dead with all its descendants when the block ends.
 
-Start, marks, ledger row, ending and sweep are those of :mod:`wharfinger.process.child`. There is no deadline and no output
-limit, because the caller reads continuously, with the pipe's back-pressure, and limits what it reads. stderr is always
-drained: its tail is kept, and a sink may receive it.
+A worker is started, marked, recorded in the ledger, ended and swept like a child of :mod:`wharfinger.process.child`. There is
+no deadline and no output limit, because the caller reads continuously, with the pipe's back-pressure, and limits what it
+reads. stderr is always drained: its tail is kept, and a sink may receive it.
 
 If a worker exits by itself, the processes that it started are killed at most DRAIN_S later, so that ``receive_some`` reaches
 the end of the output and ``wait`` returns. Leaving the block closes the worker's stdin and ends it: SIGTERM to its group, the
@@ -170,7 +170,7 @@ async def open_worker(
     ``term_grace_s`` and the time that :mod:`wharfinger.process.ending` allows for killing.
 
     Error handling: SpawnError and LedgerError before the block; StuckError at its end, even in place of Cancelled. If the
-    worker exits by itself, that is no error: ``receive_some`` and ``wait`` report it. Errors of the block and of
+    worker exits by itself, that is not an error: ``receive_some`` and ``wait`` report it. Errors of the block and of
     ``on_stderr`` are raised in a group.
     """
     if command.stdin:

@@ -1,7 +1,7 @@
 """One worker that serves one request after another, as long as it works: the common part of all pools of workers.
 
-A slot takes its next request only while its worker is alive: if a worker dies while it is idle, that is noticed before it is
-given a request. Every request that was taken is finished or shut down.
+A slot takes its next request only while its worker is alive: the slot notices the death of an idle worker before it takes a
+request. Every request that was taken is finished or shut down.
 """
 
 import math
@@ -78,6 +78,6 @@ async def _next_job(worker: Worker, jobs: Jobs[AnyJob]) -> AnyJob | None:
     return job
 
 
-def ended_how(returncode: int) -> str:
+def describe_end(returncode: int) -> str:
     """Return how a process ended: ``Segmentation fault``, ``exit status 7``."""
     return signal.strsignal(-returncode) or "killed" if returncode < 0 else f"exit status {returncode}"

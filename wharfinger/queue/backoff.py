@@ -21,16 +21,18 @@ class BackoffPolicy:
     def __post_init__(self) -> None:
         """Refuse a policy under which a delay could be zero, negative, shrinking or unbounded."""
         if not 0 < self.initial_s <= self.max_s < math.inf:
-            raise ValueError(f"backoff: need 0 < initial_s <= max_s < infinity, have {self.initial_s} and {self.max_s}")
+            raise ValueError(
+                f"backoff: expected 0 < initial_s <= max_s < infinity, found {self.initial_s} and {self.max_s}"
+            )
         if not 1 <= self.factor < math.inf:
-            raise ValueError(f"backoff: factor must be at least 1 and finite, is {self.factor}")
+            raise ValueError(f"backoff: expected a finite factor of at least 1, found {self.factor}")
         if not 0 <= self.jitter < 1:
-            raise ValueError(f"backoff: jitter must be in [0, 1), is {self.jitter}")
+            raise ValueError(f"backoff: expected a jitter in [0, 1), found {self.jitter}")
 
     def delay(self, failures: int, draw: float) -> float:
         """Return the seconds to wait after the ``failures``-th failure in a row (from 1); ``draw`` is uniform in [0, 1)."""
         if failures < 1 or not 0 <= draw < 1:
-            raise ValueError(f"backoff: failures must be >= 1 and the draw in [0, 1), are {failures} and {draw}")
+            raise ValueError(f"backoff: expected failures >= 1 and a draw in [0, 1), found {failures} and {draw}")
         ceiling = self.max_s / (1 + self.jitter)
         return min(self._plain(failures - 1), ceiling) * (1 + self.jitter * (2 * draw - 1))
 

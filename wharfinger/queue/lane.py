@@ -279,7 +279,7 @@ class LaneWork:
                     clean.copy().run(self._report, Finished(self.run))
                 if contextvars.copy_context() != clean:
                     break
-                await self._leave_turns()
+                await self._let_others_run()
         except* Exception as group:  # _judge logs bugs with their traceback
             if not self.executing:
                 raise
@@ -287,7 +287,7 @@ class LaneWork:
         if self._outcome is not None and not self.interrupted:
             self._report(self._outcome)
         if self._outcome is not None or self.interrupted:
-            await self._leave_turns()
+            await self._let_others_run()
 
     async def _traced(self, trace: Trace) -> None:
         """Perform the run within a span of its own."""
@@ -299,7 +299,7 @@ class LaneWork:
             finally:
                 running.span = None
 
-    async def _leave_turns(self) -> None:
+    async def _let_others_run(self) -> None:
         """Let other tasks run after every RUNS_BETWEEN_CHECKPOINTS runs, whether these succeeded or not."""
         self._since_checkpoint += 1
         if self._since_checkpoint >= RUNS_BETWEEN_CHECKPOINTS:

@@ -82,7 +82,7 @@ from wharfinger.queue.state import (
 Answer: TypeAlias = tuple[QueueState, tuple[Effect, ...]]
 
 _BEGUN: Final = (Running, Completing, Ending)
-_NOBODY: Final[Fifo[Enqueued]] = Fifo()
+_EMPTY: Final[Fifo[Enqueued]] = Fifo()
 
 
 class QueueFull(Exception):  # noqa: N818 - a refusal, not an error
@@ -126,7 +126,7 @@ def _enqueued(state: QueueState, event: Enqueued) -> Answer:
     lane = state.lanes.get(event.lane)
     if lane is None:
         run = state.next_run
-        started = Lane(Running(event, run), _NOBODY)
+        started = Lane(Running(event, run), _EMPTY)
         return _with_lane(state, event.lane, started, run + 1), (StartTask(event.task, run),)
     if event.unique and _same_work_waits(lane, event):
         return state, (Dropped(event.task, DUPLICATE),)

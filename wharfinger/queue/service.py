@@ -27,7 +27,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import BackingOff, Parked, Rules
 from wharfinger.queue.task import Task
 from wharfinger.queue.tracing import Trace
-from wharfinger.queue.worker import Observe, QueueWorker, Yard
+from wharfinger.queue.worker import Observe, QueueWorker, SharedParts
 from wharfinger.queue.worker_pool import WorkerPool
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Queues:
         """Private to `open_queues`, which owns the nursery."""
         self._counters = Counters()
         self._pool = WorkerPool(nursery)
-        self._yard = Yard(rules, draw, self._counters, self._pool, self._over, observe, trace)
+        self._shared = SharedParts(rules, draw, self._counters, self._pool, self._over, observe, trace)
         self._workers: dict[str, QueueWorker] = {}
         self._ending: dict[str, QueueWorker] = {}
         self._closing: str | None = None
@@ -150,7 +150,7 @@ class Queues:
         predecessor = self._ending.get(name)
         self._begun += 1
         after = predecessor.ended() if predecessor else None
-        worker = self._workers[name] = QueueWorker(name, self._yard, after, self._begun)
+        worker = self._workers[name] = QueueWorker(name, self._shared, after, self._begun)
         return worker
 
     def _over(self, worker: QueueWorker) -> None:

@@ -264,8 +264,8 @@ def _asked(state: SlotsState, asked: Asked) -> tuple[SlotsState, tuple[Granted, 
     group = slots.line.get(name)
     mine = group.packages.get(package, ()) if group else ()
     # A waiting request that could use this slot would have been granted it, so granting it here overtakes no request.
-    if not mine and _can_go(state, kind, package, asked.source):
-        return _taken(state, kind, package, waiter, slots.line), (Granted(asked.request),)
+    if not mine and _may_be_granted(state, kind, package, asked.source):
+        return _with_slot_taken(state, kind, package, waiter, slots.line), (Granted(asked.request),)
     turns = state.turns
     if group:
         group = Group(group.turn, {**group.packages, package: (*mine, waiter)})
@@ -281,7 +281,7 @@ def _returned(state: SlotsState, returned: Returned) -> tuple[SlotsState, tuple[
     if not slots.held.get(package) or (source and not slots.sources.get(source)):
         raise IllegalSlotEvent(f"{package or 'the daemon'} returned one of {kind}, of which it holds none")
     group = group_of(package)
-    # Not dataclasses.replace, here and in _taken, for speed: every API call runs this.
+    # Not dataclasses.replace, here and in _with_slot_taken, for speed: every API call runs this.
     slots = KindState(
         slots.limit,
         slots.shares,
@@ -289,7 +289,7 @@ def _returned(state: SlotsState, returned: Returned) -> tuple[SlotsState, tuple[
         _one_less(slots.held, package),
         _one_less(slots.groups, group),
         _one_less(slots.sources, source) if source else slots.sources,
-        _standing(slots.slow, package, returned.outcome)
+        _slow_after(slots.slow, package, returned.outcome)
         if slots.slow or returned.outcome is Outcome.SLOW
         else slots.slow,
         slots.line,
@@ -307,8 +307,8 @@ def _settled(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[SlotsState, tu
     granted: list[Granted] = []
     while chosen := _next(state, kinds):
         kind, package, waiter = chosen
-        line = _served(state.kinds[kind].line, package, state.turns + 1)
-        state = _taken(state, kind, package, waiter, line)
+        line = _after_serving(state.kinds[kind].line, package, state.turns + 1)
+        state = _with_slot_taken(state, kind, package, waiter, line)
         granted.append(Granted(waiter.request))
     return state, tuple(granted)
 
@@ -334,12 +334,12 @@ def _next(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[Kind, str, Waiter
 
 def _first_of(state: SlotsState, kind: Kind, group: Group) -> tuple[str, Waiter] | None:
     for package, waiters in group.packages.items():
-        if _can_go(state, kind, package, waiters[0].source):
+        if _may_be_granted(state, kind, package, waiters[0].source):
             return package, waiters[0]
     return None
 
 
-def _can_go(state: SlotsState, kind: Kind, package: str, source: str) -> bool:
+def _may_be_granted(state: SlotsState, kind: Kind, package: str, source: str) -> bool:
     """Return whether slots are free, and none of the package's shares is used up."""
     slots, work, group = state.kinds[kind], state.work, group_of(package)
     shares = slots.shares
@@ -352,7 +352,9 @@ def _can_go(state: SlotsState, kind: Kind, package: str, source: str) -> bool:
     return package not in slots.slow or held_by_slow(slots) < shares.slow
 
 
-def _taken(state: SlotsState, kind: Kind, package: str, waiter: Waiter, line: Mapping[str, Group]) -> SlotsState:
+def _with_slot_taken(
+    state: SlotsState, kind: Kind, package: str, waiter: Waiter, line: Mapping[str, Group]
+) -> SlotsState:
     """Return the kind with one more slot in use. The turn of a served group is used up, whether or not the group still
     waits.
     """
@@ -383,7 +385,7 @@ def _one_less(counts: Mapping[str, int], name: str) -> dict[str, int]:
     return rest
 
 
-def _standing(slow: Mapping[str, None], package: str, outcome: Outcome) -> Mapping[str, None]:
+def _slow_after(slow: Mapping[str, None], package: str, outcome: Outcome) -> Mapping[str, None]:
     """Return the slow packages after one more piece of work; a success removes the package, an early failure changes
     nothing.
     """
@@ -399,7 +401,7 @@ def _standing(slow: Mapping[str, None], package: str, outcome: Outcome) -> Mappi
             assert_never(outcome)
 
 
-def _served(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Group]:
+def _after_serving(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Group]:
     """Return the line without the package's first request; if more wait, package and group move to the end."""
     name = group_of(package)
     rest = dict(line)

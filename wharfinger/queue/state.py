@@ -24,7 +24,7 @@ class Rules:
     def __post_init__(self) -> None:
         """Refuse a limit under which a lane could hold no task."""
         if self.max_tasks < 1:
-            raise ValueError(f"queues: max_tasks must be at least 1, is {self.max_tasks}")
+            raise ValueError(f"queues: expected max_tasks of at least 1, found {self.max_tasks}")
 
 
 @record

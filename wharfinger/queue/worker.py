@@ -47,7 +47,7 @@ Observe: TypeAlias = Callable[[str, int, QueueState, Event, QueueState, tuple[Ef
 
 
 @dataclass(frozen=True, slots=True)
-class Yard:
+class SharedParts:
     """The parts that all queues share: the workers, and the callbacks for each step and for the end of a queue."""
 
     rules: Rules
@@ -84,15 +84,15 @@ class QueueWorker:
         "_last_number",
         "_quiet",
         "_scopes",
+        "_shared",
         "_works",
-        "_yard",
         "after",
         "name",
         "number",
         "state",
     )
 
-    def __init__(self, name: str, yard: Yard, after: trio.Event | None, number: int = 0) -> None:
+    def __init__(self, name: str, shared: SharedParts, after: trio.Event | None, number: int = 0) -> None:
         """Begin a queue. No task runs before the event ``after``: an earlier queue of that name is still ending.
 
         ``number`` distinguishes the queues of one name for the observer.
@@ -100,8 +100,8 @@ class QueueWorker:
         self.name = name
         self.number = number
         self.after = after
-        self.state = QueueState(yard.rules)
-        self._yard = yard
+        self.state = QueueState(shared.rules)
+        self._shared = shared
         self._works: dict[int, Work] = {}
         self._scopes: dict[WorkScope, _ScopeUse] = {}
         self._lanes: dict[str, LaneWork] = {}
@@ -184,15 +184,15 @@ class QueueWorker:
     def _step(self, event: Event) -> tuple[Effect, ...]:
         before = self.state
         self.state, effects = step(before, event)
-        if self._yard.observe is not None:
-            self._yard.observe(self.name, self.number, before, event, self.state, effects)
+        if self._shared.observe is not None:
+            self._shared.observe(self.name, self.number, before, event, self.state, effects)
         return effects
 
     def _perform(self, effects: tuple[Effect, ...]) -> None:
         for effect in effects:
             match effect:
                 case Retired():
-                    self._yard.counters.retired += 1
+                    self._shared.counters.retired += 1
                     self._forget(effect.task)
                 case StartTask():
                     self._start(effect.run, self._works[effect.task])
@@ -203,9 +203,9 @@ class QueueWorker:
                         if lane.run == effect.run:
                             lane.interrupt(effect.cause)
                 case Dropped():
-                    self._yard.counters.dropped += 1
+                    self._shared.counters.dropped += 1
                     work = self._forget(effect.task)
-                    log.debug("%s: %s: superseded: %s", self.name, work.task.name, effect.cause)
+                    log.debug("%s: %s: dropped: %s", self.name, work.task.name, effect.cause)
                     if (sleeping := self._lanes.get(work.lane)) is not None:
                         sleeping.wake()
                 case _:
@@ -216,9 +216,9 @@ class QueueWorker:
         if lane is not None:
             lane.give(run, work)
         else:
-            lane = LaneWork(work.lane, self, self._yard.counters, self._yard.draw, run, work, self._yard.trace)
+            lane = LaneWork(work.lane, self, self._shared.counters, self._shared.draw, run, work, self._shared.trace)
             self._lanes[work.lane] = lane
-            self._yard.pool.begin(lane)
+            self._shared.pool.begin(lane)
 
     def _call_done(self, run: int, work: Work) -> None:
         try:
@@ -226,10 +226,10 @@ class QueueWorker:
                 work.on_done()
         except Exception as error:
             log.exception("%s: a bug in the callback after its success; the task is parked", work.task.name)
-            counters = self._yard.counters
+            counters = self._shared.counters
             counters.bugs += 1
             text = f"bug after success: {one_line(error)}"
-            self.post(failed(run, text, counters, self._yard.draw, permanent=True))
+            self.post(failed(run, text, counters, self._shared.draw, permanent=True))
         else:
             self.post(Completed(run))
 
@@ -250,4 +250,4 @@ class QueueWorker:
         if not self._lanes and (self._crashed or not self.state.lanes):
             if self._ended is not None:
                 self._ended.set()
-            self._yard.over(self)
+            self._shared.over(self)

@@ -169,7 +169,7 @@ def test_what_has_a_strange_shape_is_passed_over() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(100_000, 300), deadline=None)
+@settings(max_examples=scaled(5_000, 300), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["Ingress", "Gateway", "HTTPRoute"]), JSON), max_size=4),
     st.lists(JSON, max_size=2),

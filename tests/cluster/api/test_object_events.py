@@ -188,7 +188,7 @@ STRANGE: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(100_000, 200), deadline=None)
+@settings(max_examples=scaled(5_000, 200), deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(

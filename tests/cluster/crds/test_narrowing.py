@@ -326,7 +326,7 @@ def _spots(made: JsonObject) -> list[JsonObject]:
     return [made, *(spot for one in below if isinstance(one, dict) for spot in _spots(one))]
 
 
-@settings(max_examples=scaled(20_000, 150), deadline=None)
+@settings(max_examples=scaled(5_000, 150), deadline=None)
 @given(SCHEMAS, st.data())
 def test_a_widened_schema_is_never_refused(made: JsonObject, data: st.DataObject) -> None:
     wider = made
@@ -335,7 +335,7 @@ def test_a_widened_schema_is_never_refused(made: JsonObject, data: st.DataObject
     assert list(narrowings(only_x(made), only_x(wider))) == []
 
 
-@settings(max_examples=scaled(20_000, 150), deadline=None)
+@settings(max_examples=scaled(5_000, 150), deadline=None)
 @given(SCHEMAS, st.data())
 def test_a_narrowed_schema_is_always_refused(made: JsonObject, data: st.DataObject) -> None:
     narrower, rule = narrow(made, data)
@@ -367,7 +367,7 @@ def takes(made: JsonObject, value: JsonValue) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(20_000, 150), deadline=None)
+@settings(max_examples=scaled(5_000, 150), deadline=None)
 @given(SCHEMAS, SCHEMAS, st.data())
 def test_what_is_refused_or_dropped_now_and_was_not_is_always_found(
     old: JsonObject, new: JsonObject, data: st.DataObject
@@ -402,7 +402,7 @@ ANY: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(100_000, 200), deadline=None)
+@settings(max_examples=scaled(5_000, 200), deadline=None)
 @given(st.dictionaries(KEYS, ANY, max_size=5), st.dictionaries(KEYS, ANY, max_size=5))
 def test_only_the_declared_error_comes_out(old: JsonObject, new: JsonObject) -> None:
     try:

@@ -221,7 +221,7 @@ STRANGE: st.SearchStrategy[JsonValue] = st.recursive(
 )
 
 
-@settings(max_examples=scaled(100_000, 150), deadline=None)
+@settings(max_examples=scaled(5_000, 150), deadline=None)
 @given(
     STRANGE,
     st.sampled_from(["live", "wanted", "both"]),

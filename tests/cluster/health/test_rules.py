@@ -151,7 +151,7 @@ async def test_a_part_that_is_missing_is_empty(name: str) -> None:
     assert await CelHere().evaluate(bound(f"{name}.a == 1 && self.{name}.a == 1"), {name: {"a": 1}})
 
 
-@settings(max_examples=scaled(100_000, 150), deadline=None)
+@settings(max_examples=scaled(5_000, 150), deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -293,7 +293,7 @@ def test_what_is_no_record(said: bytes) -> None:
     assert heads.heads(Owner("web", "n")) == ()
 
 
-@settings(max_examples=scaled(100_000, 200))
+@settings(max_examples=scaled(5_000, 200))
 @given(st.binary(max_size=80), st.integers(0, 400), st.integers(0, 10))
 def test_nothing_that_is_read_raises(piece: bytes, at: int, cut: int) -> None:
     whole = text(managedFields=[{"manager": "Helm", "time": "x"}], annotations={"wharfinger.dev/holder": "a"})

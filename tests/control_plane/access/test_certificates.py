@@ -16,7 +16,7 @@ from wharfinger.control_plane.access.certificates import (
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def test_an_authority_is_kept_and_its_key_is_no_ones_else(tmp_path: Path) -> None:
+def test_an_authority_is_kept_and_only_its_owner_can_read_the_key(tmp_path: Path) -> None:
     folder = tmp_path / "tls"
     first = kept_authority(folder, NOW)
 
@@ -26,21 +26,21 @@ def test_an_authority_is_kept_and_its_key_is_no_ones_else(tmp_path: Path) -> Non
     assert (folder / AUTHORITY_CERTIFICATE).read_text() == first.pem
 
 
-def test_one_that_ends_soon_is_made_anew(tmp_path: Path) -> None:
+def test_an_authority_that_expires_soon_is_replaced(tmp_path: Path) -> None:
     first = kept_authority(tmp_path, NOW)
     assert kept_authority(tmp_path, NOW + timedelta(days=3600)).certificate == first.certificate
     assert kept_authority(tmp_path, NOW + timedelta(days=3630)).certificate != first.certificate
 
 
 @pytest.mark.parametrize("broken", [AUTHORITY_CERTIFICATE, AUTHORITY_KEY])
-def test_what_cannot_be_read_says_what_to_do(tmp_path: Path, broken: str) -> None:
+def test_files_that_cannot_be_read_are_reported_with_the_remedy(tmp_path: Path, broken: str) -> None:
     kept_authority(tmp_path, NOW)
     (tmp_path / broken).write_text("nothing")
     with pytest.raises(CertificateError, match="remove both"):
         kept_authority(tmp_path, NOW)
 
 
-def test_a_key_of_another_authority_is_told(tmp_path: Path) -> None:
+def test_a_key_of_another_authority_is_refused(tmp_path: Path) -> None:
     kept_authority(tmp_path, NOW)
     other = new_authority(NOW)
     (tmp_path / AUTHORITY_CERTIFICATE).write_text(other.pem)
@@ -50,4 +50,4 @@ def test_a_key_of_another_authority_is_told(tmp_path: Path) -> None:
 
 def test_a_server_gets_a_context() -> None:
     context = server_context(new_authority(NOW), "192.0.2.1", NOW)
-    assert context.cert_store_stats()["x509"] == 0  # it asks nobody for a certificate
+    assert context.cert_store_stats()["x509"] == 0  # it requests no certificates from clients

@@ -26,7 +26,7 @@ ASKED = Attributes(ADMINISTRATOR, "list", resource="pods")
         ),
     ],
 )
-def test_who_one_acts_as(headers: dict[str, str], name: str, groups: tuple[str, ...]) -> None:
+def test_impersonated_users_and_their_groups(headers: dict[str, str], name: str, groups: tuple[str, ...]) -> None:
     found = impersonated(View(), ADMINISTRATOR, headers, ASKED)
     assert (found.name, found.groups) == (name, groups)
 
@@ -37,16 +37,16 @@ def test_uid_and_extra() -> None:
     assert (found.uid, found.extra) == ("u", {"sco/pes": ("a", "b,c")})
 
 
-def test_without_headers_one_is_oneself() -> None:
+def test_without_headers_the_user_is_unchanged() -> None:
     assert impersonated(View(), ADMINISTRATOR, {"accept": "x"}, ASKED) is ADMINISTRATOR
 
 
-def test_groups_alone_are_no_one() -> None:
+def test_groups_without_a_user_are_refused() -> None:
     with pytest.raises(StatusError, match="without impersonating a user"):
         impersonated(View(), ADMINISTRATOR, {"impersonate-group": "a"}, ASKED)
 
 
-def test_each_part_has_to_be_allowed() -> None:
+def test_each_part_needs_a_permission() -> None:
     rule: JsonObject = {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"], "resourceNames": ["jane"]}
     view = View([role("r", rule), binding("b", "r", {"kind": "User", "name": "joe"})])
     asked = replace(ASKED, user=User("joe", ()))
@@ -75,7 +75,7 @@ def test_each_part_has_to_be_allowed() -> None:
         ({"impersonate-user": "j", "impersonate-extra-x": "a"}, ["users", "userextras/x"], ("system:authenticated",)),
     ],
 )
-def test_the_narrow_ways(headers: dict[str, str], resources: list[str], groups: tuple[str, ...]) -> None:
+def test_constrained_impersonation(headers: dict[str, str], resources: list[str], groups: tuple[str, ...]) -> None:
     mode = "arbitrary-node" if "system:node" in headers["impersonate-user"] else "user-info"
     acting: JsonObject = {
         "apiGroups": ["authentication.k8s.io"],

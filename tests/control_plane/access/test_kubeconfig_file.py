@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import encode_json, find
 from wharfinger.kube.kubeconfig import MAX_BYTES, check_replaceable
 
 
-def test_clients_find_the_token_where_they_look() -> None:
+def test_the_token_is_in_the_url_and_of_the_user() -> None:
     document = kubeconfig("127.0.0.1", 1234, "sesame")
 
     assert find(document, "clusters", 0, "cluster", "server") == "http://wharfinger:sesame@127.0.0.1:1234"
@@ -24,14 +24,14 @@ def test_clients_find_the_token_where_they_look() -> None:
     assert find(document, "current-context") == find(document, "contexts", 0, "name")
 
 
-def test_a_token_stands_in_the_url_as_urls_have_it() -> None:
+def test_the_token_is_percent_encoded_in_the_url() -> None:
     document = kubeconfig("[::1]", 1234, "a/b:c@d%41")
 
     assert find(document, "clusters", 0, "cluster", "server") == "http://wharfinger:a%2Fb%3Ac%40d%2541@[::1]:1234"
     assert find(document, "users", 0, "user", "token") == "a/b:c@d%41"
 
 
-def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "kubeconfig"
 
     write_secret_file(path, b"content\n")
@@ -42,7 +42,7 @@ def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == b"content\n"
 
 
-def test_it_replaces_a_former_one_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
+def test_an_older_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text("old and much longer than the new one")
     path.chmod(0o644)
@@ -54,7 +54,7 @@ def test_it_replaces_a_former_one_whole_and_leaves_nothing_else(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_in_its_place_is_an_error_that_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_folder_at_the_path_is_an_error_without_leftovers(tmp_path: Path) -> None:
     (tmp_path / "kubeconfig" / "x").mkdir(parents=True)
 
     with pytest.raises(OSError, match="kubeconfig"):
@@ -63,7 +63,7 @@ def test_a_folder_in_its_place_is_an_error_that_leaves_nothing_behind(tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
 
 
-def test_the_default_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHARFINGER_STATE_DIR", "/var/x")
     assert default_path() == Path("/var/x/embedded/kubeconfig")
     monkeypatch.delenv("WHARFINGER_STATE_DIR")
@@ -73,7 +73,7 @@ def test_the_default_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_path().parts[-4:-1] == ("state", "wharfinger", "embedded")
 
 
-def test_a_token_is_drawn_once_and_kept(tmp_path: Path) -> None:
+def test_a_token_is_generated_once(tmp_path: Path) -> None:
     path = tmp_path / "new" / "token"
 
     token = kept_token(path)
@@ -85,7 +85,7 @@ def test_a_token_is_drawn_once_and_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"two words", b"\xff", b"x" * (MAX_TOKEN_CHARS + 1)])
-def test_what_is_no_token_is_not_replaced(content: bytes, tmp_path: Path) -> None:
+def test_an_invalid_token_file_is_not_replaced(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "token").write_bytes(content)
 
     with pytest.raises(ValueError, match=r"token|utf-8"):
@@ -94,13 +94,13 @@ def test_what_is_no_token_is_not_replaced(content: bytes, tmp_path: Path) -> Non
     assert (tmp_path / "token").read_bytes() == content
 
 
-def test_a_token_of_the_greatest_length(tmp_path: Path) -> None:
+def test_a_token_of_the_maximum_length(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f" {'x' * MAX_TOKEN_CHARS}\n")
 
     assert kept_token(tmp_path / "token") == "x" * MAX_TOKEN_CHARS
 
 
-def test_a_file_that_was_written_here_may_be_replaced(tmp_path: Path) -> None:
+def test_a_kubeconfig_of_a_control_plane_may_be_replaced(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     check_replaceable(path)
     for content in (b"", encode_json(kubeconfig("127.0.0.1", 1234, "sesame"))):
@@ -111,7 +111,7 @@ def test_a_file_that_was_written_here_may_be_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"my precious: notes\n", b'{"current-context": "prod"}', b"[]", b" " * (MAX_BYTES + 1)]
 )
-def test_any_other_may_not(tmp_path: Path, content: bytes) -> None:
+def test_other_files_may_not_be_replaced(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "kubeconfig"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=str(path)):

@@ -24,7 +24,7 @@ def get(user: User, namespace: str) -> Attributes:
         (BOT, User("system:serviceaccount:a:bot", ()), 'ServiceAccount "bot/a"'),
     ],
 )
-def test_bindings_of_a_namespace_allow_there(subject: JsonObject, user: User, source: str) -> None:
+def test_a_role_binding_allows_in_its_namespace(subject: JsonObject, user: User, source: str) -> None:
     view = View([role("r", READ, namespace="a"), binding("b", "r", subject, namespace="a")])
 
     reason = f'RBAC: allowed by RoleBinding "b/a" of Role "r" to {source}'
@@ -33,7 +33,7 @@ def test_bindings_of_a_namespace_allow_there(subject: JsonObject, user: User, so
     assert decide(view, get(User("somebody", ()), "a")) == Decision(allowed=False)
 
 
-def test_bindings_of_the_cluster_allow_everywhere() -> None:
+def test_a_cluster_role_binding_allows_everywhere() -> None:
     view = View([role("r", READ), binding("b", "r", JANE)])
     reason = 'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to User "jane"'
 
@@ -48,7 +48,7 @@ def test_a_cluster_role_may_be_bound_in_a_namespace() -> None:
     assert not decide(view, get(User("jane", ()), "")).allowed
 
 
-def test_a_role_that_is_not_there_is_told() -> None:
+def test_a_missing_role_is_reported() -> None:
     view = View([binding("b", "gone", JANE), binding("c", "odd", JANE, kind="Other")])
     found = decide(view, get(User("jane", ()), "a"))
 
@@ -56,5 +56,5 @@ def test_a_role_that_is_not_there_is_told() -> None:
     assert 'clusterrole.rbac.authorization.k8s.io "gone" not found' in found.reason
 
 
-def test_administrators_are_not_asked() -> None:
+def test_administrators_need_no_rule() -> None:
     assert decide(View(), get(ADMINISTRATOR, "a")) == Decision(allowed=True)

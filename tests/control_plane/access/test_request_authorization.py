@@ -20,7 +20,7 @@ def test_attributes_of_requests() -> None:
     assert listed.name == "z"
 
 
-def test_refusals_name_who_what_and_where() -> None:
+def test_refusals_name_user_verb_resource_and_namespace() -> None:
     asked = attributes_of(JANE, ResourceRoute("apps", "v1", "a", "deployments", "d", "scale"), "patch")
     with pytest.raises(StatusError) as refused:
         authorize_resource(View(), asked)
@@ -45,7 +45,7 @@ def test_paths() -> None:
         authorize(view, Attributes(ANONYMOUS, "get", path="/metrics"))
 
 
-async def test_what_is_not_there_is_not_made_by_who_may_only_change_it() -> None:
+async def test_the_right_to_update_does_not_allow_to_create() -> None:
     group = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
     verbs = {"verbs": ["update", "patch"], "apiGroups": ["", "coordination.k8s.io"]}
     role_ = {"metadata": {"name": "r"}, "rules": [{**verbs, "resources": ["configmaps", "leases"]}]}

@@ -36,7 +36,7 @@ def test_what_a_rule_allows(one: JsonObject, asked: Attributes, allowed: bool) -
     assert allows(one, asked) is allowed
 
 
-def test_what_is_no_list_of_strings_says_nothing() -> None:
+def test_values_that_are_not_strings_are_ignored() -> None:
     assert strings({"verbs": ["get", 1, None]}, "verbs") == ("get",)
     assert strings({"verbs": "get"}, "verbs") == ()
     assert rules_of({"rules": [{"verbs": []}, 3]}) == ({"verbs": []},)

@@ -37,19 +37,19 @@ def basic(text: str) -> str:
         ("Digest sesame", ANONYMOUS),
     ],
 )
-def test_tokens_make_users(authorization: str, user: User) -> None:
+def test_users_of_tokens(authorization: str, user: User) -> None:
     headers = {"authorization": authorization} if authorization else {}
     assert Authenticator("sesame", by_token).user(headers) == user
 
 
 @pytest.mark.parametrize("authorization", ["Bearer other", basic("sesame"), "Basic %%%", "Basic /w==", "Bearer é"])
-def test_wrong_tokens_are_no_ones(authorization: str) -> None:
+def test_wrong_tokens_are_refused(authorization: str) -> None:
     with pytest.raises(StatusError) as refused:
         Authenticator("sesame", by_token).user({"authorization": authorization})
     assert refused.value.code == 401
 
 
-def test_without_a_token_all_of_them_is_an_administrator() -> None:
+def test_without_a_token_of_the_server_every_client_is_administrator() -> None:
     assert Authenticator(None).user({"authorization": "Bearer x"}) is ADMINISTRATOR
     assert Authenticator(None).by_token("x") is no_account("x") is None
 

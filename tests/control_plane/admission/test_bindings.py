@@ -20,7 +20,7 @@ BINDING: JsonObject = {
 DELETE = DeleteOptions(user=ADMINISTRATOR)
 
 
-def test_policies_are_asked_while_they_are_bound() -> None:
+def test_policies_apply_while_they_are_bound() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
@@ -44,7 +44,7 @@ def test_policies_are_asked_while_they_are_bound() -> None:
     made(backend, maps, thing(maps, "b"))
 
 
-def test_a_policy_that_did_not_change_is_not_compiled_anew() -> None:
+def test_an_unchanged_policy_is_not_compiled_again() -> None:
     backend = new_backend()
     stored(backend, "validatingadmissionpolicies", POLICY)
     stored(backend, "validatingadmissionpolicybindings", BINDING)
@@ -62,7 +62,7 @@ def _is_bound(backend: Backend) -> bool:
     return backend.policies is not None
 
 
-def test_the_server_itself_is_not_hindered() -> None:
+def test_policies_do_not_apply_to_the_server_itself() -> None:
     backend = new_backend()
     every: JsonObject = {**RULE, "apiGroups": ["*"], "resources": ["*"]}
     anything: JsonObject = {**MATCH, "resourceRules": [every]}

@@ -15,7 +15,7 @@ def conditions(*expressions: str, strict: bool = True) -> Conditions:
     return Conditions({"matchConditions": written}, Environment(variables=()), {}, strict=strict)
 
 
-def test_without_conditions_every_request_is_concerned() -> None:
+def test_without_conditions_every_request_matches() -> None:
     assert conditions().hold(NAMES)
     assert conditions("object.a == 1", "true").hold(NAMES)
     assert not conditions("object.a == 1", "object.a == 2").hold(NAMES)

@@ -29,7 +29,7 @@ def test_values(text: str, value: object, error: str) -> None:
     assert 900 < left <= 1000
 
 
-def test_a_variable_without_value() -> None:
+def test_a_variable_that_cannot_be_evaluated() -> None:
     [found, nothing], _ = evaluated(
         [step_of("variables.b", KNOWN), None], VARIABLES, {"object": document_value({})}, 1000
     )
@@ -41,7 +41,7 @@ def test_a_variable_without_value() -> None:
     )
 
 
-def test_what_costs_too_much() -> None:
+def test_expressions_that_exceed_the_budget() -> None:
     steps = [step_of("variables.b == 2", KNOWN, BOOL)]
 
     with pytest.raises(OutOfBudgetError, match="running out of cost budget"):

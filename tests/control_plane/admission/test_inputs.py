@@ -5,7 +5,7 @@ from wharfinger.control_plane.admission.inputs import RoleAsker, authorizers, in
 from wharfinger.control_plane.cel.library.authorizer import Check
 
 
-def test_what_expressions_see() -> None:
+def test_variables_of_expressions() -> None:
     admission, resource, _ = asked(data={"a": "b"})
     names = inputs(admission, resource, resource, {"x": 1})
 
@@ -13,13 +13,13 @@ def test_what_expressions_see() -> None:
     assert value_of("namespaceObject.metadata.name == 'default' && !has(namespaceObject.kind)", **names) is True
 
 
-def test_what_is_in_no_namespace() -> None:
+def test_cluster_scoped_objects_have_no_namespace_object() -> None:
     admission, resource, _ = asked("namespaces")
 
     assert inputs(admission, resource, resource, None)["namespaceObject"] is None
 
 
-def test_who_may_do_what() -> None:
+def test_permission_checks() -> None:
     admission, _, backend = asked()
 
     assert set(authorizers(admission)) == {"authorizer", "authorizer.requestResource"}

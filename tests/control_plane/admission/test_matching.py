@@ -32,7 +32,7 @@ def test_rules(changed: JsonObject, fits: bool) -> None:
     assert matched({**MATCH, **changed}, admission, resource, backend.catalog) == (resource if fits else None)
 
 
-def test_another_version_is_the_same_unless_exactly_one_is_meant() -> None:
+def test_equivalent_versions_match_unless_the_policy_is_exact() -> None:
     admission, resource, backend = asked("horizontalpodautoscalers", "autoscaling", "v2")
     rule: JsonObject = {**RULE, "apiGroups": ["autoscaling"], "resources": ["*"]}
 
@@ -44,13 +44,13 @@ def test_another_version_is_the_same_unless_exactly_one_is_meant() -> None:
     assert matched(exactly, admission, resource, backend.catalog) is None
 
 
-def test_events_are_the_same_in_both_groups() -> None:
+def test_events_of_both_groups_are_equivalent() -> None:
     _, resource, backend = asked("events", "events.k8s.io")
 
     assert {other.kind.group for other in equivalents(resource, backend.catalog)} == {"", "events.k8s.io"}
 
 
-def test_a_namespace_is_taken_by_its_own_labels() -> None:
+def test_a_namespace_is_selected_by_its_own_labels() -> None:
     admission, resource, backend = asked("namespaces", metadata={"name": "a", "labels": {"a": "b"}})
     rule: JsonObject = {**RULE, "resources": ["namespaces"], "scope": "Cluster"}
     match: JsonObject = {**MATCH, "namespaceSelector": OTHER, "resourceRules": [rule]}

@@ -16,7 +16,7 @@ from tests.control_plane.support.webhook_server import (
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_str
 
 
-async def test_mutating_webhooks_change_the_object_in_order_before_validating_ones_judge_it() -> None:
+async def test_mutating_webhooks_run_in_order_before_validating_ones() -> None:
     async with serving() as (hook, plane):
         await configure_mutating(hook, plane, "a", "b")
         await configure(hook, plane)
@@ -37,7 +37,7 @@ async def test_mutating_webhooks_change_the_object_in_order_before_validating_on
         ]
 
 
-async def test_a_webhook_is_called_again_only_if_it_asks_for_that_and_the_object_changed_since() -> None:
+async def test_a_webhook_is_reinvoked_if_it_allows_that_and_the_object_changed() -> None:
     async with serving() as (hook, plane):
         await configure_mutating(hook, plane, "a", reinvocationPolicy="IfNeeded")
         await configure_mutating(hook, plane, "b")
@@ -67,7 +67,7 @@ async def test_defaults_are_added_after_a_patch() -> None:
 
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
-async def test_a_patch_that_does_not_fit_is_an_error_whatever_the_failure_policy(policy: str) -> None:
+async def test_a_patch_that_cannot_be_applied_is_an_error_with_any_failure_policy(policy: str) -> None:
     async with serving() as (hook, plane):
         await configure_mutating(hook, plane, "a", failurePolicy=policy)
         hook.judge = lambda _: patch({"op": "remove", "path": "/data/none"})
@@ -81,7 +81,7 @@ async def test_a_patch_that_does_not_fit_is_an_error_whatever_the_failure_policy
     [{"allowed": True, "patch": "W10="}, {"allowed": True, "patch": "W10=", "patchType": "Other"}],
     ids=["untyped", "another type"],
 )
-async def test_a_patch_without_its_type_is_no_answer(policy: str, code: int, response: JsonObject) -> None:
+async def test_a_patch_without_its_type_is_an_invalid_answer(policy: str, code: int, response: JsonObject) -> None:
     async with serving() as (hook, plane):
         await configure_mutating(hook, plane, "a", failurePolicy=policy)
         hook.judge = lambda _: response

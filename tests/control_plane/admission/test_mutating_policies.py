@@ -45,7 +45,7 @@ ALL: JsonObject = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"]
 
 
 def policy(*mutations: str | tuple[str], name: JsonValue = "p", **spec: JsonValue) -> JsonObject:
-    """A policy; a text is an apply configuration, a tuple of one text a JSON patch."""
+    """Return a policy; a text is an apply configuration, a tuple of one text a JSON patch."""
     written: list[JsonValue] = [
         {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": each}}
         if isinstance(each, str)
@@ -70,7 +70,7 @@ def bind(backend: Backend, obj: JsonObject, **spec: JsonValue) -> None:
 
 
 def mutated(*mutations: str | tuple[str], data: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
-    """A ConfigMap that is created under one policy."""
+    """Return a ConfigMap that is created while one policy is bound."""
     backend = new_backend()
     bind(backend, policy(*mutations, **spec))
     maps = config_maps(backend)
@@ -131,7 +131,7 @@ def test_atomic_values_are_not_changed_by_an_apply_configuration() -> None:
         made(backend, apps, deployment(apps))
 
 
-def test_defaults_are_filled_in_and_lists_are_merged_by_key() -> None:
+def test_defaults_are_set_and_lists_are_merged_by_key() -> None:
     backend = new_backend()
     match: JsonObject = {**MATCH, "resourceRules": [ALL]}
     container = (
@@ -178,7 +178,7 @@ def test_variables_parameters_and_conditions() -> None:
 
 
 @pytest.mark.parametrize("failure", ["Fail", "Ignore"])
-def test_a_configuration_that_does_not_hold(failure: str) -> None:
+def test_configuration_errors_are_handled_by_the_failure_policy(failure: str) -> None:
     for spec, binding, said in (
         (
             {"paramKind": {"apiVersion": "example.com/v1", "kind": "A"}},
@@ -203,7 +203,7 @@ def test_a_configuration_that_does_not_hold(failure: str) -> None:
                 made(backend, maps, thing(maps))
 
 
-def test_policies_are_evaluated_by_name_and_again_if_they_ask_for_it() -> None:
+def test_policies_are_evaluated_by_name_and_reinvoked_if_needed() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     count = 'Object{data: {"count": string(int(object.?data[?"count"].orValue("0")) + 1)}}'
@@ -228,7 +228,7 @@ def test_custom_objects_and_deletions() -> None:
     assert find(written, "metadata", "labels") is None
 
 
-async def test_policies_come_before_webhooks_and_again_after_a_change_by_one() -> None:
+async def test_policies_run_before_webhooks_and_again_after_their_changes() -> None:
     async with serving() as (hook, plane):
         binding: JsonObject = {
             "apiVersion": f"{GROUP}/v1", "kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": "p"},
@@ -245,7 +245,7 @@ async def test_policies_come_before_webhooks_and_again_after_a_change_by_one() -
         assert find(answer.body, "data") == {"x": "1", "hook": "x", "seen": "3"}
 
 
-def test_rules_decide_about_the_kind() -> None:
+def test_rules_select_kinds() -> None:
     backend = new_backend()
     bind(backend, policy(LABEL, matchConstraints={**MATCH, "resourceRules": [{**RULE, "resources": ["secrets"]}]}))
     maps = config_maps(backend)

@@ -45,7 +45,7 @@ def test_parameters(reference: JsonObject | None, namespace: str, names: list[st
         (ROLES, {**BY_NAME, "namespace": "default"}, "default", "paramRef.namespace must not be provided"),
     ],
 )
-def test_what_cannot_be_found(policy: JsonObject, reference: JsonObject, namespace: str, said: str) -> None:
+def test_missing_parameters(policy: JsonObject, reference: JsonObject, namespace: str, said: str) -> None:
     backend = new_backend()
     served = parameter_kind(policy, backend.catalog)
 

@@ -5,7 +5,7 @@ from wharfinger.control_plane.admission.request import at_resource, namespace_of
 from wharfinger.control_plane.api.common.admission import Operation
 
 
-def test_what_is_empty_is_left_out() -> None:
+def test_empty_fields_are_left_out() -> None:
     admission, resource, _ = asked()
 
     document = request_document(admission, resource, resource)
@@ -20,7 +20,7 @@ def test_what_is_empty_is_left_out() -> None:
     }
 
 
-def test_options_that_were_given() -> None:
+def test_options_of_the_request() -> None:
     admission, resource, _ = asked()
     going = replace(admission, operation=Operation.DELETE, subresource="x", asked=(("dryRun", ["All"]),))
 

@@ -13,7 +13,7 @@ CHECK = "authorizer.path('/').check('get').allowed()"
 
 
 def policy(*validations: str, **spec: JsonValue) -> CompiledPolicy:
-    """One with these validations."""
+    """Return a compiled policy with these validations."""
     said: list[JsonValue] = [{"expression": text} for text in validations]
     return CompiledPolicy({"metadata": {"name": "p"}, "spec": {"matchConstraints": MATCH, "validations": said, **spec}})
 
@@ -49,7 +49,7 @@ def test_denials(spec: JsonObject, denials: list[Denial]) -> None:
     assert policy("false", **spec).denials(admission, resource, resource, None) == (denials, [])
 
 
-def test_what_costs_too_much() -> None:
+def test_expressions_that_exceed_the_budget() -> None:
     admission, resource, _ = asked()
     said = Denial(str(OutOfBudgetError()))
 
@@ -64,7 +64,7 @@ def test_what_costs_too_much() -> None:
     assert once.message.endswith("operation cancelled: actual cost limit exceeded")
 
 
-def test_annotations_without_value_are_denials_whatever_the_action() -> None:
+def test_failed_annotations_are_denials_with_any_action() -> None:
     admission, _, backend = asked()
     annotated = policy("true", auditAnnotations=[{"key": "a", "valueExpression": "string(object.a)"}])
     silent: JsonObject = {**BINDING, "spec": {"policyName": "p", "validationActions": ["Audit"]}}
@@ -74,7 +74,7 @@ def test_annotations_without_value_are_denials_whatever_the_action() -> None:
     enforce(admission, backend.catalog, [(policy("false"), [silent])])
 
 
-def test_the_first_denial_is_said_and_all_warnings() -> None:
+def test_the_first_denial_is_raised_and_all_warnings_are_kept() -> None:
     admission, _, backend = asked()
     warned: JsonObject = {"metadata": {"name": "w"}, "spec": {"policyName": "p", "validationActions": ["Warn"]}}
     first = policy("true", "false")
@@ -89,7 +89,7 @@ def test_the_first_denial_is_said_and_all_warnings() -> None:
 
 
 @pytest.mark.parametrize(("failure", "strict"), [("Fail", True), ("Ignore", False)])
-def test_parameters_that_are_not_there(failure: str, strict: bool) -> None:
+def test_missing_parameters(failure: str, strict: bool) -> None:
     admission, _, backend = asked()
     absent = policy("true", failurePolicy=failure, paramKind={"apiVersion": "example.com/v1", "kind": "A"})
     unknown = policy("true", failurePolicy=failure, paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
@@ -106,7 +106,7 @@ def test_parameters_that_are_not_there(failure: str, strict: bool) -> None:
             enforce(admission, backend.catalog, [(wrong, [binding])])
 
 
-def test_others_are_not_asked() -> None:
+def test_requests_that_do_not_match_are_not_evaluated() -> None:
     admission, _, backend = asked("secrets")
     elsewhere: JsonObject = {**BINDING, "spec": {"validationActions": ["Deny"], "matchResources": MATCH}}
 

@@ -15,7 +15,7 @@ def answer(response: JsonValue, *, version: str = "admission.k8s.io/v1", kind: s
     return json.dumps({"apiVersion": version, "kind": kind, "response": response}).encode()
 
 
-def test_a_review_has_the_object_as_the_webhook_names_it() -> None:
+def test_a_review_has_the_object_in_the_matched_version() -> None:
     admission, resource, _ = asked(data={"a": "b"})
     review = review_of(admission, resource, resource)
     assert find(review, "operation") == "CREATE"
@@ -25,7 +25,7 @@ def test_a_review_has_the_object_as_the_webhook_names_it() -> None:
     assert find(review, "dryRun") is False
 
 
-def test_a_key_is_of_the_question_and_not_of_the_attempt() -> None:
+def test_all_attempts_of_a_write_have_the_same_key() -> None:
     def key(uid: str, name: str, data: str, operation: str = "CREATE", prefix: str = "a-") -> str:
         metadata: JsonObject = {"uid": uid, "name": name, "creationTimestamp": uid}
         metadata |= {"generateName": prefix} if prefix else {}
@@ -55,7 +55,7 @@ def test_answers(code: int, body: bytes, verdict: Verdict) -> None:
     assert read_verdict(code, body, UID) == verdict
 
 
-def test_garbage_is_a_failure() -> None:
+def test_an_answer_that_is_not_json_is_a_failure() -> None:
     assert read_verdict(200, b"<html>", UID).failed
     assert not read_verdict(200, b"<html>", UID).allowed
 

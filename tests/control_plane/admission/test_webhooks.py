@@ -1,4 +1,4 @@
-"""Which webhooks judge a write, and what their verdicts do."""
+"""Tests of the choice of webhooks for a write, and of the effect of their verdicts."""
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 def configuration(name: str = "c", **webhook: JsonValue) -> JsonObject:
-    """A configuration with one webhook ``<name>.example.com``."""
+    """Return a configuration with one webhook ``<name>.example.com``."""
     one: JsonObject = {
         "name": f"{name}.example.com",
         "clientConfig": {"url": "https://127.0.0.1/x"},
@@ -37,7 +37,7 @@ def world(*configurations: JsonObject) -> tuple[Admission, Webhooks]:
 
 
 def judged(admission: Admission, webhooks: Webhooks, *verdicts: Verdict) -> list[str]:
-    """The webhooks that are asked; they give these verdicts, in order."""
+    """Return the webhooks that are called; they answer with these verdicts, in order."""
     try:
         webhooks.judge(admission)
     except VerdictsNeededError as needed:
@@ -53,13 +53,13 @@ def judged(admission: Admission, webhooks: Webhooks, *verdicts: Verdict) -> list
     return [call.webhook for call in calls]
 
 
-def test_without_a_configuration_nothing_is_asked() -> None:
+def test_without_a_configuration_nothing_is_called() -> None:
     admission, webhooks = world()
     assert not webhooks
     assert judged(admission, webhooks) == []
 
 
-def test_all_that_match_are_asked_in_the_order_of_their_names() -> None:
+def test_matching_webhooks_are_called_in_the_order_of_their_names() -> None:
     other: JsonObject = {**RULE, "resources": ["secrets"]}
     admission, webhooks = world(configuration("b"), configuration("a"), configuration("c", rules=[other]))
     assert bool(webhooks)

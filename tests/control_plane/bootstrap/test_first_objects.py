@@ -24,7 +24,7 @@ def test_a_cluster_is_not_empty() -> None:
     assert len(found.objects("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")) == 8
 
 
-def test_what_was_deleted_stays_so() -> None:
+def test_deleted_objects_are_not_restored() -> None:
     found = backend()
     gone = Key(Collection("scheduling.k8s.io", "priorityclasses"), "", "system-node-critical")
     found.delete(gone)

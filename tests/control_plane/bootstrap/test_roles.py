@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import find, find_list
 ROLES = Collection("rbac.authorization.k8s.io", "clusterroles")
 
 
-def test_roles_are_there_once_and_stay_as_they_were_changed() -> None:
+def test_roles_are_created_once_and_changes_are_kept() -> None:
     backend = Backend(MemoryStorage(), Catalog(), lambda: datetime(2026, 11, 21, tzinfo=UTC))
     install(backend)
     key = Key(ROLES, "", "cluster-admin")

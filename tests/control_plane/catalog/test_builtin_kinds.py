@@ -10,7 +10,7 @@ def test_names_are_unique() -> None:
     assert len(KINDS) == len(BUILTIN_KINDS) == len({(kind.group, kind.plural) for kind in BUILTIN_KINDS})
 
 
-def test_every_group_has_its_place_in_discovery() -> None:
+def test_discovery_has_an_order_for_every_group() -> None:
     assert {kind.group for kind in BUILTIN_KINDS} == set(GROUP_ORDER)
     assert GROUP_ORDER[:3] == ("", "apiregistration.k8s.io", "apps")
 
@@ -25,7 +25,7 @@ def test_every_kind_is_known_to_the_merging_data() -> None:
     assert unknown == []
 
 
-def test_whatever_has_a_first_status_has_the_subresource() -> None:
+def test_kinds_with_an_initial_status_have_the_subresource() -> None:
     assert [
         kind.group_kind for kind in BUILTIN_KINDS if kind.initial_status is not None and not kind.versions[0].status
     ] == []
@@ -50,7 +50,7 @@ def test_some_rows() -> None:
     assert KINDS["TokenReview.authentication.k8s.io"].virtual
 
 
-def test_one_kind_in_two_versions_and_one_in_two_groups() -> None:
+def test_a_kind_in_two_versions_and_a_kind_in_two_groups() -> None:
     autoscaler = KINDS["HorizontalPodAutoscaler.autoscaling"]
 
     assert [version.name for version in autoscaler.versions] == ["v2", "v1"]
@@ -59,7 +59,7 @@ def test_one_kind_in_two_versions_and_one_in_two_groups() -> None:
     assert KINDS["Event.events.k8s.io"].stored_api_version == "v1"
 
 
-def test_hashes_are_those_of_the_stored_version_but_for_a_few() -> None:
+def test_most_storage_hashes_are_computed() -> None:
     differ = [
         kind.group_kind
         for kind in BUILTIN_KINDS

@@ -7,7 +7,7 @@ from wharfinger.control_plane.catalog.custom_kinds import kind_of_definition
 WIDGET = kind_of_definition(definition())
 
 
-def test_built_in_kinds_are_there_from_the_start() -> None:
+def test_a_new_catalog_has_the_built_in_kinds() -> None:
     catalog = Catalog()
 
     found = catalog.find("apps", "v1", "deployments")
@@ -18,7 +18,7 @@ def test_built_in_kinds_are_there_from_the_start() -> None:
     assert catalog.find("apps", "v1", "pods") is None
 
 
-def test_custom_kinds_come_and_go() -> None:
+def test_custom_kinds_are_added_and_removed() -> None:
     catalog = Catalog()
     before = catalog.generation
 
@@ -44,7 +44,7 @@ def test_a_built_in_kind_is_never_replaced() -> None:
     assert catalog.generation == 0
 
 
-def test_groups_stand_in_discoverys_order_custom_ones_last() -> None:
+def test_groups_are_in_the_order_of_discovery_with_custom_groups_last() -> None:
     catalog = Catalog()
     catalog.set_custom(replace(WIDGET, group="aaa.example.com"))
 

@@ -2,8 +2,8 @@ from wharfinger.control_plane.catalog.builtin_kinds import BUILTIN_KINDS
 from wharfinger.control_plane.catalog.columns import _CELLS, AGE, NAME, columns_of
 
 
-def test_rows_are_of_kinds_that_there_are() -> None:
-    """The other rows are of kinds of the next version, which test_kubernetes_version checks."""
+def test_rows_belong_to_existing_kinds() -> None:
+    """Check the rows of this version; test_kubernetes_version checks those of the next one."""
     assert set(_CELLS) - {kind.group_kind for kind in BUILTIN_KINDS} == {
         "ClusterTrustBundle.certificates.k8s.io",
         "PodCertificateRequest.certificates.k8s.io",
@@ -12,7 +12,7 @@ def test_rows_are_of_kinds_that_there_are() -> None:
     }
 
 
-def test_columns_are_described() -> None:
+def test_columns_have_descriptions() -> None:
     columns = columns_of("Deployment.apps")
 
     assert [column.name for column in columns] == [
@@ -24,6 +24,6 @@ def test_columns_are_described() -> None:
     assert AGE.type == "date"
 
 
-def test_other_kinds_show_when_they_were_created() -> None:
+def test_other_kinds_show_their_creation_time() -> None:
     assert [column.name for column in columns_of("LimitRange")] == ["Name", "Created At"]
     assert columns_of("Nothing") == columns_of("LimitRange")

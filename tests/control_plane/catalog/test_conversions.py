@@ -1,4 +1,4 @@
-"""Versions of kinds that differ in form."""
+"""The conversions of kinds whose versions differ in form."""
 
 from wharfinger.control_plane.catalog.catalog import Catalog, Served
 from wharfinger.control_plane.catalog.conversions import (
@@ -18,7 +18,7 @@ def served(group: str, version: str, plural: str) -> Served:
     return found
 
 
-def test_what_is_not_converted_is_the_same_object() -> None:
+def test_an_object_without_conversion_is_returned_itself() -> None:
     kind = served("", "v1", "configmaps")
     obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap"}
     assert to_stored(kind, obj) is obj
@@ -28,7 +28,7 @@ def test_what_is_not_converted_is_the_same_object() -> None:
     assert stored_field(kind, "metadata.name") == "metadata.name"
 
 
-def test_events_by_both_names() -> None:
+def test_events_in_both_groups() -> None:
     kind = served("events.k8s.io", "v1", "events")
     stored = to_stored(kind, {"kind": "Event", "metadata": {"name": "a"}, "note": "n", "regarding": {"name": "p"}})
     assert (stored["apiVersion"], stored["message"]) == ("v1", "n")
@@ -37,7 +37,7 @@ def test_events_by_both_names() -> None:
     assert stored_field(kind, "regarding.name") == "involvedObject.name"
 
 
-def test_other_versions() -> None:
+def test_at_version() -> None:
     kind = served("autoscaling", "v2", "horizontalpodautoscalers")
     assert is_converted(kind)
     found = at_version(kind, {"apiVersion": "autoscaling/v2", "metadata": {}, "spec": {}}, "autoscaling/v1")

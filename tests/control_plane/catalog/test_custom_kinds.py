@@ -12,7 +12,7 @@ from wharfinger.control_plane.kinds.kind import ScalePaths
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError
 
 
-def test_a_kind_of_a_definition() -> None:
+def test_the_kind_of_a_definition() -> None:
     kind = kind_of_definition(
         definition(
             subresources={
@@ -38,7 +38,7 @@ def test_a_kind_of_a_definition() -> None:
 @pytest.mark.parametrize(
     "version", [{"schema": {"openAPIV3Schema": 5}}, {"subresources": {"scale": 5}}, {"additionalPrinterColumns": [1]}]
 )
-def test_what_is_no_definition(version: dict[str, JsonValue]) -> None:
+def test_invalid_definitions(version: dict[str, JsonValue]) -> None:
     with pytest.raises(ShapeError):
         kind_of_definition(definition(**version))
 
@@ -52,16 +52,16 @@ def test_what_is_no_definition(version: dict[str, JsonValue]) -> None:
         {"properties": {"spec": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": 7}}}}},
     ],
 )
-def test_a_schema_is_read_to_its_depth(schema: JsonValue) -> None:
+def test_errors_in_nested_schemas_are_found(schema: JsonValue) -> None:
     with pytest.raises(ShapeError):
         check_definition(definition(schema={"openAPIV3Schema": schema}))
 
 
-def test_a_good_definition_is_good() -> None:
+def test_a_valid_definition_is_accepted() -> None:
     check_definition(definition())
 
 
-def test_only_served_versions_are_there_preferred_first() -> None:
+def test_a_kind_has_only_served_versions_in_order_of_preference() -> None:
     obj = definition()
     obj["spec"]["versions"] = [  # type: ignore[index, call-overload]
         {"name": name, "served": name != "v3", "storage": name == "v1"} for name in ("v1alpha1", "v3", "v1", "v1beta2")
@@ -70,7 +70,7 @@ def test_only_served_versions_are_there_preferred_first() -> None:
     assert [version.name for version in kind_of_definition(obj).versions] == ["v1", "v1beta2", "v1alpha1"]
 
 
-def test_ranks() -> None:
+def test_ranks_of_versions() -> None:
     names = ["v11alpha2", "foo1", "v3beta1", "v12alpha1", "v2", "v10", "v11beta2", "v1", "v10beta3"]
 
     ordered = sorted(names, key=version_rank, reverse=True)
@@ -78,7 +78,7 @@ def test_ranks() -> None:
     assert ordered == ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1"]
 
 
-def test_deprecated_versions_warn_in_the_authors_words_or_the_servers() -> None:
+def test_the_warning_of_a_deprecated_version() -> None:
     obj = definition()
     obj["spec"]["versions"] = [  # type: ignore[index, call-overload]
         {"name": "v2", "served": True, "storage": True},
@@ -122,13 +122,13 @@ def test_printer_columns(kind: str, path: str, shown: JsonValue) -> None:
     assert (column.name, column.priority, column.cell(obj, NOW)) == ("X", 1, shown)
 
 
-def test_without_columns_there_are_name_and_age() -> None:
+def test_default_columns_are_name_and_age() -> None:
     columns = kind_of_definition(definition()).versions[0].columns
 
     assert [column.name for column in columns] == ["Name", "Age"]
 
 
-def test_a_column_that_cannot_be_read_is_left_out() -> None:
+def test_a_column_with_an_invalid_path_is_left_out() -> None:
     version = kind_of_definition(definition(additionalPrinterColumns=[{"name": "X", "jsonPath": "nonsense"}])).versions[
         0
     ]
@@ -136,12 +136,12 @@ def test_a_column_that_cannot_be_read_is_left_out() -> None:
     assert [column.name for column in version.columns] == ["Name", "Age"]
 
 
-def test_the_life_of_a_status() -> None:
+def test_created_and_updated_status() -> None:
     obj = {**definition(), "status": created_status(definition())}
     assert obj["status"] == {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]}
 
 
-def test_what_was_ever_stored_is_remembered() -> None:
+def test_stored_versions_are_kept() -> None:
     obj = definition()
     obj["status"] = {"storedVersions": ["v1alpha1"]}
 

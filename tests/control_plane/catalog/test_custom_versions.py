@@ -1,4 +1,4 @@
-"""Versions of a custom kind; the recording ``hunt3-crd-versions`` holds what they show."""
+"""The versions of a custom kind; the recording ``hunt3-crd-versions`` has the answers of a real server."""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.custom_kinds import kind_of_definition
@@ -36,19 +36,19 @@ def thing(name: str, **spec: str) -> JsonObject:
     return {"apiVersion": f"example.com/{name}", "kind": "A", "metadata": {"name": "a"}, "spec": {**spec}}
 
 
-def test_a_stored_object_has_the_defaults_of_its_own_version_and_the_fields_of_the_other() -> None:
+def test_a_stored_object_gets_the_defaults_of_its_own_version_and_the_fields_of_the_other() -> None:
     assert shown_custom(served("v2"), thing("v1", c="x")) == thing("v2", a="one")
     assert stored_custom(served("v2"), thing("v2", a="x", d="y")) == thing("v1", a="x")
 
 
-def test_versions_that_are_not_served_are_known_and_others_are_not() -> None:
+def test_unserved_versions_are_known_and_undeclared_ones_are_not() -> None:
     assert version_of(kind(), "example.com/v1") is not None
     assert version_of(kind(), "example.com/v4") is None
     assert version_of(kind(), "example.org/v1") is None
     assert shown_custom(served("v3"), thing("v4", a="x")) == thing("v3", a="x")
 
 
-def test_what_another_version_does_not_declare() -> None:
+def test_fields_that_another_version_does_not_declare() -> None:
     entries: JsonObject = {"metadata": {"managedFields": [{"apiVersion": "example.com/v3"}, {"apiVersion": "x"}]}}
     assert undeclared(served("v2"), entries, thing("v2", a="x")) == ""
     assert undeclared(served("v2"), entries, thing("v2", a="x"), thing("v2", d="x")) == (

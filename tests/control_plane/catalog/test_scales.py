@@ -1,4 +1,4 @@
-"""The scale of an object: a view of it."""
+"""The scale of an object."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_zero_and_unreadable_replicas_are_left_out(obj: JsonObject) -> None:
     assert scale["status"] == {"replicas": 0}
 
 
-def test_selectors_are_text_or_written_out() -> None:
+def test_selectors_are_formatted_as_text() -> None:
     assert find(scale_of(PATHS, {"spec": {"selector": "app=x,tier in (a)"}}), "status", "selector") == (
         "app=x,tier in (a)"
     )

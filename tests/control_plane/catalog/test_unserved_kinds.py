@@ -1,4 +1,4 @@
-"""Kinds that are read and never served."""
+"""Kinds that can be decoded but are not served."""
 
 import pytest
 
@@ -25,13 +25,13 @@ from wharfinger.control_plane.catalog.unserved_kinds import is_former, is_unserv
         ("", "v1", "NosuchList", False),
     ],
 )
-def test_what_is_read(group: str, version: str, kind: str, *, expected: bool) -> None:
-    """Lists, options and retired versions are; others are not."""
+def test_is_unserved(group: str, version: str, kind: str, *, expected: bool) -> None:
+    """Check that lists, options and retired versions are unserved kinds, and other kinds are not."""
     assert is_unserved(group, version, kind) is expected
 
 
-def test_former_versions() -> None:
-    """A kind's own former versions, also in the group it came from."""
+def test_is_former() -> None:
+    """Check the former versions of a kind, also those in the group from which it was moved."""
     assert is_former("extensions", "v1beta1", "Deployment", "apps")
     assert is_former("apps", "v1beta1", "Deployment", "apps")
     assert not is_former("policy", "v1beta1", "Deployment", "apps")

@@ -1,4 +1,4 @@
-"""Conversion webhooks over real TLS: in what versions objects are stored and shown."""
+"""Conversion webhooks over real TLS: the versions in which objects are stored and shown."""
 
 import json
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ CRONS = "/apis/stable.example.com/{}/namespaces/default/crontabs"
 
 
 def cron_definition(hook: Hook) -> JsonObject:
-    """A kind whose ``v1alpha1`` has a list, and whose ``v1alpha2``, which is stored, has a text."""
+    """Return a definition whose ``v1alpha1`` has a list, and whose storage version ``v1alpha2`` has a string."""
 
     def version(name: str, cron: JsonObject, *, storage: bool) -> JsonObject:
         spec: JsonObject = {"type": "object", "properties": {"cron": cron}}

@@ -1,4 +1,4 @@
-"""Evaluation."""
+"""The evaluation of expressions."""
 
 import pytest
 

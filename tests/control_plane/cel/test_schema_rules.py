@@ -1,4 +1,4 @@
-"""Compiling rules of a schema."""
+"""The compilation of the rules of a schema."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""APIServices say why they are not available; the texts are recorded (``hunt3-kinds-others``)."""
+"""The reason why an APIService is not available; the texts are recorded (``hunt3-kinds-others``)."""
 
 from trio.testing import MockClock
 
@@ -10,7 +10,7 @@ NAME = "v1.x.example.com"
 LABELS: JsonObject = {"labels": {"kubernetes.io/service-name": "s"}}
 
 
-async def test_a_service_is_looked_at(autojump_clock: MockClock) -> None:
+async def test_the_reason_follows_the_state_of_the_service(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
 
         async def reason() -> object:

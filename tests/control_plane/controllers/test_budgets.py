@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets are counted."""
+"""The counts of PodDisruptionBudgets."""
 
 import pytest
 from trio.testing import MockClock

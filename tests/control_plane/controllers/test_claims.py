@@ -1,4 +1,4 @@
-"""Claims and volumes: how they find each other, and who is kept from going."""
+"""Claims and volumes: their binding, and their protection while they are in use."""
 
 from trio.testing import MockClock
 
@@ -37,7 +37,7 @@ async def test_a_claim_takes_the_smallest_volume_that_fits(autojump_clock: MockC
         assert find(await look(client, "v1", "PersistentVolume", "small"), "status", "phase") == "Released"
 
 
-async def test_a_claim_without_a_volume_is_bound_all_the_same(autojump_clock: MockClock) -> None:
+async def test_a_claim_without_a_volume_is_bound_after_a_delay(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(claim("c"))
         await client.create(claim("never", {"wharfinger.dev/never-ready": "true"}))
@@ -52,7 +52,7 @@ async def test_a_claim_without_a_volume_is_bound_all_the_same(autojump_clock: Mo
         assert find(await look(client, "v1", "PersistentVolumeClaim", "slow"), "status", "phase") == "Bound"
 
 
-async def test_a_claim_that_a_pod_uses_is_kept_until_the_pod_goes(autojump_clock: MockClock) -> None:
+async def test_a_claim_in_use_is_kept_until_its_pod_is_deleted(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         finalizers: list[JsonValue] = ["kubernetes.io/pvc-protection"]
         await client.create(
@@ -67,7 +67,7 @@ async def test_a_claim_that_a_pod_uses_is_kept_until_the_pod_goes(autojump_clock
         assert await look(client, "v1", "PersistentVolumeClaim", "c") is None
 
 
-def test_what_fits() -> None:
+def test_a_volume_fits_a_claim() -> None:
     wanted = claim("c", storageClassName="fast", selector={"matchLabels": {"disk": "x"}})
     right = volume("v", storageClassName="fast")
     right["metadata"] = {"name": "v", "labels": {"disk": "x"}}

@@ -1,4 +1,4 @@
-"""FlowSchemas say whether their level is there; what they say is recorded (``hunt3-kinds-others``)."""
+"""The condition of FlowSchemas; its texts are recorded (``hunt3-kinds-others``)."""
 
 from trio.testing import MockClock
 
@@ -8,7 +8,7 @@ from wharfinger.formats.json.value import JsonObject
 VERSION = "flowcontrol.apiserver.k8s.io/v1"
 
 
-async def test_levels_come_and_go(autojump_clock: MockClock) -> None:
+async def test_a_flow_schema_dangles_while_its_priority_level_is_missing(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         spec: JsonObject = {"priorityLevelConfiguration": {"name": "l"}, "matchingPrecedence": 9000}
         limited: JsonObject = {"limitResponse": {"type": "Reject"}}

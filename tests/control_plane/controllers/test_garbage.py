@@ -1,4 +1,4 @@
-"""Garbage collection in a cluster: background, foreground, orphans, absent and impossible owners."""
+"""Garbage collection in a cluster: background, foreground, orphans, missing owners and invalid owners."""
 
 from trio.testing import MockClock
 
@@ -20,7 +20,7 @@ async def there(client: ClusterClient, *names: str) -> list[str]:
     return [name for name in names if await look(client, "v1", "ConfigMap", name) is not None]
 
 
-async def test_dependents_go_with_their_last_owner(autojump_clock: MockClock) -> None:
+async def test_dependents_are_deleted_with_their_last_owner(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         one, two = await client.create(config_map("one")), await client.create(config_map("two"))
         both = await client.create(config_map("both", one, two))
@@ -34,7 +34,7 @@ async def test_dependents_go_with_their_last_owner(autojump_clock: MockClock) ->
         assert await there(client, "one", "two", "both", "child") == []
 
 
-async def test_orphans_stay(autojump_clock: MockClock) -> None:
+async def test_orphaned_dependents_stay(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         owner = await client.create(config_map("owner"))
         await client.create(config_map("child", owner))
@@ -44,7 +44,7 @@ async def test_orphans_stay(autojump_clock: MockClock) -> None:
         assert not find_list(await look(client, "v1", "ConfigMap", "child"), "metadata", "ownerReferences")
 
 
-async def test_orphaning_where_there_are_no_dependents(autojump_clock: MockClock) -> None:
+async def test_orphaning_without_dependents(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(config_map("owner"))
         await client.delete(await key(client, "v1", "ConfigMap", "owner"), propagation=Propagation.ORPHAN)
@@ -53,12 +53,12 @@ async def test_orphaning_where_there_are_no_dependents(autojump_clock: MockClock
 
 
 def blocking(name: str, owner: JsonObject, *finalizers: str) -> JsonObject:
-    """A dependent that its owner waits for."""
+    """Return a dependent for which a deleted owner waits."""
     references: list[JsonValue] = [owner_of(owner, blocks=True)]
     return config_map(name, finalizers=list[JsonValue](finalizers), ownerReferences=references)
 
 
-async def test_a_foreground_owner_waits_for_what_blocks_it(autojump_clock: MockClock) -> None:
+async def test_an_owner_deleted_in_the_foreground_waits_for_blocking_dependents(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         owner = await client.create(config_map("owner"))
         child = await client.create(blocking("child", owner, "example.com/hold"))
@@ -74,7 +74,7 @@ async def test_a_foreground_owner_waits_for_what_blocks_it(autojump_clock: MockC
         assert await there(client, "owner", "child") == []
 
 
-async def test_a_circle_of_owners_goes(autojump_clock: MockClock) -> None:
+async def test_a_cycle_of_owners_is_deleted(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         one = await client.create(config_map("one"))
         two = await client.create(blocking("two", one))
@@ -88,7 +88,7 @@ async def test_a_circle_of_owners_goes(autojump_clock: MockClock) -> None:
         assert await there(client, "one", "two", "three") == []
 
 
-async def test_an_owner_that_never_was_is_gone(autojump_clock: MockClock) -> None:
+async def test_an_owner_that_never_existed_counts_as_missing(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         never: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "never", "uid": "11111111"}}
         await client.create(config_map("child", never))
@@ -96,7 +96,7 @@ async def test_an_owner_that_never_was_is_gone(autojump_clock: MockClock) -> Non
         assert await there(client, "child") == []
 
 
-async def test_another_object_of_the_owners_name_is_not_the_owner(autojump_clock: MockClock) -> None:
+async def test_an_object_with_the_name_but_not_the_uid_is_not_the_owner(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(config_map("owner"))
         former: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner", "uid": "11111111"}}
@@ -105,7 +105,7 @@ async def test_another_object_of_the_owners_name_is_not_the_owner(autojump_clock
         assert await there(client, "owner", "child") == ["owner"]
 
 
-async def test_owners_that_cannot_be_looked_up_are_not_gone(autojump_clock: MockClock) -> None:
+async def test_owners_of_unknown_kinds_do_not_count_as_missing(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         stranger: JsonObject = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t", "uid": "1"}}
         await client.create(config_map("child", stranger))

@@ -1,4 +1,4 @@
-"""All controllers together: they start on what is there, and end with the block."""
+"""All controllers together: they reconcile existing objects, and end with the block."""
 
 import pytest
 from trio.testing import MockClock
@@ -8,7 +8,7 @@ from wharfinger.control_plane.controllers.manager import open_controllers
 from wharfinger.formats.json.value import find
 
 
-async def test_they_take_up_what_is_there(autojump_clock: MockClock) -> None:
+async def test_controllers_reconcile_existing_objects(autojump_clock: MockClock) -> None:
     async with open_plane(controllers=False) as (client, backend):
         owner = await client.create(config_map("owner"))
         await client.create(config_map("child", owner))
@@ -25,7 +25,7 @@ async def test_they_take_up_what_is_there(autojump_clock: MockClock) -> None:
         assert find(later, "status", "observedGeneration") is None
 
 
-async def test_an_error_in_the_block_comes_out(autojump_clock: MockClock) -> None:
+async def test_an_error_in_the_block_is_raised(autojump_clock: MockClock) -> None:
     async with open_plane(controllers=False) as (_, backend):
         with pytest.RaisesGroup(pytest.RaisesExc(ValueError, match="mine")):
             async with open_controllers(backend):

@@ -1,4 +1,4 @@
-"""Namespaces in a cluster: furnished as they appear, emptied as they go."""
+"""Namespaces in a cluster: their standard objects, and their removal."""
 
 from trio.testing import MockClock
 
@@ -7,7 +7,7 @@ from wharfinger.cluster.api.errors import NotFoundError
 from wharfinger.formats.json.value import find, find_list
 
 
-async def test_every_namespace_is_furnished(autojump_clock: MockClock) -> None:
+async def test_every_namespace_has_its_standard_objects(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "Namespace", "x", ""))
         await settle()
@@ -17,7 +17,7 @@ async def test_every_namespace_is_furnished(autojump_clock: MockClock) -> None:
             assert find(root_ca, "data") == {"ca.crt": "PEM"}
 
 
-async def test_furniture_that_goes_comes_back(autojump_clock: MockClock) -> None:
+async def test_deleted_standard_objects_are_created_again(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         account = await key(client, "v1", "ServiceAccount", "default")
         before = await client.get(account)
@@ -27,7 +27,7 @@ async def test_furniture_that_goes_comes_back(autojump_clock: MockClock) -> None
         assert find(before, "metadata", "uid") != find(after, "metadata", "uid")
 
 
-async def test_a_namespace_goes_with_its_content(autojump_clock: MockClock) -> None:
+async def test_a_deleted_namespace_is_emptied_and_removed(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "Namespace", "x", ""))
         for name in ("a", "b"):
@@ -48,7 +48,7 @@ async def test_a_namespace_goes_with_its_content(autojump_clock: MockClock) -> N
             assert not (await client.list(resource, "x")).items
 
 
-async def test_a_namespace_waits_for_what_is_held_and_says_so(autojump_clock: MockClock) -> None:
+async def test_a_namespace_with_finalizers_in_it_stays_and_reports_them(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "Namespace", "x", ""))
         held = await key(client, "v1", "ConfigMap", "held", "x")

@@ -1,4 +1,4 @@
-"""ResourceQuotas are counted, and counted down."""
+"""The usage in the status of ResourceQuotas."""
 
 from trio.testing import MockClock
 

@@ -14,12 +14,12 @@ TEMPLATE: JsonObject = {
 
 
 async def slices(client: ClusterClient) -> list[JsonObject]:
-    """Those of the Service ``web``."""
+    """Return the EndpointSlices of the Service ``web``."""
     found = await listed(client, "discovery.k8s.io/v1", "EndpointSlice")
     return [one for one in found if find(one, "metadata", "labels", "kubernetes.io/service-name") == "web"]
 
 
-async def test_who_is_behind_a_service(autojump_clock: MockClock) -> None:
+async def test_the_endpoints_of_a_service(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "Service", "web", spec={"selector": {"a": "b"}, "ports": PORTS}))
         await settle()
@@ -44,7 +44,7 @@ async def test_who_is_behind_a_service(autojump_clock: MockClock) -> None:
         assert await look(client, "v1", "Endpoints", "web") is None
 
 
-async def test_what_goes_is_made_again(autojump_clock: MockClock) -> None:
+async def test_deleted_endpoints_are_created_again(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         headless: JsonObject = {"selector": {"a": "b"}, "clusterIP": "None"}
         await client.create(obj("v1", "Service", "web", spec=headless))

@@ -1,4 +1,4 @@
-"""What the server needs is written again after somebody deleted it."""
+"""Objects that the server needs are created again after a deletion."""
 
 import pytest
 from trio.testing import MockClock
@@ -18,7 +18,7 @@ FLOW = "flowcontrol.apiserver.k8s.io/v1"
         ("v1", "Namespace", "kube-node-lease", "", 60),
     ],
 )
-async def test_it_comes_again(
+async def test_a_deleted_standing_object_is_created_again(
     api_version: str, kind: str, name: str, namespace: str, pause_s: int, autojump_clock: MockClock
 ) -> None:
     async with open_cluster() as client:
@@ -29,7 +29,7 @@ async def test_it_comes_again(
         assert await look(client, api_version, kind, name, namespace) is not None
 
 
-async def test_others_stay_away(autojump_clock: MockClock) -> None:
+async def test_other_deleted_objects_are_not_created_again(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.delete(await key(client, "apiregistration.k8s.io/v1", "APIService", "v2.autoscaling", ""))
         await settle(100)

@@ -1,4 +1,4 @@
-"""Rules at work; the recordings hold most."""
+"""The evaluation of rules; recordings cover most cases."""
 
 from wharfinger.control_plane.custom.cel_rules import BUDGET, RuleSet
 from wharfinger.control_plane.custom.correlation import Pair

@@ -1,4 +1,4 @@
-"""What was there before."""
+"""Correlation of values with their old values."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_equality(one: JsonValue, other: JsonValue, same: bool) -> None:
     assert equal(one, other) is same
 
 
-def test_items_of_maps_change_places() -> None:
+def test_items_of_map_lists_correlate_by_key() -> None:
     one: JsonValue = {"k": "a", "v": 1}
     other: JsonValue = {"k": "b", "v": 2}
     pair = Pair([one, other, {"v": 3}], [other, one], LIST)

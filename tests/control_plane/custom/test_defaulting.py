@@ -15,7 +15,7 @@ SCHEMA: JsonObject = {
 }
 
 
-def test_defaults_fill_in() -> None:
+def test_defaults_are_set() -> None:
     assert defaulted(SCHEMA, {"l": [None, "x"], "m": {"k": {}, "n": None}, "a": None}) == {
         "l": ["d", "x"],
         "m": {"k": {"z": [1]}},
@@ -23,7 +23,7 @@ def test_defaults_fill_in() -> None:
     }
 
 
-def test_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(defaulting, "_MOST", 0)
-    with pytest.raises(ShapeError, match="come to more than"):
+def test_defaults_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaulting, "_MAX_BYTES", 0)
+    with pytest.raises(ShapeError, match=r"are larger than \d+ bytes in total"):
         defaulted(SCHEMA, {})

@@ -6,7 +6,7 @@ from wharfinger.formats.json.value import JsonObject
 SCHEMA: JsonObject = {"properties": {"l": {"items": {"x-kubernetes-embedded-resource": True}}}}
 
 
-def test_they_are_judged() -> None:
+def test_embedded_objects_are_validated() -> None:
     assert [str(error) for error in embedded_errors(SCHEMA, {"l": [{"kind": 5}]})] == [
         "l[0].apiVersion: Required value",
         "l[0].kind: Invalid value: 5: must be a string",
@@ -16,7 +16,7 @@ def test_they_are_judged() -> None:
     assert coerced(SCHEMA, {"l": []}) is None
 
 
-def test_their_metadata_is_pruned() -> None:
+def test_embedded_metadata_is_pruned() -> None:
     assert coerced_metadata(SCHEMA, {"l": [{"metadata": {"name": "a", "x": 1}}]}) == (
         {"l": [{"metadata": {"name": "a"}}]},
         ["l[0].metadata.x"],

@@ -4,7 +4,7 @@ from wharfinger.control_plane.custom.lists import list_errors
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_what_is_there_twice() -> None:
+def test_duplicates_in_sets_and_maps() -> None:
     schema: JsonObject = {"additionalProperties": {"x-kubernetes-list-type": "set", "items": {}}}
     assert [str(error) for error in list_errors(schema, {"k": [1, True, 1, 1, 1.0]})] == ["[k][2]: Duplicate value: 1"]
     keyed: JsonObject = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"]}

@@ -1,4 +1,4 @@
-"""What is left out."""
+"""Pruning of undeclared fields."""
 
 from wharfinger.control_plane.custom.pruning import pruned
 from wharfinger.formats.json.value import JsonObject

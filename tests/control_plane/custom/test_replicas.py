@@ -1,4 +1,4 @@
-"""Numbers that scale reads."""
+"""Fields that ``scale`` reads."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Schemas of custom resources at work: defaults, and refusals in the kube-apiserver's words."""
+"""Schemas of custom resources: defaults, and errors with kube-apiserver's messages."""
 
 import pytest
 
@@ -26,29 +26,29 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, fi
 
 
 def schema(**properties: JsonValue) -> CustomSchema:
-    """A schema whose ``spec`` has these properties."""
+    """Return a schema whose ``spec`` has these properties."""
     spec: JsonObject = {"type": "object", "properties": properties}
     return CustomSchema({"type": "object", "properties": {"spec": spec}})
 
 
 def said(one: CustomSchema, spec: JsonValue, old: JsonObject | None = None) -> list[str]:
-    """What is wrong with an object of this spec."""
+    """Return the errors of an object with this spec."""
     return [str(error) for error in one.errors({"spec": spec}, old)]
 
 
-def test_what_is_missing_is_named_where_it_should_be() -> None:
+def test_missing_fields_are_reported_at_their_own_path() -> None:
     item: JsonObject = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
     one = schema(sets={"type": "array", "items": item})
     assert said(one, {"sets": [{"name": "a"}, {}]}) == ["spec.sets[1].name: Required value"]
     assert [str(error) for error in CustomSchema({"required": ["spec"]}).errors({})] == ["spec: Required value"]
 
 
-def test_the_object_itself_may_be_wrong() -> None:
+def test_errors_of_the_whole_object() -> None:
     [error] = CustomSchema({"type": "object", "maxProperties": 0}).errors({"a": 1})
     assert error.field == "<nil>"
 
 
-def test_properties_that_are_refused() -> None:
+def test_forbidden_additional_properties() -> None:
     one = schema(x={"type": "object", "additionalProperties": False})
     [error] = one.errors({"spec": {"x": {"a": 1}}})
     assert (error.field, error.reason) == ("spec.x", "FieldValueInvalid")
@@ -73,7 +73,7 @@ STRICT: JsonObject = {
 
 
 def strict(backend: Backend) -> Served:
-    """Widgets of that schema, with a status subresource."""
+    """Return a kind ``Widget`` with a strict schema and a status subresource."""
     return widgets(backend, schema={"openAPIV3Schema": STRICT}, subresources={"status": {}})
 
 
@@ -137,7 +137,7 @@ def test_status_is_checked_where_it_is_written() -> None:
 
 
 def tightened(backend: Backend, document: JsonObject) -> Served:
-    """The widgets' definition, with another schema."""
+    """Return the kind ``Widget`` after its definition has got another schema."""
     definitions = served(backend, *DEFINITIONS)
     definition = get(backend, definitions, "", "widgets.example.com")
     patch_body: list[JsonValue] = [
@@ -148,7 +148,7 @@ def tightened(backend: Backend, document: JsonObject) -> Served:
     return served(backend, "example.com", "v1", "widgets")
 
 
-def test_an_object_of_an_older_schema_reads_with_new_defaults_and_can_still_be_let_go() -> None:
+def test_an_object_of_an_older_schema_gets_new_defaults_and_can_be_released() -> None:
     backend = new_backend()
     kind = widgets(backend)
     made(backend, kind, thing(kind, metadata={"finalizers": ["example.com/hold"]}, spec={"color": "x"}))
@@ -180,7 +180,7 @@ def test_an_object_of_an_older_schema_reads_with_new_defaults_and_can_still_be_l
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_defaults_out_of_all_proportion_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excessive_defaults_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     many: JsonObject = {
         "type": "array",
         "items": {
@@ -191,7 +191,7 @@ def test_defaults_out_of_all_proportion_are_refused(monkeypatch: pytest.MonkeyPa
     backend = new_backend()
     kind = widgets(backend, schema={"openAPIV3Schema": {"type": "object", "properties": {"l": many}}})
     entries: list[JsonValue] = [{} for _ in range(3000)]
-    with refused(400, "BadRequest", "Widget: the defaults of the schema come to more than"):
+    with refused(400, "BadRequest", "Widget: the defaults of the schema are larger than"):
         made(backend, kind, thing(kind, l=entries))
     custom = custom_of(kind.version)
     assert custom is not None
@@ -203,7 +203,7 @@ def test_errors_are_bounded() -> None:
     assert len(one.errors({"spec": {"l": ["no"] * (MAX_ERRORS + 5)}})) == MAX_ERRORS
 
 
-def test_rules_wait_for_the_schema_and_lists_for_what_was() -> None:
+def test_rules_need_a_valid_object_and_old_duplicates_are_tolerated() -> None:
     rule: JsonValue = [{"rule": "self.size() < 3"}]
     one = schema(
         s={"type": "string", "maxLength": 5, "x-kubernetes-validations": rule},

@@ -26,7 +26,7 @@ def test_paths() -> None:
         (".a['\\q']", "invalid string literal: invalid escape char \\q"),
     ],
 )
-def test_what_is_no_path(text: str, why: str) -> None:
+def test_invalid_paths(text: str, why: str) -> None:
     with pytest.raises(FieldPathError) as caught:
         valid_field_path(text, SCHEMA)
     assert str(caught.value) == why

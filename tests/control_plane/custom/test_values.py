@@ -1,9 +1,9 @@
-"""Values by their schemas, where no recording looks."""
+"""Validation of values by schemas, in cases without a recording."""
 
 import pytest
 
 from wharfinger.control_plane.custom import values
-from wharfinger.control_plane.custom.values import Checker, TooMuchError
+from wharfinger.control_plane.custom.values import Checker, TooManyStepsError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
@@ -23,13 +23,13 @@ def test_errors(schema: JsonObject, value: JsonValue, said: str) -> None:
     assert str(error).startswith(said[:20])
 
 
-def test_steps_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_steps_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "MAX_STEPS", 3)
-    with pytest.raises(TooMuchError):
+    with pytest.raises(TooManyStepsError):
         Checker(steps=3).errors({"type": "array", "items": {"type": "integer"}}, [1, 2, 3, 4])
 
 
-def test_the_place_of_errors() -> None:
+def test_fields_of_errors_begin_with_the_base() -> None:
     [error] = Checker("status").errors({"type": "integer"}, "x")
     assert (error.field, error.message) == (
         "status",

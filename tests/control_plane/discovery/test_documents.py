@@ -41,7 +41,7 @@ def test_resources_and_their_subresources() -> None:
     assert discovery.resources(catalog(), "example.com", "v9") is None
 
 
-def test_both_shapes_say_the_same_to_our_client() -> None:
+def test_both_forms_of_discovery_give_the_same_result() -> None:
     served = catalog()
     plain: dict[str, JsonObject | None] = {}
     for group, versions in served.groups().items():

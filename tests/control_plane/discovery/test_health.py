@@ -9,14 +9,14 @@ def ask(endpoint: str, check: str = "", **query: tuple[str, ...]) -> str | None:
     return None if found is None else found.body.decode()
 
 
-def test_all_is_well() -> None:
+def test_all_checks_pass() -> None:
     assert ask("readyz") == "ok"
     assert ask("livez", "ping") == "ok"
     assert ask("livez", "nosuch") is None
 
 
 @pytest.mark.parametrize("endpoint", sorted(CHECKS))
-def test_each_check_is_named(endpoint: str) -> None:
+def test_verbose_answers_name_each_check(endpoint: str) -> None:
     lines = (ask(endpoint, verbose=("",)) or "").splitlines()
 
     assert lines[0] == "[+]ping ok"
@@ -24,7 +24,7 @@ def test_each_check_is_named(endpoint: str) -> None:
     assert len(lines) == len(CHECKS[endpoint]) + 1
 
 
-def test_checks_left_out_are_said() -> None:
+def test_excluded_checks_are_reported() -> None:
     shown = ask("readyz", verbose=("",), exclude=("etcd", "nosuch")) or ""
 
     assert "[+]etcd excluded: ok\n" in shown

@@ -13,7 +13,7 @@ def custom() -> Catalog:
     return found
 
 
-def test_the_index_leads_to_every_document() -> None:
+def test_the_index_has_every_document() -> None:
     served = OpenApi(custom())
 
     paths = json.loads(served.index().body)["paths"]
@@ -43,7 +43,7 @@ def test_documents_follow_the_catalog() -> None:
     assert served.version_3("apis/example.com/v1") is document
 
 
-def test_version_2_has_everything() -> None:
+def test_version_2_has_all_kinds() -> None:
     served = OpenApi(custom())
     whole = json.loads(served.version_2().body)
 

@@ -20,7 +20,7 @@ def tag_of(response: Response) -> str:
     return dict(response.headers)["etag"]
 
 
-def test_documents_are_kept_by_their_tag() -> None:
+def test_a_document_with_a_known_tag_is_not_sent_again() -> None:
     first = ask("apis/apps/v1")
 
     again = ask("apis/apps/v1", if_none_match=tag_of(first))
@@ -29,7 +29,7 @@ def test_documents_are_kept_by_their_tag() -> None:
     assert ask(None, if_none_match=tag_of(ask(None))).status == 304
 
 
-def test_a_hash_that_is_old_leads_to_the_new_one() -> None:
+def test_an_old_hash_redirects_to_the_current_one() -> None:
     current = tag_of(ask("apis/apps/v1")).strip('"')
 
     moved = ask("apis/apps/v1", hash="OLD")
@@ -56,7 +56,7 @@ def test_media_types(name: str | None, accept: str, status: int) -> None:
     assert ask(name, accept=accept).status == status
 
 
-def test_the_whole_is_sent_compressed_to_who_asks() -> None:
+def test_version_2_is_compressed_on_request() -> None:
     plain, small = ask(None), ask(None, accept_encoding="gzip")
 
     assert dict(small.headers)["content-encoding"] == "gzip"

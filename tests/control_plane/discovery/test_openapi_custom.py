@@ -42,13 +42,13 @@ def served() -> Served:
         ("v3", "map", {"type": "object", "additionalProperties": {"type": "integer"}}),
     ],
 )
-def test_schemas_are_made_for_their_version(version: str, name: str, expected: JsonObject) -> None:
+def test_schemas_of_both_openapi_versions(version: str, name: str, expected: JsonObject) -> None:
     schema = find_object(parts(served(), version), "definitions", "com.example.v1.Widget")
 
     assert find(schema, "properties", "spec", "properties", name) == expected
 
 
-def test_embedded_objects_have_what_every_object_has() -> None:
+def test_embedded_objects_have_the_fields_of_all_objects() -> None:
     schema = find_object(parts(served(), "v3"), "definitions", "com.example.v1.Widget")
 
     made = find_object(schema, "properties", "spec", "properties", "made")
@@ -56,14 +56,14 @@ def test_embedded_objects_have_what_every_object_has() -> None:
     assert made["required"] == ["kind", "apiVersion"]
 
 
-def test_version_2_does_not_require_what_may_be_null() -> None:
+def test_version_2_does_not_require_nullable_fields() -> None:
     schema = find_object(parts(served(), "v2"), "definitions", "com.example.v1.Widget")
 
     assert find(schema, "properties", "spec", "required") == ["some"]
 
 
 @pytest.mark.parametrize("version", ["v2", "v3"])
-def test_nothing_of_the_sample_is_left(version: str) -> None:
+def test_no_name_of_the_sample_is_left(version: str) -> None:
     found = parts(served(), version)
 
     text = encode_json(found)

@@ -1,4 +1,4 @@
-"""The bytes are read back by a reader of the wire format alone: numbers of fields and what is in them."""
+"""The encoded bytes are decoded again by a reader of the wire format: field numbers and contents."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ def messages(data: bytes | int, number: int) -> list[bytes]:
     return [value for found, value in fields(data) if found == number and isinstance(value, bytes)]
 
 
-def test_every_path_and_definition_is_there() -> None:
+def test_every_path_and_definition_is_encoded() -> None:
     written = version_2_protobuf(document("v2"))
 
     paths = messages(messages(written, 8)[0], 2)
@@ -45,7 +45,7 @@ def test_every_path_and_definition_is_there() -> None:
     assert messages(written, 1) == [b"2.0"]
 
 
-def test_a_schema_of_all_sorts() -> None:
+def test_a_schema_with_all_fields() -> None:
     schema: JsonObject = {
         "type": "object",
         "required": ["a"],

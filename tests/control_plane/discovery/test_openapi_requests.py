@@ -1,4 +1,4 @@
-"""Nothing that the control plane says it takes makes it fail or hang, fitting or not."""
+"""Requests that the OpenAPI documents allow, valid or not, never make the control plane fail or hang."""
 
 import json
 import random
@@ -53,7 +53,7 @@ async def test_no_request_fails() -> None:
 
 
 @pytest.mark.slow
-async def test_no_life_of_an_object_fails() -> None:
+async def test_no_sequence_of_requests_for_an_object_fails() -> None:
     draw = random.Random(9)  # noqa: S311 - a run that can be had again
     async with open_control_plane(simulate=False) as control_plane:
         await _make_namespaces(control_plane)
@@ -89,7 +89,7 @@ async def _make_namespaces(control_plane: ControlPlane) -> None:
 
 
 def _known(control_plane: ControlPlane, names: Iterable[str]) -> list[Operation]:
-    """The operations of documents of version 3."""
+    """Return the operations in the documents of version 3."""
     known: list[Operation] = []
     for name in names:
         document = control_plane.handler.documents.openapi.version_3(name)

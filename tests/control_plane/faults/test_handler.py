@@ -28,7 +28,7 @@ async def create(client: httpx.AsyncClient, name: str) -> httpx.Response:
 
 
 async def there(control_plane: ControlPlane) -> list[str]:
-    """The names of all ConfigMaps, asked behind the faults."""
+    """Return the names of all ConfigMaps, bypassing the faults."""
     transport = httpx.AsyncClient(transport=httpx_inside(control_plane), base_url="http://test")
     async with transport as client:
         return [item["metadata"]["name"] for item in (await client.get(MAPS)).json()["items"]]
@@ -64,7 +64,7 @@ async def test_errors_and_throttling_are_statuses() -> None:
         assert (await client.get("/version")).status_code == 200
 
 
-async def test_latency_and_slow_lists_take_their_time(autojump_clock: trio.testing.MockClock) -> None:
+async def test_latency_and_slow_lists_delay_answers(autojump_clock: trio.testing.MockClock) -> None:
     async with chaos("latency delay=3s verb=create; slow-list delay=1s") as (_, client):
         began = trio.current_time()
         await client.post(MAPS, json={"metadata": {"name": "a"}, "data": {"x": "y" * 40_000}})
@@ -75,7 +75,7 @@ async def test_latency_and_slow_lists_take_their_time(autojump_clock: trio.testi
         assert len(listed.json()["items"]) == 1
 
 
-async def test_a_stale_read_is_of_before() -> None:
+async def test_a_stale_read_shows_an_earlier_state() -> None:
     async with chaos("stale-read back=1 agent=test*") as (plane, client):
         await create(client, "a")
         assert (await client.get(f"{MAPS}/a")).status_code == 404
@@ -86,7 +86,7 @@ async def test_a_stale_read_is_of_before() -> None:
 
 
 async def watched(client: httpx.AsyncClient) -> list[str]:
-    """The names that a watch tells until it breaks off, and how it ends."""
+    """Return the names that a watch sends until it ends, and how it ends."""
     found = []
     try:
         async with client.stream("GET", f"{MAPS}?watch=1&timeoutSeconds=60") as response:
@@ -109,7 +109,7 @@ async def test_watches_are_cut_after_events_or_a_time(autojump_clock: trio.testi
         assert await watched(client) == ["a", "b", "c", "ended"]
 
 
-async def test_a_partition_holds_requests_and_cuts_watches(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_partition_delays_requests_and_cuts_watches(autojump_clock: trio.testing.MockClock) -> None:
     async with chaos("partition start=10s for=5s") as (plane, client):
         await create(client, "a")
         assert await watched(client) == ["a", "cut"]

@@ -9,7 +9,7 @@ MAPS = Collection("", "configmaps")
 KEY = Key(MAPS, "a", "b")
 
 
-def test_reads_are_of_then() -> None:
+def test_reads_show_the_old_revision() -> None:
     storage = MemoryStorage()
     first = storage.put(KEY, {"metadata": {"name": "b"}, "data": {"x": "1"}}).revision
     storage.put(KEY, {"metadata": {"name": "b"}, "data": {"x": "2"}})
@@ -22,7 +22,7 @@ def test_reads_are_of_then() -> None:
     assert len(past.changes(MAPS, first)) == 1
 
 
-def test_no_further_back_than_the_history_goes_and_nothing_is_written() -> None:
+def test_the_oldest_revision_is_the_limit_and_writes_are_refused() -> None:
     storage = MemoryStorage()
     storage.put(KEY, {"metadata": {"name": "b"}})
     storage.compact()
@@ -31,7 +31,7 @@ def test_no_further_back_than_the_history_goes_and_nothing_is_written() -> None:
 
     assert past.revision == storage.revision
     assert past.get(KEY) is not None
-    with pytest.raises(StorageError, match="into the past"):
+    with pytest.raises(StorageError, match="cannot be written: this view"):
         past.put(KEY, {})
-    with pytest.raises(StorageError, match="from the past"):
+    with pytest.raises(StorageError, match="cannot be deleted: this view"):
         past.delete(KEY)

@@ -8,7 +8,7 @@ CALL = Call("get", "configmaps", "ConfigMap", "a", "b", "test")
 
 
 def hits(rule: Rule, requests: int, *, seed: int = 0) -> list[int]:
-    """Which requests, counted from 0, a rule hits."""
+    """Return the requests, counted from 0, that a rule hits."""
     state, found = first_state([rule]), []
     for number in range(requests):
         state, hit = step([rule], state, CALL, float(number), seed=seed)
@@ -24,27 +24,27 @@ def test_skip_every_times() -> None:
     assert hits(Rule(DropBefore(), times=0), 3) == []
 
 
-def test_a_partition_is_there_for_its_time() -> None:
+def test_a_partition_hits_every_request_while_it_lasts() -> None:
     assert hits(Rule(Partition(2, 2, 5), times=0), 10) == [2, 3, 7, 8]
 
 
-def test_what_is_not_meant_is_not_counted() -> None:
+def test_requests_that_are_not_selected_are_not_counted() -> None:
     rule = Rule(DropBefore(), Selection(kind="secrets"), skip=1)
     assert step([rule], first_state([rule]), CALL, 0.0, seed=0) == (first_state([rule]), ())
 
 
-def test_rules_hit_together_in_their_order() -> None:
+def test_several_rules_hit_in_their_order() -> None:
     rules = [Rule(DropBefore()), Rule(DropBefore(), skip=1), Rule(DropBefore())]
     state, hit = step(rules, first_state(rules), CALL, 0.0, seed=0)
     assert (hit, state) == ((0, 2), PlanState((1, 1, 1), (1, 0, 1)))
 
 
 @given(st.integers(), st.floats(0, 1))
-def test_the_same_seed_draws_the_same(seed: int, chance: float) -> None:
+def test_the_same_seed_gives_the_same_faults(seed: int, chance: float) -> None:
     rule = Rule(DropBefore(), chance=chance)
     assert hits(rule, 20, seed=seed) == hits(rule, 20, seed=seed)
 
 
-def test_chances_are_about_kept() -> None:
+def test_a_chance_is_met_approximately() -> None:
     assert 380 < len(hits(Rule(DropBefore(), chance=0.5), 1000, seed=7)) < 620
     assert hits(Rule(DropBefore(), chance=0), 50) == []

@@ -25,7 +25,7 @@ def test_selections(selection: Selection, fits: bool) -> None:
     assert selection.fits(CALL) is fits
 
 
-def test_a_partition_comes_and_goes() -> None:
+def test_partitions_begin_and_end() -> None:
     once, again = Partition(5, 2, 0), Partition(5, 2, 10)
 
     assert [once.until(now) for now in (0, 4.9, 5, 6.9, 7, 16)] == [None, None, 7, 7, None, None]

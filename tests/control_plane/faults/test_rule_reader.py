@@ -19,7 +19,7 @@ from wharfinger.control_plane.faults.rule import (
 from wharfinger.control_plane.faults.rule_reader import FaultRuleError, parse_file, parse_line, read_rules
 
 
-def test_a_line_of_every_fault() -> None:
+def test_lines_of_all_faults() -> None:
     line = (
         "latency delay=200ms verb=list,watch kind=secrets; drop-before; drop-after times=1; error code=503 skip=1 every=2;"
         "throttle retry-after=3; cut-watch events=2; cut-watch after=1s; cut-watch; stale-read back=5 agent=kubectl*;"
@@ -46,7 +46,7 @@ def test_a_line_of_every_fault() -> None:
     assert rules[9].selection == Selection(verbs=frozenset({"list"}), namespace="a", name="b")
 
 
-def test_a_file_says_the_same(tmp_path: Path) -> None:
+def test_a_file_has_the_same_rules_as_a_line(tmp_path: Path) -> None:
     path = tmp_path / "faults.yaml"
     path.write_text("- fault: error\n  verb: [create, patch]\n  code: 500\n  times: 2\n")
 
@@ -62,7 +62,7 @@ def test_a_file_says_the_same(tmp_path: Path) -> None:
         ("latency", "delay is missing; write one such as delay=200ms"),
         ("latency delay=soon", "delay: "),
         ("latency delay=2h", "delay is 7200 s; the maximum is 3600 s"),
-        ("latency delay=1s size=3", "size is not known; keys: verb"),
+        ("latency delay=1s size=3", "unknown key size; known keys: verb"),
         ("latency delay=1s delay=2s", "delay is given twice"),
         ("latency fast", "'fast' is not key=value"),
         ("cut-watch verb=list", "cannot hit verb list; it can hit watch"),
@@ -77,7 +77,7 @@ def test_a_file_says_the_same(tmp_path: Path) -> None:
         ("x" * 100_001, "more than 100000 characters"),
     ],
 )
-def test_wrong_lines_say_what_may_be_written(line: str, words: str) -> None:
+def test_errors_in_lines_name_what_is_allowed(line: str, words: str) -> None:
     with pytest.raises(FaultRuleError, match=words):
         parse_line(line)
 
@@ -93,13 +93,13 @@ def test_wrong_lines_say_what_may_be_written(line: str, words: str) -> None:
         (b"#" * 100_001, "more than 100000 bytes"),
     ],
 )
-def test_wrong_files(text: bytes, words: str) -> None:
+def test_errors_in_files(text: bytes, words: str) -> None:
     with pytest.raises(FaultRuleError, match=words):
         parse_file(text, "rules.yaml")
 
 
 @given(st.text(alphabet="latencydelaycut-watch=;,. 0123456789ms*\n", max_size=60))
-def test_nothing_else_comes_out_of_a_line(line: str) -> None:
+def test_any_line_gives_rules_or_a_fault_rule_error(line: str) -> None:
     try:
         rules = parse_line(line)
     except FaultRuleError:

@@ -3,7 +3,7 @@ import pytest
 from tests.control_plane.support.samples import definition
 from wharfinger.control_plane.catalog.catalog import Catalog
 from wharfinger.control_plane.catalog.custom_kinds import kind_of_definition
-from wharfinger.control_plane.http.allowed_methods import NotServedError, check_method, nothing_there
+from wharfinger.control_plane.http.allowed_methods import NotServedError, check_method, unserved_resource_error
 from wharfinger.control_plane.wire.routes import ResourceRoute, parse_route
 from wharfinger.control_plane.wire.status import StatusError
 
@@ -12,7 +12,7 @@ CATALOG.set_custom(kind_of_definition(definition()))
 
 
 def code(method: str, path: str) -> int | str:
-    """What comes of it: 200, the code of a Status, or "text"."""
+    """Return the code of the answer: 200, the code of a Status, or "text"."""
     route = parse_route(path)
     assert isinstance(route, ResourceRoute)
     served = CATALOG.find(route.group, route.version, route.plural)
@@ -59,6 +59,6 @@ def test_methods_of_paths(method: str, path: str, expected: int | str) -> None:
     assert code(method, path) == expected
 
 
-def test_what_is_not_served_is_said_by_its_group() -> None:
-    assert isinstance(nothing_there("apps"), StatusError)
-    assert isinstance(nothing_there("example.com"), NotServedError)
+def test_the_answer_for_an_unserved_resource_depends_on_the_group() -> None:
+    assert isinstance(unserved_resource_error("apps"), StatusError)
+    assert isinstance(unserved_resource_error("example.com"), NotServedError)

@@ -1,4 +1,4 @@
-"""Answers wait for their commit, together; what is not committed is seen by nobody, and undone where it cannot be."""
+"""Answers wait together for their commit; uncommitted writes are never visible, and are undone if the commit fails."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -51,7 +51,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
         yield Rig(opened, tmp_path / "data.db", monkeypatch)
 
 
-async def test_requests_of_one_moment_share_a_commit_and_reads_wait_for_it(rig: Rig) -> None:
+async def test_concurrent_requests_share_a_commit_and_reads_wait_for_it(rig: Rig) -> None:
     codes: list[int] = []
 
     async def make(name: str) -> None:
@@ -72,7 +72,7 @@ async def test_requests_of_one_moment_share_a_commit_and_reads_wait_for_it(rig: 
     assert rig.commits == 1
 
 
-async def test_what_cannot_be_kept_is_answered_so_and_undone(rig: Rig) -> None:
+async def test_writes_that_cannot_be_committed_are_undone_and_reported(rig: Rig) -> None:
     assert (await rig.make("before")).code == 201
     async with watching(rig.plane, f"{MAPS}?watch=1&resourceVersion={rig.storage.revision}") as events:
         rig.fill_the_disk()
@@ -92,7 +92,7 @@ async def test_what_cannot_be_kept_is_answered_so_and_undone(rig: Rig) -> None:
         assert b'"name":"c"' in await anext(events)
 
 
-async def test_a_commit_of_another_writer_that_fails_is_heard_of(rig: Rig) -> None:
+async def test_a_failed_commit_of_another_writer_is_reported(rig: Rig) -> None:
     backend = rig.plane.backend
     commits = Commits(backend)
     rig.fill_the_disk()
@@ -117,7 +117,7 @@ async def test_a_commit_of_another_writer_that_fails_is_heard_of(rig: Rig) -> No
     assert backend.settled
 
 
-async def test_a_definition_that_cannot_be_kept_is_not_served(rig: Rig) -> None:
+async def test_a_definition_that_cannot_be_committed_is_not_served(rig: Rig) -> None:
     rig.fill_the_disk()
     body = definition()
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

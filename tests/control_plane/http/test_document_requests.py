@@ -55,12 +55,12 @@ def test_methods(method: str, path: str, code: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nosuch", "/apis/nosuch", "/apis/example.com/v9", "/healthz/nosuch"])
-def test_nothing_there(path: str) -> None:
+def test_unknown_paths(path: str) -> None:
     with pytest.raises(NotServedError):
         ask(path)
 
 
-def test_aggregated_discovery_is_kept_by_its_tag() -> None:
+def test_aggregated_discovery_with_a_known_tag_is_not_sent_again() -> None:
     first = ask("/apis", accept=AGGREGATED)
 
     again = ask("/apis", accept=AGGREGATED, if_none_match=dict(first.headers)["etag"])
@@ -69,7 +69,7 @@ def test_aggregated_discovery_is_kept_by_its_tag() -> None:
     assert (again.status, again.body) == (304, b"")
 
 
-def test_the_version_is_json_or_nothing() -> None:
+def test_the_version_is_available_only_as_json() -> None:
     with pytest.raises(StatusError, match="Available representations: application/json"):
         ask("/version", accept="application/yaml")
     assert ask("/apis/apps/v1", accept="application/yaml").content_type == "application/yaml"

@@ -78,7 +78,7 @@ async def test_an_object_is_created_read_and_deleted() -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/readyz/ping"])
-async def test_it_is_healthy(path: str) -> None:
+async def test_the_server_is_healthy(path: str) -> None:
     response = await ask(plane().handler, "GET", path)
     assert (response.status, response.body, response.content_type) == (200, b"ok", "text/plain; charset=utf-8")
 
@@ -103,7 +103,7 @@ async def test_discovery() -> None:
 
 
 @pytest.mark.parametrize(("path", "first"), [("/api", ""), ("/apis", "apps")])
-async def test_aggregated_discovery_for_those_who_ask_for_it(path: str, first: str) -> None:
+async def test_aggregated_discovery_on_request(path: str, first: str) -> None:
     response = await ask(plane().handler, "GET", path, headers={"accept": f"{DISCOVERY_V2},application/json"})
 
     assert response.content_type == DISCOVERY_V2
@@ -121,19 +121,19 @@ async def test_aggregated_discovery_for_those_who_ask_for_it(path: str, first: s
         "/openapi/v2/more",
     ],
 )
-async def test_what_is_not_served_is_a_page_not_found(path: str) -> None:
+async def test_an_unserved_path_is_a_404_in_plain_text(path: str) -> None:
     response = await ask(plane().handler, "GET", path)
     assert (response.status, response.body) == (404, b"404 page not found\n")
     assert response.content_type == "text/plain; charset=utf-8"
 
 
-async def test_documents_are_only_read() -> None:
+async def test_documents_allow_only_get() -> None:
     response = await ask(plane().handler, "POST", "/version")
     assert (response.status, said(response)["reason"]) == (405, "MethodNotAllowed")
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
-async def test_no_resource_answers_head_or_options(method: str) -> None:
+async def test_resources_refuse_head_and_options(method: str) -> None:
     response = await ask(plane().handler, method, CONFIG_MAPS)
     assert response.status == 405
 
@@ -157,7 +157,7 @@ async def test_openapi() -> None:
     assert (protobuf.status, protobuf.content_type) == (200, asked.replace("@", "."))
 
 
-async def test_the_openapi_index_is_made_once_for_each_state_of_the_catalog() -> None:
+async def test_the_openapi_index_is_made_once_per_change_of_the_catalog() -> None:
     handler = plane().handler
 
     first, again = await document(handler, "/openapi/v3"), await document(handler, "/openapi/v3")
@@ -170,7 +170,7 @@ async def test_the_openapi_index_is_made_once_for_each_state_of_the_catalog() ->
     assert "apis/example.com/v1" in as_object(after["paths"], "paths")
 
 
-async def test_metrics_count_answers() -> None:
+async def test_metrics_count_requests() -> None:
     handler = plane().handler
     await ask(handler, "GET", "/version")
     await ask(handler, "GET", f"{CONFIG_MAPS}/none")
@@ -195,7 +195,7 @@ async def test_metrics_count_answers() -> None:
         ({"authorization": f"Bearer {TOKEN}", "impersonate-user": "jo"}, CONFIG_MAPS, 403),
     ],
 )
-async def test_who_may_see_what(headers: dict[str, str], path: str, code: int) -> None:
+async def test_requests_are_authorized(headers: dict[str, str], path: str, code: int) -> None:
     response = await ask(plane(TOKEN).handler, "GET", path, headers=headers)
     assert response.status == code
     if code != 200:
@@ -211,7 +211,7 @@ async def test_answers_in_yaml_and_as_tables() -> None:
     assert (table["kind"], len(find_list(table, "rows"))) == ("Table", 4)
 
 
-async def test_warnings_are_headers_that_any_field_name_fits_in() -> None:
+async def test_warnings_with_any_field_name_are_headers() -> None:
     body: JsonObject = {**config_map("a"), 'x"\r\nset-cookie: é\\': 1}
     response = await ask(plane().handler, "POST", f"{CONFIG_MAPS}?fieldValidation=Warn", body)
 
@@ -219,7 +219,7 @@ async def test_warnings_are_headers_that_any_field_name_fits_in() -> None:
     assert ("warning", r'299 - "unknown field \"x\\\"\\r\\nset-cookie: é\\\\\""') in response.headers
 
 
-async def test_no_more_warnings_than_fit() -> None:
+async def test_the_length_of_warnings_is_limited() -> None:
     body: JsonObject = {**config_map("a"), **{f"field{number}": 1 for number in range(1000)}}
     response = await ask(plane().handler, "POST", f"{CONFIG_MAPS}?fieldValidation=Warn", body)
 
@@ -228,7 +228,7 @@ async def test_no_more_warnings_than_fit() -> None:
     assert sum(len(text) - len(r'299 - "\\"') for text in texts) <= WARNINGS_CHARS
 
 
-async def test_a_failure_that_passes_says_when_to_ask_again() -> None:
+async def test_a_temporary_failure_has_a_retry_after_header() -> None:
     response = await ask(plane().handler, "GET", f"{CONFIG_MAPS}?resourceVersion=1000000")
 
     assert response.status == 504
@@ -236,7 +236,7 @@ async def test_a_failure_that_passes_says_when_to_ask_again() -> None:
     assert find(said(response), "details", "retryAfterSeconds") == 1
 
 
-async def test_a_watch_streams_what_happens(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_watch_streams_events(autojump_clock: trio.testing.MockClock) -> None:
     handler = plane().handler
     response = await answer(handler, "GET", f"{CONFIG_MAPS}?watch=1&timeoutSeconds=5")
     assert isinstance(response, StreamingResponse)
@@ -252,7 +252,7 @@ async def test_a_watch_streams_what_happens(autojump_clock: trio.testing.MockClo
     assert trio.current_time() == pytest.approx(autojump_clock.current_time())
 
 
-async def test_a_watch_that_is_left_is_over() -> None:
+async def test_a_watch_ends_when_its_client_leaves() -> None:
     handler = plane().handler
     response = await answer(handler, "GET", "/api/v1/namespaces?watch=1")
     assert isinstance(response, StreamingResponse)
@@ -264,7 +264,7 @@ async def test_a_watch_that_is_left_is_over() -> None:
 
 
 class FullStorage(MemoryStorage):
-    """A storage that at some time takes nothing any more."""
+    """A storage that fails all writes from some time on."""
 
     full = False
 

@@ -14,7 +14,7 @@ def client(handler: Handler) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=MemoryTransport(handler), base_url="http://in-memory.invalid")
 
 
-async def test_the_handler_sees_the_request_whole() -> None:
+async def test_the_handler_gets_the_whole_request() -> None:
     seen: list[Request] = []
 
     async def handler(request: Request) -> Response:
@@ -34,7 +34,7 @@ async def test_the_handler_sees_the_request_whole() -> None:
     assert request.headers["x-many"] == "1, 2"
 
 
-async def test_a_body_that_comes_in_pieces() -> None:
+async def test_a_body_in_several_chunks() -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"one "
         yield b"two"
@@ -46,7 +46,7 @@ async def test_a_body_that_comes_in_pieces() -> None:
         assert (await http.post("/", content=pieces())).content == b"one two"
 
 
-async def test_a_target_that_no_server_takes_is_refused() -> None:
+async def test_an_invalid_target_is_refused() -> None:
     async def handler(request: Request) -> Response:
         raise AssertionError(f"{request.path!r} came through")
 
@@ -56,7 +56,7 @@ async def test_a_target_that_no_server_takes_is_refused() -> None:
     assert "control character" in response.text
 
 
-async def test_what_the_handler_raises_comes_out() -> None:
+async def test_exceptions_of_the_handler_reach_the_client() -> None:
     async def handler(_: Request) -> Response:
         raise LookupError("a bug")
 
@@ -75,7 +75,7 @@ async def test_each_request_is_a_checkpoint() -> None:
 
 
 class _Producer:
-    """A stream of numbers without an end; ``log`` says what became of it."""
+    """A stream of numbers without an end; ``log`` records what happened to it."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -128,7 +128,7 @@ async def test_a_stream_whose_reader_is_cancelled_ends(autojump_clock: trio.test
     assert producer.log == ["opened", "closed"]
 
 
-async def test_a_stream_no_one_reads_is_never_opened() -> None:
+async def test_a_stream_that_is_not_read_is_never_opened() -> None:
     producer = _Producer()
     async with client(producer) as http, http.stream("GET", "/"):
         pass

@@ -50,7 +50,7 @@ def names(listed: Reply) -> list[str]:
     return [find_str(item, "metadata", "name") for item in find_list(listed.body, "items")]
 
 
-async def test_the_life_of_an_object() -> None:
+async def test_an_object_is_created_updated_and_deleted() -> None:
     plane = new_plane()
 
     created = await send(plane, "POST", MAPS, BODY)
@@ -79,7 +79,7 @@ async def test_an_apply_that_creates_is_201_and_yaml() -> None:
     assert first.body == second.body
 
 
-async def test_the_user_agent_manages_what_no_other_does() -> None:
+async def test_the_user_agent_is_the_default_field_manager() -> None:
     plane = new_plane()
     created = await send(plane, "POST", MAPS, BODY, user_agent="kubectl/v1 (linux)")
     assert find(created.body, "metadata", "managedFields", 0, "manager") == "kubectl"
@@ -97,7 +97,7 @@ async def test_the_user_agent_manages_what_no_other_does() -> None:
         ("GET", f"{MAPS}/a/nosuch"),
     ],
 )
-async def test_what_is_no_resource(method: str, path: str) -> None:
+async def test_paths_that_name_no_resource(method: str, path: str) -> None:
     reply = await send(with_maps("a"), method, path)
     assert (reply.code, find(reply.body, "message")) == (404, "the server could not find the requested resource")
 
@@ -129,7 +129,7 @@ async def test_media_types() -> None:
     assert (await send(with_widgets(), "PATCH", f"{WIDGETS}/a", {}, content_type=PatchType.STRATEGIC.value)).code == 415
 
 
-async def test_yaml_both_ways() -> None:
+async def test_yaml_in_requests_and_responses() -> None:
     text = yaml.safe_dump({"metadata": {"name": "a"}, "data": {"x": "text"}}).encode()
     reply = await send(new_plane(), "POST", MAPS, raw=text, content_type="application/yaml", accept="application/yaml")
 
@@ -137,7 +137,7 @@ async def test_yaml_both_ways() -> None:
     assert find(to_json(yaml.safe_load(find_str(reply.body, "text"))), "data", "x") == "text"
 
 
-async def test_bodies_that_cannot_be_read() -> None:
+async def test_invalid_bodies() -> None:
     plane = with_maps("a")
 
     created = await send(plane, "POST", MAPS, raw=b"{nonsense")
@@ -150,7 +150,7 @@ async def test_bodies_that_cannot_be_read() -> None:
     assert (await send(plane, "POST", MAPS, raw=b" " * (3 * 1024 * 1024 + 1))).code == 413
 
 
-async def test_options_that_are_refused() -> None:
+async def test_invalid_options() -> None:
     plane = with_maps("a")
 
     assert (await send(plane, "POST", f"{MAPS}?dryRun=Some", BODY)).code == 422
@@ -161,7 +161,7 @@ async def test_options_that_are_refused() -> None:
     assert forced.code == 422
 
 
-async def test_delete_options_come_in_the_body_or_the_query() -> None:
+async def test_delete_options_in_the_body_or_the_query() -> None:
     plane = with_maps("a", "b")
 
     wrong = await send(plane, "DELETE", f"{MAPS}/a", {"preconditions": {"uid": "other"}})
@@ -220,7 +220,7 @@ async def test_a_collection_is_deleted_by_selection() -> None:
     assert names(await send(plane, "GET", MAPS)) == ["b"]
 
 
-async def test_a_collection_deleted_for_show() -> None:
+async def test_a_dry_run_of_deletecollection() -> None:
     plane = with_maps("a")
 
     answer = await send(plane, "DELETE", f"{MAPS}?dryRun=All")
@@ -259,7 +259,7 @@ async def test_a_namespace_is_finalized_by_put() -> None:
     assert (await send(plane, "GET", "/api/v1/namespaces/n")).code == 404
 
 
-async def test_deprecated_versions_and_unknown_fields_are_warned_of() -> None:
+async def test_deprecated_versions_and_unknown_fields_give_warnings() -> None:
     plane = with_widgets(deprecated=True)
     body: JsonObject = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "extra": 1}
 
@@ -270,7 +270,7 @@ async def test_deprecated_versions_and_unknown_fields_are_warned_of() -> None:
     assert read.headers["warning"] == '299 - "example.com/v1 Widget is deprecated"'
 
 
-async def test_strangers_may_do_nothing() -> None:
+async def test_users_without_permissions_are_refused() -> None:
     plane = with_maps("a")
 
     codes = [
@@ -308,7 +308,7 @@ async def test_ways_to_watch_one_object(path: str, autojump_clock: MockClock) ->
     assert plane.handler.metrics.watches.total() == 0
 
 
-async def test_a_watch_as_a_table_names_its_columns_once(autojump_clock: MockClock) -> None:
+async def test_a_watch_as_a_table_has_column_definitions_once(autojump_clock: MockClock) -> None:
     plane = with_maps("a", "b")
 
     async with watching(plane, f"{MAPS}?watch=true&timeoutSeconds=1", accept=TABLE) as events:
@@ -334,7 +334,7 @@ async def test_a_watch_of_metadata_and_of_changes(autojump_clock: MockClock) -> 
     assert plane.handler.metrics.watches.total() == 0
 
 
-async def test_a_watch_from_the_forgotten_past_is_told_so(autojump_clock: MockClock) -> None:
+async def test_a_watch_from_a_compacted_revision_is_expired(autojump_clock: MockClock) -> None:
     plane = new_plane(history_limit=1)
     maps = config_maps(plane.backend)
     for name in ("a", "b"):
@@ -347,7 +347,7 @@ async def test_a_watch_from_the_forgotten_past_is_told_so(autojump_clock: MockCl
     assert find(found[0], "object", "code") == 410
 
 
-async def test_wrong_watches_are_refused_before_they_begin() -> None:
+async def test_invalid_watches_are_refused_before_they_begin() -> None:
     plane = new_plane()
     assert (await send(plane, "GET", f"{MAPS}?watch=true&labelSelector=a in")).code == 400
     assert (await send(plane, "GET", f"{MAPS}?watch=true&sendInitialEvents=true")).code == 422

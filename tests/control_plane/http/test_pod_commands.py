@@ -1,4 +1,4 @@
-"""Requests for commands in Pods: what is refused, and the folders of Pods. Commands: tests/cluster/api/test_pod_exec.py."""
+"""Requests for commands in Pods: refusals, and the folders of Pods. The commands are in tests/cluster/api/test_pod_exec.py."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,7 +50,7 @@ async def test_a_request_for_a_command_is_answered_with_a_websocket(tmp_path: Pa
         ({**COMMAND, "tty": ("true",)}, UPGRADE, "no terminal"),
     ],
 )
-async def test_what_is_refused(
+async def test_refused_commands(
     tmp_path: Path, query: Mapping[str, tuple[str, ...]], headers: dict[str, str], said: str
 ) -> None:
     async with open_kubelet(tmp_path) as kubelet:
@@ -77,7 +77,7 @@ async def test_the_folder_of_a_pod_is_removed_with_it(tmp_path: Path) -> None:
         assert [folder.name for folder in kubelet.folder.iterdir()] == [other]
 
 
-async def test_a_program_sees_few_variables_and_its_folder(tmp_path: Path) -> None:
+async def test_a_program_gets_few_variables_and_its_folder(tmp_path: Path) -> None:
     async with open_kubelet(tmp_path) as kubelet:
         uid = await kubelet.start()
         _, out, _ = await kubelet.run(

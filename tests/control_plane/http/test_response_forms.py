@@ -27,22 +27,22 @@ def asked(query: dict[str, tuple[str, ...]] | None = None, **headers: str) -> Re
         (asked(user_agent="kubectl/v1.36"), False),
     ],
 )
-def test_who_gets_many_lines(request_: Request, pretty: bool) -> None:
+def test_clients_that_get_indented_json(request_: Request, pretty: bool) -> None:
     assert for_people(request_) is pretty
 
 
-def test_many_lines() -> None:
+def test_indented_json() -> None:
     answer = document_response(asked({"pretty": ("1",)}), {"a": ["<é>"], "b": {}, "c": []}, JSON)
 
     assert answer.body.decode() == '{\n  "a": [\n    "\\u003cé\\u003e"\n  ],\n  "b": {},\n  "c": []\n}'
 
 
-def test_what_html_would_read_is_escaped_but_not_in_yaml() -> None:
+def test_characters_of_html_are_escaped_in_json_but_not_in_yaml() -> None:
     assert document_response(asked(), {"a": "1 < 2 & 3"}, JSON).body == b'{"a":"1 \\u003c 2 \\u0026 3"}\n'
     assert document_response(asked(), {"a": "<"}, Representation(Encoding.YAML)).body == b"a: <\n"
 
 
-def test_long_answers_are_compressed_for_those_who_take_it() -> None:
+def test_long_responses_are_compressed_for_clients_that_accept_it() -> None:
     document: JsonObject = {"a": "x" * 200_000}
 
     answer = document_response(asked(accept_encoding="deflate, gzip"), document, JSON)
@@ -53,7 +53,7 @@ def test_long_answers_are_compressed_for_those_who_take_it() -> None:
     assert document_response(asked(accept_encoding="gzip"), {"a": "x"}, JSON).headers == ()
 
 
-def test_every_answer_has_an_id_and_is_not_kept() -> None:
+def test_every_response_has_an_audit_id_and_must_not_be_cached() -> None:
     headers = dict(common_headers(asked(audit_id="a"), (("warning", "w"),)))
     assert headers == {"audit-id": "a", "cache-control": "no-cache, private", "warning": "w"}
 

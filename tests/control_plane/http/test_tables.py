@@ -27,7 +27,7 @@ def test_tables() -> None:
     assert table["metadata"] == META
 
 
-def test_rows_bear_what_was_asked_for() -> None:
+def test_rows_contain_the_requested_form_of_the_object() -> None:
     whole = list_view(CONFIG, [ITEM], META, View.TABLE, "Object", NOW)
     bare = list_view(CONFIG, [ITEM], META, View.TABLE, "None", NOW)
 
@@ -38,7 +38,7 @@ def test_rows_bear_what_was_asked_for() -> None:
         check_include_object("Some")
 
 
-def test_items_of_built_in_lists_are_bare_those_of_custom_ones_are_not() -> None:
+def test_only_items_of_custom_lists_have_a_kind() -> None:
     kind = kind_of_definition(definition())
 
     built_in = list_view(CONFIG, [ITEM], META, View.OBJECT, "", NOW)
@@ -50,7 +50,7 @@ def test_items_of_built_in_lists_are_bare_those_of_custom_ones_are_not() -> None
     assert custom["metadata"] == {"continue": "", "resourceVersion": "9"}
 
 
-def test_metadata_alone() -> None:
+def test_metadata_views() -> None:
     listed = list_view(CONFIG, [ITEM], META, View.METADATA_LIST, "", NOW)
 
     assert listed["kind"] == "PartialObjectMetadataList"

@@ -1,11 +1,11 @@
-"""Webhooks that the control plane calls between two attempts of a write: what they get, and what their answers do."""
+"""Webhooks that are called between two attempts of a write: their requests, and the effects of their answers."""
 
 from tests.control_plane.support.bench import send
 from tests.control_plane.support.webhook_server import CONFIG_MAPS, config_map, configure, serving
 from wharfinger.formats.json.value import JsonObject, find, find_str
 
 
-async def test_a_webhook_judges_every_verb_and_gets_both_objects() -> None:
+async def test_a_webhook_is_called_for_every_verb_with_both_objects() -> None:
     async with serving() as (hook, plane):
         await configure(hook, plane)
         assert (await send(plane, "POST", CONFIG_MAPS, config_map(x="1"))).code == 201
@@ -20,7 +20,7 @@ async def test_a_webhook_judges_every_verb_and_gets_both_objects() -> None:
         assert len({find_str(one, "uid") for one in hook.seen}) == 3
 
 
-async def test_a_denied_write_changes_nothing_and_says_why() -> None:
+async def test_a_denied_write_changes_nothing_and_reports_the_reason() -> None:
     async with serving() as (hook, plane):
         await configure(hook, plane)
         hook.judge = lambda _: {
@@ -41,7 +41,7 @@ async def test_warnings_reach_the_client_once() -> None:
         assert (answer.code, answer.headers.get("warning")) == (201, '299 - "be careful"')
 
 
-async def test_a_generated_name_does_not_ask_for_ever() -> None:
+async def test_a_generated_name_is_the_same_in_each_attempt() -> None:
     async with serving() as (hook, plane):
         await configure(hook, plane)
         made: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}}
@@ -49,7 +49,7 @@ async def test_a_generated_name_does_not_ask_for_ever() -> None:
         assert len(hook.seen) == 1
 
 
-async def test_an_object_that_changes_while_a_webhook_is_called_is_judged_anew() -> None:
+async def test_webhooks_are_called_again_if_the_object_changes_meanwhile() -> None:
     async with serving() as (hook, plane):
         assert (await send(plane, "POST", CONFIG_MAPS, config_map(x="1"))).code == 201
         await configure(hook, plane)

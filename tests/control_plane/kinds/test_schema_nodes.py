@@ -1,4 +1,4 @@
-"""Looking into schemas."""
+"""The accessors for schemas."""
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.formats.json.value import JsonObject
@@ -14,7 +14,7 @@ ODD: JsonObject = {
 }
 
 
-def test_what_has_the_wrong_type_is_absent() -> None:
+def test_values_of_wrong_types_read_as_absent() -> None:
     assert (
         schemas.text(ODD, "type"),
         schemas.properties(ODD),
@@ -30,7 +30,7 @@ def test_what_has_the_wrong_type_is_absent() -> None:
     assert schemas.properties(None) == {}
 
 
-def test_all_that_is_inside() -> None:
+def test_walked_yields_all_nested_schemas() -> None:
     leaf: JsonObject = {"type": "string"}
     schema: JsonObject = {
         "properties": {"a": leaf},

@@ -1,4 +1,4 @@
-"""How fields merge: built-in kinds from the data file, custom kinds from their schema."""
+"""The merge rules of fields: of built-in kinds from the data file, of custom kinds from their schema."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_fields_of_a_pod_template(path: tuple[str, ...], relation: Relation, key
     assert (found.relation, found.keys) == (relation, keys)
 
 
-def test_metadata_is_the_same_everywhere() -> None:
+def test_all_kinds_have_the_same_metadata() -> None:
     metadata = builtin_list_types("", "v1", "ConfigMap").field("metadata")
     assert metadata is metadata_list_types()
     assert metadata.field("finalizers").relation is Relation.SET
@@ -47,7 +47,7 @@ def test_metadata_is_the_same_everywhere() -> None:
     assert metadata.field("labels").field("any").scalar is Scalar.STRING
 
 
-def test_what_strategic_merge_patches_ask() -> None:
+def test_rules_of_strategic_merge_patches() -> None:
     ports = POD_SPEC.at("containers", "ports")
     assert ports.merge_key == "containerPort"
     assert "merge" in ports.strategies
@@ -57,7 +57,7 @@ def test_what_strategic_merge_patches_ask() -> None:
     assert not POD_SPEC.field("tolerations").strategies
 
 
-def test_what_go_prints_of_an_empty_object() -> None:
+def test_the_printed_form_of_an_empty_object() -> None:
     template = {"metadata": {}, "spec": {"containers": None}}
     assert DEPLOYMENT.zero == {
         "metadata": {},
@@ -69,7 +69,7 @@ def test_what_go_prints_of_an_empty_object() -> None:
     assert "minReadySeconds" not in DEPLOYMENT.field("spec").pointers
 
 
-def test_quantities_and_anything() -> None:
+def test_quantities_and_arbitrary_values() -> None:
     assert POD_SPEC.at("containers", "resources", "limits").field("cpu").relation is Relation.QUANTITY
     schema = builtin_list_types("apiextensions.k8s.io", "v1", "CustomResourceDefinition").at(
         "spec", "versions", "schema"
@@ -99,7 +99,7 @@ def test_an_unknown_kind_has_only_metadata() -> None:
     assert thing.field("kind").of({}) is SCALAR
 
 
-def test_every_name_in_the_data_leads_somewhere() -> None:
+def test_every_name_in_the_data_is_defined() -> None:
     assert DATA.stat().st_size < MAX_DATA_BYTES / 2
     seen = 0
     for group, version, kind in [
@@ -184,7 +184,7 @@ def test_custom_kinds() -> None:
     assert spec.field("pod").field("metadata") is metadata_list_types()
 
 
-def test_a_custom_kind_without_a_schema_takes_anything() -> None:
+def test_a_custom_kind_without_a_schema_accepts_any_field() -> None:
     root = crd_list_types({})
     assert root.declares("spec")
     assert root.field("spec") is UNKNOWN

@@ -1,4 +1,4 @@
-"""What a built-in object looks like once Go has read it."""
+"""The form of built-in objects after Go has decoded and encoded them."""
 
 import pytest
 from hypothesis import given
@@ -34,12 +34,12 @@ def test_structs_held_by_value_are_printed() -> None:
     }
 
 
-def test_structs_held_by_pointer_stay_when_empty() -> None:
+def test_empty_structs_held_by_pointer_are_kept() -> None:
     pod = form("Pod", {"spec": {"securityContext": {}, "volumes": [{"name": "v", "emptyDir": {}}], "hostname": ""}})
     assert pod["spec"] == {"containers": None, "securityContext": {}, "volumes": [{"name": "v", "emptyDir": {}}]}
 
 
-def test_fields_no_one_declares_go() -> None:
+def test_undeclared_fields_are_removed() -> None:
     assert form("ConfigMap", {"metadata": {"nom": "c"}, "dat": {}}) == {"metadata": {}}
 
 
@@ -58,7 +58,7 @@ def test_numbers_that_are_zero() -> None:
     }
 
 
-def test_what_may_be_anything_is_left_alone() -> None:
+def test_arbitrary_values_are_not_changed() -> None:
     schema: JsonObject = {"default": None, "enum": [None, {}], "properties": {"a": {"default": {"x": None}}}}
     version: JsonObject = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     spec: JsonObject = {"group": "g", "names": {"kind": "K", "plural": "ks"}, "scope": "Cluster", "versions": [version]}
@@ -67,7 +67,7 @@ def test_what_may_be_anything_is_left_alone() -> None:
     assert formed == spec | {"versions": [version | {"schema": {"openAPIV3Schema": kept}}]}
 
 
-def test_of_a_custom_kind_only_metadata_takes_form() -> None:
+def test_only_the_metadata_of_a_custom_kind_changes() -> None:
     obj: JsonObject = {"metadata": {"name": "t", "labels": {}}, "spec": {"a": None, "b": []}}
     assert typed_form(obj, builtin_list_types("example.com", "v1", "Thing")) == {
         "metadata": {"name": "t"},
@@ -124,6 +124,6 @@ def test_quantities(given_: JsonValue, printed: JsonValue) -> None:
 
 
 @given(st.from_regex(r"[+-]?[0-9]{1,12}(\.[0-9]{1,12})?([numkMGTPE]|[KMGTPE]i|e[+-]?[0-9]{1,2})?", fullmatch=True))
-def test_the_canonical_form_is_its_own(text: str) -> None:
+def test_the_canonical_form_of_a_quantity_is_stable(text: str) -> None:
     once = canonical_quantity(text)
     assert canonical_quantity(once) == once

@@ -12,7 +12,7 @@ DEPLOYMENT = builtin_list_types("apps", "v1", "Deployment")
 WIDGET = crd_list_types(SCHEMA)
 
 
-def test_what_is_declared_stays_as_it_is() -> None:
+def test_an_object_without_undeclared_fields_is_returned_itself() -> None:
     obj: JsonObject = {"metadata": {"name": "a", "labels": {"any": "thing"}}, "spec": {"replicas": 1}}
 
     pruned, unknown = prune(obj, DEPLOYMENT)
@@ -21,7 +21,7 @@ def test_what_is_declared_stays_as_it_is() -> None:
     assert unknown == ()
 
 
-def test_paths_of_what_is_not() -> None:
+def test_the_paths_of_undeclared_fields() -> None:
     obj: JsonObject = {
         "metadata": {"nam": "a"},
         "spec": {"template": {"spec": {"containers": [{"name": "a"}, {"name": "b", "imge": "x"}]}}},
@@ -36,7 +36,7 @@ def test_paths_of_what_is_not() -> None:
     assert json.dumps(obj) == before
 
 
-def test_custom_kinds_by_their_schema() -> None:
+def test_custom_kinds_are_pruned_by_their_schema() -> None:
     pruned, unknown = prune({"spec": {"size": 1, "junk": 1}, "other": 2}, WIDGET)
 
     assert (pruned, unknown) == ({"spec": {"size": 1}}, ("other", "spec.junk"))
@@ -62,7 +62,7 @@ def test_a_schema_that_keeps_unknown_fields() -> None:
         max_size=4,
     )
 )
-def test_pruning_twice_is_pruning_once(obj: dict[str, JsonValue]) -> None:
+def test_pruning_is_idempotent(obj: dict[str, JsonValue]) -> None:
     pruned, _ = prune(obj, DEPLOYMENT)
 
     assert prune(pruned, DEPLOYMENT) == (pruned, ())

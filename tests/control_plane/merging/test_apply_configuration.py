@@ -1,4 +1,4 @@
-"""Apply configurations: merged by the types of the object, without atomic values and unknown fields."""
+"""Apply configurations: they are merged by the types of the object; atomic values and unknown fields are refused."""
 
 import pytest
 
@@ -26,6 +26,6 @@ def test_lists_are_merged_by_their_keys() -> None:
         ({"spec": {"nothing": 1}, "x": 1}, "failed to convert patch object to typed object: "),
     ],
 )
-def test_what_does_not_fit_is_refused(configuration: JsonObject, message: str) -> None:
+def test_invalid_configurations_are_refused(configuration: JsonObject, message: str) -> None:
     with pytest.raises(ConfigurationRefusedError, match=message):
         configured(LIVE, configuration, PODS)

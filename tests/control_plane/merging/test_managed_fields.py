@@ -1,4 +1,4 @@
-"""managedFields of Updates, against the recorded answers of a real API server and by the rules of KEP-555."""
+"""The managed fields of Updates: the recorded answers of a real API server, and the rules of KEP-555."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -78,7 +78,7 @@ def test_recorded_patches(step: Step, live: JsonObject, answer: JsonObject) -> N
     assert entries(tracked) == entries(answer)
 
 
-def test_there_are_recordings_of_every_format() -> None:
+def test_every_format_of_patches_is_recorded() -> None:
     assert len(CREATIONS) > 20
     assert len(MERGES) > 15
     assert len(STRATEGIC) > 7
@@ -102,7 +102,7 @@ def with_data(obj: JsonObject, **data: str) -> JsonObject:
 
 
 def fields_of(obj: JsonObject) -> dict[str, JsonValue]:
-    """Manager → its fieldsV1."""
+    """Return the ``fieldsV1`` of each manager."""
     return {
         str(find(entry, "manager")): find(entry, "fieldsV1") for entry in find_list(obj, "metadata", "managedFields")
     }
@@ -112,27 +112,27 @@ def times_of(obj: JsonObject) -> dict[str, JsonValue]:
     return {str(find(entry, "manager")): find(entry, "time") for entry in find_list(obj, "metadata", "managedFields")}
 
 
-def test_a_field_belongs_to_who_changed_it_last() -> None:
+def test_a_field_belongs_to_the_last_manager_that_changed_it() -> None:
     one = write(None, config_map(a="1", b="1"), "one")
     two = write(one, with_data(one, a="2", b="1"), "two", LATER)
     assert fields_of(two) == {"one": {"f:data": {".": {}, "f:b": {}}}, "two": {"f:data": {"f:a": {}}}}
     assert times_of(two) == {"one": "2026-01-02T03:04:05Z", "two": "2026-01-02T03:05:05Z"}
 
 
-def test_a_field_that_goes_belongs_to_no_one_and_no_time_moves() -> None:
+def test_a_removed_field_has_no_owner_and_no_time_changes() -> None:
     one = write(None, config_map(a="1", b="1"), "one")
     gone = write(one, with_data(one, b="1"), "two", LATER)
     assert fields_of(gone) == {"one": {"f:data": {".": {}, "f:b": {}}}}
     assert times_of(gone) == {"one": "2026-01-02T03:04:05Z"}
 
 
-def test_no_change_keeps_entries_and_times() -> None:
+def test_an_update_without_changes_keeps_entries_and_times() -> None:
     one = write(None, config_map(a="1"), "one")
     assert write(one, one, "two", LATER) == one
     assert write(one, one, "one", LATER) == one
 
 
-def test_one_entry_per_manager_version_and_subresource() -> None:
+def test_each_manager_version_and_subresource_has_one_entry() -> None:
     one = write(None, config_map(a="1"), "one")
     again = write(one, with_data(one, a="1", b="2"), "one", LATER)
     assert fields_of(again) == {"one": {"f:data": {".": {}, "f:a": {}, "f:b": {}}}}
@@ -169,7 +169,7 @@ def test_entries_in_the_request_replace_the_stored_ones() -> None:
     assert fields_of(write(one, config_map(managed=said, a="1"), "one", NOW, "status")) == fields_of(one)
 
 
-def test_an_empty_entry_in_the_request_drops_them_all() -> None:
+def test_an_empty_entry_in_the_request_removes_all_entries() -> None:
     one = write(None, config_map(a="1"), "one")
     assert find(write(one, config_map(managed=[{}], a="2"), "one"), "metadata", "managedFields") is None
 
@@ -189,7 +189,7 @@ def test_entries_that_cannot_be_read_are_ignored(managed: list[JsonValue]) -> No
     assert fields_of(write(one, config_map(managed=managed, a="1"), "one")) == fields_of(one)
 
 
-def test_the_oldest_updates_melt_into_one() -> None:
+def test_the_oldest_updates_are_merged() -> None:
     obj = write(None, config_map(k0="1"), "m0")
     data = {"k0": "1"}
     for number in range(1, 14):
@@ -202,7 +202,7 @@ def test_the_oldest_updates_melt_into_one() -> None:
     assert times_of(obj)[ANCIENT_MANAGER] == "2026-01-02T03:04:09Z"
 
 
-def test_versions_melt_apart() -> None:
+def test_the_oldest_updates_are_merged_for_each_version() -> None:
     obj = write(None, config_map(k0="1"), "m0") | {"apiVersion": "v2"}
     data = {"k0": "1"}
     for number in range(1, MAX_UPDATE_ENTRIES + 1):
@@ -213,13 +213,13 @@ def test_versions_melt_apart() -> None:
     assert found[ANCIENT_MANAGER] == {"f:data": {"f:k1": {}, "f:k2": {}}}
 
 
-def test_managers_as_conflicts_print_them() -> None:
+def test_managers_are_printed_as_in_conflicts() -> None:
     assert str(Manager(Operation.APPLY, "a")) == '"a"'
     assert str(Manager(Operation.APPLY, "a", "", "status")) == '"a" with subresource "status"'
     assert str(Manager(Operation.UPDATE, "a", "apps/v1")) == '"a" using apps/v1'
 
 
-def test_the_same_manager_twice_is_read_as_one() -> None:
+def test_two_entries_of_the_same_manager_are_merged() -> None:
     entry: JsonObject = {"manager": "q", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1"}
     entry["fieldsV1"] = {"f:a": {}}
     managed: list[JsonValue] = [entry, entry | {"apiVersion": "v2", "fieldsV1": {"f:b": {}}}]
@@ -241,7 +241,7 @@ def _states(draw: st.DrawFn) -> JsonObject:
 
 
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from(["", "status"]), _states()), min_size=2, max_size=8))
-def test_entries_that_a_change_does_not_reach_are_as_if_all_had_been_written_again(
+def test_the_fast_path_gives_the_same_entries(
     writes: list[tuple[str, str, JsonObject]],
 ) -> None:
     (name, _, first), *others = writes

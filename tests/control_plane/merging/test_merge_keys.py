@@ -1,4 +1,4 @@
-"""The lists of strategic merge patches: what tells items apart, and their order."""
+"""The lists of strategic merge patches: the identity of items, and their order."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_order(merged: str, order: str, live: str, result: str, key: str) -> Non
         (([1], [1.0]), "list element types are not identical: [[1] [1]]"),
     ],
 )
-def test_items_are_alike(lists: tuple[list[JsonValue], list[JsonValue]], why: str) -> None:
+def test_are_objects(lists: tuple[list[JsonValue], list[JsonValue]], why: str) -> None:
     with pytest.raises(PatchError) as caught:
         are_objects(*lists)
     assert str(caught.value) == why
@@ -60,7 +60,7 @@ def test_lists_of_lists() -> None:
     assert not are_objects(["a"], [])
 
 
-def test_what_tells_items_apart() -> None:
+def test_the_identity_of_items() -> None:
     assert identity_of(1) != identity_of(1.0)
     assert item_identity({"name": "a", "x": 1}, "name") == identity_of("a") == key_of({"name": "a"}, "name")
     with pytest.raises(PatchError, match="does not contain declared merge key: name"):
@@ -73,7 +73,7 @@ def test_what_tells_items_apart() -> None:
     ("value", "said"),
     [("a", "string"), (1, "int64"), (1.5, "float64"), (True, "bool"), (None, "%!s(<nil>)"), ([], "[]interface {}")],
 )
-def test_what_go_calls_types(value: JsonValue, said: str) -> None:
+def test_the_names_of_types_in_go(value: JsonValue, said: str) -> None:
     with pytest.raises(PatchError) as caught:
         as_objects([value])
     assert str(caught.value) == f"expected a map[string]interface {{}}, but received a {said}"

@@ -1,4 +1,4 @@
-"""Server-side apply, against the recorded answers of a real API server and by the rules of KEP-555."""
+"""Server-side apply: the recorded answers of a real API server, and the rules of KEP-555."""
 
 import json
 from collections.abc import Callable
@@ -129,7 +129,7 @@ def test_an_apply_without_effect_keeps_the_time() -> None:
     assert go(first, config_map(x="1"), now=LATER) == first
 
 
-def test_an_update_of_a_field_takes_it_from_who_applied_it() -> None:
+def test_an_update_takes_a_field_from_its_applier() -> None:
     first = go(None, config_map(x="1", y="1"))
     edited = first | {"data": {"x": "2", "y": "1"}}
     edited = record_update(first, edited, manager="edit", subresource="", now=LATER, lists=CONFIG_MAP)
@@ -140,7 +140,7 @@ def test_an_update_of_a_field_takes_it_from_who_applied_it() -> None:
     assert list(managers_of(forced)) == [Manager(Operation.APPLY, "one")]
 
 
-def test_what_an_object_without_entries_had_belongs_to_before_first_apply() -> None:
+def test_fields_of_an_object_without_entries_belong_to_before_first_apply() -> None:
     live: JsonObject = config_map(x="1", y="1")
     live["metadata"] = {"name": "c", "uid": "1"}
     with pytest.raises(ApplyConflict, match=r'conflict with "before-first-apply" using v1: \.data\.x'):
@@ -150,7 +150,7 @@ def test_what_an_object_without_entries_had_belongs_to_before_first_apply() -> N
     assert [manager.name for manager in managers_of(shared)] == ["one", "before-first-apply"]
 
 
-def test_kubectl_takes_what_its_client_side_apply_had_set() -> None:
+def test_kubectl_takes_fields_of_its_client_side_apply() -> None:
     live = record_update(
         None,
         config_map(x="1", y="1")
@@ -168,7 +168,7 @@ def test_kubectl_takes_what_its_client_side_apply_had_set() -> None:
 
 
 @pytest.mark.parametrize("annotation", ["{", '{"apiVersion": "v2"}'])
-def test_a_last_applied_annotation_that_is_none_of_this_object_allows_nothing(annotation: str) -> None:
+def test_a_last_applied_annotation_of_another_version_is_ignored(annotation: str) -> None:
     obj = config_map(x="1") | {"metadata": {"name": "c", "annotations": {LAST_APPLIED: annotation}}}
     live = record_update(None, obj, manager="m", subresource="", now=NOW, lists=CONFIG_MAP)
     with pytest.raises(ApplyConflict):
@@ -194,7 +194,7 @@ def test_order_of_merged_lists(live: str, intent: str, merged: str) -> None:
     assert "".join(str(find(item, "name")) for item in find_list(applied, "spec", "containers")) == merged
 
 
-def test_items_go_with_their_last_owner() -> None:
+def test_items_are_removed_with_their_last_owner() -> None:
     both = go(go(None, pod({"name": "a"}, {"name": "b"})), pod({"name": "b"}, {"name": "c"}), "two")
     assert find(go(both, pod()), "spec", "containers") == [{"name": "b"}, {"name": "c"}]
     alone = go(go(both, pod()), pod(), "two")
@@ -209,7 +209,7 @@ def test_duplicates_in_a_stored_list_survive_until_their_key_is_applied() -> Non
     assert find(healed, "spec", "containers") == [{"name": "a", "image": "3"}, {"name": "b"}]
 
 
-def test_nulls_and_empties_of_an_intent() -> None:
+def test_nulls_and_empty_values_of_an_intent() -> None:
     live = go(None, pod({"name": "a"}, hostname="h", nodeSelector={"a": "1"}, volumes=[{"name": "v"}]), "other")
     nulled = go(live, pod({"name": "a"}, volumes=None))
     assert find(nulled, "spec", "volumes") == [{"name": "v"}]
@@ -222,7 +222,7 @@ def test_nulls_and_empties_of_an_intent() -> None:
     assert not go(second, obj, lists=thing).get("spec")
 
 
-def test_metadata_only_the_server_sets_is_ignored() -> None:
+def test_metadata_that_only_the_server_sets_is_ignored() -> None:
     intent = config_map(x="1") | {
         "metadata": {"name": "c", "uid": "u", "resourceVersion": "7", "creationTimestamp": None}
     }
@@ -231,24 +231,24 @@ def test_metadata_only_the_server_sets_is_ignored() -> None:
     assert owned(created, "one").to_fields_v1() == owned(applied, "one").to_fields_v1() == {"f:data": {"f:x": {}}}
 
 
-def test_an_item_twice_is_refused() -> None:
+def test_duplicate_items_are_refused() -> None:
     with pytest.raises(UndeclaredFieldError, match=r'\.spec\.containers: duplicate entries for key \[name="a"\]'):
         go(None, pod({"name": "a"}, {"name": "a"}))
 
 
-def test_fields_inside_atomic_lists_are_checked_too() -> None:
+def test_fields_in_atomic_lists_are_checked() -> None:
     with pytest.raises(UndeclaredFieldError, match=r"\.spec\.tolerations\[1\]\.kee: field not declared in schema"):
         go(None, pod(tolerations=[{"key": "a"}, {"kee": "b"}]))
 
 
-def test_a_value_of_another_form_than_its_type_is_taken_as_it_is() -> None:
+def test_an_intent_replaces_live_values_of_wrong_types() -> None:
     live = go(None, pod({"name": "a"}))
     odd = live | {"spec": {"containers": "odd", "securityContext": "odd"}}
     applied = go(odd, pod({"name": "b"}, securityContext={"runAsUser": 1}), force=True)
     assert applied["spec"] == {"containers": [{"name": "b"}], "securityContext": {"runAsUser": 1}}
 
 
-def test_removing_fields_leaves_what_is_inside_whole_values() -> None:
+def test_removing_fields_keeps_the_content_of_atomic_values() -> None:
     obj = pod({"name": "a", "image": "1"}, nodeSelector={"a": "1"}, hostname="h")
     fields = FieldSet.of_paths(
         [
@@ -321,13 +321,13 @@ def _live(history: list[tuple[str, JsonObject]]) -> JsonObject | None:
 
 
 @given(history=HISTORIES, intent=INTENTS)
-def test_applying_twice_is_applying_once(history: list[tuple[str, JsonObject]], intent: JsonObject) -> None:
+def test_an_apply_is_idempotent(history: list[tuple[str, JsonObject]], intent: JsonObject) -> None:
     once = go(_live(history), intent, force=True, lists=SCHEMA)
     assert go(once, intent, now=LATER, lists=SCHEMA) == once
 
 
 @given(history=HISTORIES, intent=INTENTS)
-def test_after_a_forced_apply_the_intent_holds_and_is_owned(
+def test_after_a_forced_apply_the_object_has_the_intent_and_its_manager_owns_it(
     history: list[tuple[str, JsonObject]], intent: JsonObject
 ) -> None:
     applied = go(_live(history), intent, force=True, lists=SCHEMA)
@@ -337,7 +337,7 @@ def test_after_a_forced_apply_the_intent_holds_and_is_owned(
 
 
 @given(history=HISTORIES, intent=INTENTS)
-def test_an_unforced_apply_conflicts_exactly_where_force_would_take(
+def test_an_unforced_apply_conflicts_exactly_where_a_forced_one_takes_fields(
     history: list[tuple[str, JsonObject]], intent: JsonObject
 ) -> None:
     live = _live(history)
@@ -351,7 +351,7 @@ def test_an_unforced_apply_conflicts_exactly_where_force_would_take(
 
 
 @given(history=HISTORIES)
-def test_what_all_of_them_let_go_is_gone(history: list[tuple[str, JsonObject]]) -> None:
+def test_a_field_that_no_manager_applies_any_more_is_removed(history: list[tuple[str, JsonObject]]) -> None:
     live = _live(history)
     for manager in ("one", "two", "three"):
         live = go(live, _thing({}), manager, force=True, lists=SCHEMA)
@@ -360,7 +360,7 @@ def test_what_all_of_them_let_go_is_gone(history: list[tuple[str, JsonObject]]) 
 
 
 def _reads(applied: JsonObject, intent: JsonObject) -> bool:
-    """Whether every value of the intent is in the object."""
+    """Return whether the object has every value of the intent."""
     got, want = as_object(applied.get("spec") or {}, "spec"), as_object(intent["spec"], "spec")
     within: dict[str, Callable[[JsonValue, JsonValue], bool]] = {
         "map": lambda have, ask: as_object(have or {}, "map").items() >= as_object(ask, "map").items(),

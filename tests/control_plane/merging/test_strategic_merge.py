@@ -1,4 +1,4 @@
-"""Strategic merge patches, against the recorded answers of a real API server and by directive."""
+"""Strategic merge patches: the recorded answers of a real API server, and each directive."""
 
 import copy
 from typing import Final
@@ -153,12 +153,12 @@ def test_retained_keys() -> None:
         {"spec": {"$setElementOrder/containers": [{}], "containers": [{"name": "a"}]}},
     ],
 )
-def test_patches_that_are_none(patch: JsonObject) -> None:
+def test_invalid_patches(patch: JsonObject) -> None:
     live: JsonObject = {"metadata": {"finalizers": ["a"], "labels": {}}, "spec": {"containers": [{"name": "a"}]}}
     with pytest.raises(PatchError):
         strategic_merge(live, patch, POD)
 
 
-def test_deleting_from_what_is_no_list_changes_nothing() -> None:
+def test_deleting_from_a_value_that_is_no_list_changes_nothing() -> None:
     live: JsonObject = {"metadata": {"finalizers": "odd"}}
     assert strategic_merge(live, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}, POD) == live

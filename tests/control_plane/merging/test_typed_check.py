@@ -1,4 +1,4 @@
-"""Whether a document fits its kind's types."""
+"""The check that a document matches the types of its kind."""
 
 import pytest
 
@@ -51,9 +51,9 @@ def test_pods(spec: JsonObject, problem: str) -> None:
         ({"map": ["x"]}, "may not have non-map elements"),
     ],
 )
-def test_lists_whose_items_are_distinguished(obj: JsonObject, words: str) -> None:
+def test_sets_and_keyed_lists(obj: JsonObject, words: str) -> None:
     assert words in next(type_problems(obj, SETS))
 
 
-def test_what_fits() -> None:
+def test_valid_values() -> None:
     assert list(type_problems({"spec": {"containers": [{"image": "i"}], "hostname": None}}, POD)) == []

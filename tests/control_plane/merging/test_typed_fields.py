@@ -1,4 +1,4 @@
-"""From documents to fields: what an applied object owns, and what differs between two documents."""
+"""The fields of an applied object, and the differences between two documents."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ def paths_of(fields: FieldSet) -> set[FieldPath]:
     return set(fields.paths())
 
 
-def test_what_an_applied_object_owns() -> None:
+def test_the_fields_of_an_applied_object() -> None:
     pod: JsonObject = {
         "metadata": {"labels": {"a": "1"}, "finalizers": ["x"], "annotations": {}},
         "spec": {
@@ -133,15 +133,13 @@ def container(name: str, **fields: JsonValue) -> JsonObject:
         ),
     ],
 )
-def test_comparing(
-    before: JsonObject, after: JsonObject, added: set[str], modified: set[str], removed: set[str]
-) -> None:
+def test_compare(before: JsonObject, after: JsonObject, added: set[str], modified: set[str], removed: set[str]) -> None:
     found = compare(before, after, POD)
     assert [{path_text(path) for path in fields.paths()} for fields in found] == [added, modified, removed]
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=4), st.lists(st.sampled_from("abc"), max_size=4))
-def test_comparing_backwards_swaps_added_and_removed(left: list[str], right: list[str]) -> None:
+def test_a_reversed_comparison_swaps_added_and_removed(left: list[str], right: list[str]) -> None:
     def pod(names: list[str]) -> JsonObject:
         return {"metadata": {"labels": dict.fromkeys(names, "1")}, "spec": {"containers": [{"name": n} for n in names]}}
 

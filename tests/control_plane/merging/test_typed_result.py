@@ -1,4 +1,4 @@
-"""Objects out of strategic merge patches: how Go's converter differs from its JSON decoder."""
+"""The results of strategic merge patches: the differences between Go's converter and its JSON decoder."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_values_that_are_converted() -> None:
         ({"spec": {"renewTime": "x"}}, LEASE, 'parsing time "x"'),
     ],
 )
-def test_values_that_do_not_fit(obj: JsonObject, lists: ListTypes, words: str) -> None:
+def test_values_that_do_not_match_their_type(obj: JsonObject, lists: ListTypes, words: str) -> None:
     with pytest.raises(DecodingError) as caught:
         restored(obj, lists)
     assert words in str(caught.value)

@@ -23,7 +23,7 @@ from wharfinger.control_plane.objects.addresses import (
         ("", "must be a valid IP address"),
     ],
 )
-def test_old_fields_for_addresses(value: str, said: str | None) -> None:
+def test_legacy_address_fields(value: str, said: str | None) -> None:
     errors = legacy_ip_errors("f", value)
 
     assert [said in error.message for error in errors if said] == ([True] if said else [])
@@ -42,7 +42,7 @@ def test_old_fields_for_addresses(value: str, said: str | None) -> None:
         ("x", "must be a valid IP address"),
     ],
 )
-def test_addresses_that_no_one_reaches(value: str, said: str) -> None:
+def test_unreachable_endpoint_addresses(value: str, said: str) -> None:
     assert [said in error.message for error in endpoint_ip_errors("f", value)] == ([True] if said else [])
 
 
@@ -92,6 +92,6 @@ def test_families() -> None:
 
 
 @given(st.text(alphabet="0123456789abcf.:/% ", max_size=24))
-def test_nothing_makes_them_fail(text: str) -> None:
+def test_no_text_makes_the_checks_fail(text: str) -> None:
     legacy_ip_errors("f", text), endpoint_ip_errors("f", text), legacy_cidr_errors("f", text)
     ip_warnings("f", text), cidr_warnings("f", text)

@@ -27,7 +27,7 @@ def test_counts_and_percentages(value: JsonValue, wrong: int) -> None:
     assert len(count_or_percent_errors(value, "p")) == wrong
 
 
-def test_a_hundred_percent_is_the_most() -> None:
+def test_percentages_above_a_hundred_are_refused() -> None:
     assert not above_hundred_percent("100%", "p")
     assert not above_hundred_percent(101, "p")
     assert [str(error) for error in above_hundred_percent("101%", "p")] == [
@@ -35,7 +35,7 @@ def test_a_hundred_percent_is_the_most() -> None:
     ]
 
 
-def test_members_of_other_shapes_read_as_absent() -> None:
+def test_members_of_other_types_read_as_absent() -> None:
     assert (number({"a": True}, "a"), optional_number({"a": "1"}, "a"), text({"a": 1}, "a")) == (0, None, "")
     assert not none_negative(None, "status", ["a"])
     assert not none_negative({"a": "-1"}, "status", ["a"])

@@ -1,4 +1,4 @@
-"""How the server's own types print."""
+"""The printed form of the server's internal types."""
 
 from wharfinger.control_plane.objects.internal_types import internal_difference, internal_form
 
@@ -13,19 +13,19 @@ def test_a_struct_has_all_its_fields() -> None:
     }
 
 
-def test_metadata_of_a_template_stands_in_it() -> None:
+def test_the_metadata_of_a_template_is_embedded() -> None:
     form = internal_form("core.PodTemplateSpec", {"metadata": {"labels": {"b": "1", "a": "2"}}, "spec": {}})
     assert list(form) == ["labels", "Spec"]
     assert list(form["labels"]) == ["a", "b"] if isinstance(form["labels"], dict) else False
 
 
-def test_fields_of_the_host_stand_in_the_security_context() -> None:
+def test_host_fields_are_in_the_security_context() -> None:
     context = internal_form("core.PodSpec", {"hostNetwork": True, "serviceAccount": "a"})["SecurityContext"]
     assert isinstance(context, dict)
     assert context["HostNetwork"] is True
 
 
-def test_a_difference_says_what_browsers_must_not_see_escaped() -> None:
+def test_a_difference_escapes_html() -> None:
     said = internal_difference("core.PodOS", {"name": "<a>"}, {"name": "b"})
     assert said == '@@ -1,3 +1,3 @@\n {\n- "Name": "\\u003ca\\u003e"\n+ "Name": "b"\n }\n'
     assert internal_difference("core.PodOS", {}, {}) == ""

@@ -1,7 +1,7 @@
 from wharfinger.control_plane.objects.kind_rules import Rules
 
 
-def test_a_kind_without_rules_of_its_own() -> None:
+def test_the_default_rules_accept_everything() -> None:
     rules = Rules()
 
     assert rules.create({}) == rules.update({}, {}) == rules.status({}, {}) == []

@@ -1,4 +1,4 @@
-"""Selectors inside objects."""
+"""Label selectors in objects."""
 
 import pytest
 
@@ -35,11 +35,11 @@ def _term(operator: str, *values: str) -> JsonObject:
         (_term("DoesNotExist"), {"k": ""}, False),
     ],
 )
-def test_what_a_selector_takes(selector: JsonValue, labels: JsonValue, taken: bool) -> None:
+def test_selector_errors(selector: JsonValue, labels: JsonValue, taken: bool) -> None:
     assert selects(selector, labels) is taken
 
 
-def test_values_that_are_none_may_be_let_be() -> None:
+def test_any_value_accepts_invalid_label_values() -> None:
     selector = _term("In", "a b")
     assert has_invalid_value(selector)
     assert not has_invalid_value(None)
@@ -48,7 +48,7 @@ def test_values_that_are_none_may_be_let_be() -> None:
     assert not is_readable(selector)
 
 
-def test_shown_as_go_prints() -> None:
+def test_selectors_and_labels_are_printed_as_in_go() -> None:
     selector: JsonObject = {
         "matchExpressions": [{"values": ["v"], "operator": "In", "key": "k"}],
         "matchLabels": {"b": "1", "a": "2"},
@@ -84,5 +84,5 @@ WEB: JsonObject = {"app": "web", "tier": "front"}
         ({"matchExpressions": [{"key": "tier", "operator": "Wrong"}]}, False),
     ],
 )
-def test_what_controllers_select(selector: JsonValue, found: bool) -> None:
+def test_selects(selector: JsonValue, found: bool) -> None:
     assert selects(selector, WEB) is found

@@ -1,4 +1,4 @@
-"""Parts of foreign objects: what has another shape reads as absent."""
+"""Lenient access to parts of objects: values of other types read as absent."""
 
 from wharfinger.control_plane.objects.lenient_fields import flag, part, parts, repeated, text_map, texts
 from wharfinger.formats.json.value import JsonObject
@@ -10,7 +10,7 @@ OBJECT: JsonObject = {
 }
 
 
-def test_what_is_there() -> None:
+def test_existing_parts() -> None:
     assert part(OBJECT, "a", "b") == {"c": 1}
     assert parts(OBJECT, "a", "list") == [{"x": 1}, {}, {}]
     assert texts(OBJECT, "a", "texts") == ["a", ""]
@@ -18,7 +18,7 @@ def test_what_is_there() -> None:
     assert flag(OBJECT, "yes")
 
 
-def test_what_is_not_there_or_otherwise() -> None:
+def test_missing_parts_and_parts_of_other_types() -> None:
     assert part(OBJECT, "a", "b", "c") is None
     assert part(None, "a") is None
     assert parts(OBJECT, "yes") == []
@@ -27,6 +27,6 @@ def test_what_is_not_there_or_otherwise() -> None:
     assert not flag(OBJECT, "a")
 
 
-def test_what_stood_before() -> None:
+def test_repeated() -> None:
     assert repeated(["a", "b", "a", "a", "c", "b"]) == {2, 3, 5}
     assert repeated([]) == set()

@@ -1,7 +1,7 @@
-"""Names of managers; entries of managed fields are tried in test_metadata and the recordings."""
+"""The names of managers; test_metadata and the recordings cover the entries of managed fields."""
 
 from wharfinger.control_plane.objects.managed_field_rules import managed_fields_errors, manager_errors
-from wharfinger.control_plane.wire.status import MOST_SAID
+from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS
 from wharfinger.formats.json.value import JsonValue
 
 
@@ -13,11 +13,11 @@ def test_names() -> None:
     ]
 
 
-def test_not_more_is_said_than_an_answer_holds() -> None:
+def test_the_errors_of_a_long_name_are_limited() -> None:
     said = [error.message for error in manager_errors("\u0007" * 100_000, "f")]
 
     assert said[0].startswith("Too long")
-    assert MOST_SAID <= sum(map(len, said)) <= 2 * MOST_SAID
+    assert MAX_ERROR_CHARS <= sum(map(len, said)) <= 2 * MAX_ERROR_CHARS
 
 
 def test_entries() -> None:

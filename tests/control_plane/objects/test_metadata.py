@@ -19,18 +19,18 @@ def named(**metadata: object) -> JsonObject:
     return {"metadata": {"name": "a", "namespace": "n", **metadata}}  # type: ignore[dict-item]
 
 
-def test_the_orders_are_of_known_letters() -> None:
+def test_the_orders_have_only_known_letters() -> None:
     for rules in METADATA.values():
         assert set(rules.create + rules.update + rules.status) <= set("MUO")
 
 
-def test_what_the_kind_finds_hides_what_the_store_finds() -> None:
+def test_errors_of_the_kind_hide_errors_of_the_store() -> None:
     errors = created_errors(CONFIG, {"metadata": {"name": "A_", "namespace": "n"}}, list)
 
     assert [error.field for error in errors] == ["metadata.name"]
 
 
-def test_every_layer_says_its_own() -> None:
+def test_each_layer_reports_its_errors() -> None:
     wrong = named(labels={"a": "x y"})
 
     assert len(updated_errors(CONFIG, wrong, named(), "UO", list)) == 3
@@ -38,7 +38,7 @@ def test_every_layer_says_its_own() -> None:
     assert updated_errors(CONFIG, named(), named(), "MUO", list) == []
 
 
-def test_stored_metadata_is_judged_anew_where_it_was_written_under_weaker_rules() -> None:
+def test_stored_metadata_is_checked_again_if_it_was_written_under_weaker_rules() -> None:
     pod = builtin("", "v1", "pods").kind
     cron_job = builtin("batch", "v1", "cronjobs").kind
     bound, held, prefixed = named(labels={"a": "x y"}), named(finalizers=["foo"]), named(generateName="BAD_x")
@@ -55,7 +55,7 @@ def test_namespaces_of_objects() -> None:
     ]
 
 
-def test_what_is_too_long() -> None:
+def test_annotations_that_are_too_long() -> None:
     assert annotation_errors({"a": "x" * 262_145}, "f")[0].message == "Too long: may not be more than 262144 bytes"
     assert key_problems("a/b/c")[0].startswith("a valid label key must consist")
 

@@ -3,7 +3,7 @@ import pytest
 from wharfinger.control_plane.objects.name_rules import address_name, any_name, label_name, segment_name, subdomain_name
 
 
-def test_a_dash_at_the_end_of_a_prefix_is_no_fault() -> None:
+def test_a_prefix_may_end_with_a_dash() -> None:
     assert subdomain_name("a-", prefix=True) == []
     assert subdomain_name("a-", prefix=False)
     assert segment_name("..", prefix=True) == []

@@ -1,4 +1,4 @@
-"""Formats of names: what is fine, and how many problems the rest has (the words are in the recordings)."""
+"""The formats of names: valid names, and the number of problems of others (the words are in the recordings)."""
 
 from collections.abc import Callable
 
@@ -45,5 +45,5 @@ def test_ports() -> None:
     assert names.port_problems(0) == ["must be between 1 and 65535, inclusive"]
 
 
-def test_a_rule_without_examples() -> None:
+def test_the_wording_of_a_rule_without_examples() -> None:
     assert names.rule("what", "a+") == "what (regex used for validation is 'a+')"

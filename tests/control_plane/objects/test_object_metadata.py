@@ -10,7 +10,7 @@ def test_metadata_is_copied() -> None:
     assert before == {"metadata": {"a": 1, "b": 2}}
 
 
-def test_an_object_without() -> None:
+def test_without_status() -> None:
     assert metadata_of({}) == {}
     assert with_metadata({}, {"a": None}) == {"metadata": {}}
     assert without_status({"a": 1, "status": {}}) == {"a": 1}

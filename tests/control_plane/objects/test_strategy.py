@@ -2,7 +2,7 @@ from tests.control_plane.support.backend_views import FakeView
 from wharfinger.control_plane.objects.strategy import Strategy
 
 
-def test_a_strategy_does_nothing_by_default() -> None:
+def test_the_default_strategy_changes_nothing() -> None:
     strategy = Strategy()
 
     assert strategy.create({"a": 1}, FakeView()) == {"a": 1}

@@ -1,4 +1,4 @@
-"""Formats that no recording asks for."""
+"""Formats that no recording has."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from wharfinger.control_plane.objects.string_formats import FORMATS, is_duration
         ("cidr", "1.2.3.4/33", False),
     ],
 )
-def test_texts(name: str, text: str, right: bool) -> None:
+def test_texts_match_their_formats(name: str, text: str, right: bool) -> None:
     assert FORMATS[name](text) is right
 
 
@@ -28,6 +28,6 @@ def test_formats_of_types() -> None:
     )
 
 
-def test_durations_of_many_digits_take_no_time() -> None:
+def test_durations_of_many_digits_are_checked_in_linear_time() -> None:
     assert not is_duration("1" * 1_000_000)
     assert is_duration("12 days")

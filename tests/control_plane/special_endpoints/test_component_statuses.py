@@ -5,7 +5,7 @@ from wharfinger.control_plane.service import open_control_plane
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-async def test_components_are_healthy_and_deprecated() -> None:
+async def test_components_are_healthy_and_the_kind_is_deprecated() -> None:
     async with (
         open_control_plane(simulate=False) as control_plane,
         httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test") as client,

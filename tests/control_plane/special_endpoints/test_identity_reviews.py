@@ -7,7 +7,7 @@ ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 
-async def test_a_token_of_an_account_is_good_for_requests_and_reviews() -> None:
+async def test_a_token_of_an_account_is_valid_for_requests_and_reviews() -> None:
     async with (
         open_control_plane(simulate=False, token="sesame") as control_plane,
         httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test", headers=TOKEN) as client,

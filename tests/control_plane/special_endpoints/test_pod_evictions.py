@@ -1,11 +1,11 @@
-"""Evictions and bindings, beside the recordings."""
+"""Evictions and bindings, in addition to the recordings."""
 
 import pytest
 
 from tests.control_plane.support.pod_writes import backend
 from tests.control_plane.support.samples import builtin
 from wharfinger.control_plane.backend import Backend
-from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest
 from wharfinger.control_plane.special_endpoints.pod_evictions import bind, evict
 from wharfinger.control_plane.verbs.options import WriteOptions
 from wharfinger.control_plane.wire.status import StatusError
@@ -27,13 +27,13 @@ def cluster(pod_: JsonObject, generation: int = 1, **state: JsonValue) -> Backen
     return backend(("", "pods", pod_), ("policy", "poddisruptionbudgets", budget))
 
 
-def asked(view: Backend, body: JsonObject | None = None) -> Asked:
+def asked(view: Backend, body: JsonObject | None = None) -> EndpointRequest:
     options = WriteOptions("m")
     sent = body or {"metadata": {"name": "p"}}
-    return Asked(view, builtin("", "v1", "pods"), "n", "p", "eviction", "POST", sent, options, {})
+    return EndpointRequest(view, builtin("", "v1", "pods"), "n", "p", "eviction", "POST", sent, options, {})
 
 
-def test_a_budget_is_used_up() -> None:
+def test_evictions_count_against_the_budget() -> None:
     view = cluster(pod(), disruptionsAllowed=1)
     assert find(evict(asked(view)), "status") == "Success"
     left = view.object("policy", "poddisruptionbudgets", "n", "b")
@@ -42,7 +42,7 @@ def test_a_budget_is_used_up() -> None:
     assert view.object("", "pods", "n", "p") is None
 
 
-def test_a_pod_that_is_not_ready_is_not_guarded() -> None:
+def test_the_budget_does_not_protect_unready_pods() -> None:
     view = cluster(pod(conditions=[]), currentHealthy=1, desiredHealthy=1)
     assert find(evict(asked(view)), "status") == "Success"
 

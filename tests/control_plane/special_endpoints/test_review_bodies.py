@@ -3,7 +3,7 @@ import httpx
 from wharfinger.control_plane.service import open_control_plane
 
 
-async def test_reviews_say_who_wrote_them_and_know_their_fields() -> None:
+async def test_reviews_have_managed_fields_and_no_unknown_fields() -> None:
     async with (
         open_control_plane(simulate=False) as control_plane,
         httpx.AsyncClient(

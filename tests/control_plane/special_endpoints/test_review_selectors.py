@@ -1,4 +1,4 @@
-"""Selectors in reviews; what is said of them is recorded (``hunt3-kinds-reviews``)."""
+"""Selectors in reviews; the texts of errors are recorded (``hunt3-kinds-reviews``)."""
 
 import pytest
 from hypothesis import given
@@ -43,11 +43,11 @@ def test_errors(attributes: JsonObject, fields: list[str]) -> None:
         ),
     ],
 )
-def test_what_cannot_be_read(attributes: JsonObject, said: str) -> None:
+def test_evaluation_errors(attributes: JsonObject, said: str) -> None:
     assert evaluation_error(attributes) == said
 
 
 @given(shapes("fieldSelector", "labelSelector", "rawSelector", "requirements", "key", "operator", "values"))
-def test_nothing_makes_them_fail(attributes: JsonObject) -> None:
+def test_no_selector_makes_the_checks_fail(attributes: JsonObject) -> None:
     selector_errors(attributes, "")
     evaluation_error(attributes)

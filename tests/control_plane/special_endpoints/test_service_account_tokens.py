@@ -33,7 +33,7 @@ def backend(clock: Clock) -> Backend:
     return made
 
 
-def test_a_token_makes_its_account() -> None:
+def test_a_token_identifies_its_account() -> None:
     store = backend(Clock())
     token = TokenSigner(store).sign(ACCOUNT, [ISSUER], NOW, NOW + timedelta(hours=1), [Binding("pod", "p", "u2")])
     user = TokenSigner(store).user(token)
@@ -44,7 +44,7 @@ def test_a_token_makes_its_account() -> None:
     assert user.extra["authentication.kubernetes.io/pod-name"] == ("p",)
 
 
-def test_it_expires_and_goes_with_its_account_and_pod() -> None:
+def test_a_token_is_invalid_when_it_expires_or_its_account_or_pod_is_deleted() -> None:
     clock = Clock()
     store = backend(clock)
     signer = TokenSigner(store)
@@ -53,11 +53,11 @@ def test_it_expires_and_goes_with_its_account_and_pod() -> None:
 
     store.delete(Key(Collection("", "pods"), "a", "p"))
     with pytest.raises(TokenError, match="invalidated"):
-        signer.believed(bound, [ISSUER])
+        signer.verified(bound, [ISSUER])
     assert signer.user(free) is not None
     clock.now = NOW + timedelta(hours=1)
     with pytest.raises(TokenError, match="expired"):
-        signer.believed(free, [ISSUER])
+        signer.verified(free, [ISSUER])
     clock.now = NOW
     store.delete(Key(Collection("", "serviceaccounts"), "a", "bot"))
     assert signer.user(free) is None
@@ -68,20 +68,20 @@ def test_audiences() -> None:
     token = signer.sign(ACCOUNT, ["vault", "x"], NOW, NOW + timedelta(hours=1))
 
     assert signer.user(token) is None
-    assert signer.believed(token, ["y", "x"])[1] == ("x",)
+    assert signer.verified(token, ["y", "x"])[1] == ("x",)
     with pytest.raises(
         TokenError, match=r'token audiences \["vault" "x"\] is invalid for the target audiences \["y"\]'
     ):
-        signer.believed(token, ["y"])
+        signer.verified(token, ["y"])
 
 
-def test_another_server_is_not_believed() -> None:
+def test_a_token_of_another_server_is_invalid() -> None:
     token = TokenSigner(backend(Clock())).sign(ACCOUNT, [ISSUER], NOW, NOW + timedelta(hours=1))
     assert TokenSigner(backend(Clock())).user(token) is None
 
 
 @given(st.text(max_size=40), st.integers(0, 300))
-def test_what_was_changed_is_not_believed(text: str, place: int) -> None:
+def test_a_changed_token_is_invalid(text: str, place: int) -> None:
     signer = SIGNER
     token = TOKEN[:place] + text + TOKEN[place + len(text) :]
     assert token == TOKEN or signer.user(token) is None

@@ -1,4 +1,4 @@
-"""The history of a storage: bounded in number and bytes; the laws of lists and changes are the storage's contract."""
+"""The limits of the history in number and bytes; storage_contract tests the rules of lists and changes."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def history(made: list[Change], **bounds: int) -> History:
     return found
 
 
-def test_the_oldest_go_first() -> None:
+def test_the_oldest_changes_are_dropped_first() -> None:
     made = changes(5)
     found = history(made, limit=2)
     assert found.oldest == made[2].revision
@@ -29,13 +29,13 @@ def test_the_oldest_go_first() -> None:
         found.after(PODS, found.oldest - 1, None, None)
 
 
-def test_bytes_are_bounded_and_what_stands_now_does_not_count() -> None:
+def test_bytes_are_bounded_and_current_objects_do_not_count() -> None:
     made = changes(10, size=10_000)
     assert history(made[:1], max_bytes=2_000).oldest == 1
     assert history(made, max_bytes=35_000).oldest == made[-4].revision
 
 
-def test_a_part_of_what_came_after() -> None:
+def test_changes_after_a_revision_can_be_limited() -> None:
     made = changes(200)
     found = history(made, limit=150)
     first = made[60].revision
@@ -45,7 +45,7 @@ def test_a_part_of_what_came_after() -> None:
     assert found.after(NODES, first, None, None) == ()
 
 
-def test_what_is_undone_is_forgotten() -> None:
+def test_undone_changes_are_removed() -> None:
     storage = MemoryStorage()
     made = [storage.put(*pod("x")), storage.put(Key(NODES, "", "n"), {}), storage.put(*pod("x"))]
     found = history(made)

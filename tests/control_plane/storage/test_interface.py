@@ -1,4 +1,4 @@
-"""The words of the seam; what implementations do is in storage_contract."""
+"""The types of the storage's interface; storage_contract tests its implementations."""
 
 from wharfinger.control_plane.storage.interface import Collection, CompactedError, Key
 
@@ -10,5 +10,5 @@ def test_places_sort_as_paths() -> None:
     assert sorted(key.place for key in keys) == ["/c", "a-b/a", "a/b"]
 
 
-def test_a_compacted_revision_says_what_can_be_asked_for() -> None:
+def test_the_error_of_a_compacted_revision_names_the_oldest() -> None:
     assert str(CompactedError(3, 9)) == "revision 3 is compacted; the oldest kept is 9"

@@ -23,7 +23,7 @@ class ShortHistory(StorageMachine):
 
 
 @pytest.mark.slow
-def test_machine() -> None:
+def test_state_machine() -> None:
     run_state_machine_as_test(
         WholeHistory,
         settings=settings(max_examples=scaled(500, 40), stateful_step_count=40, deadline=None),
@@ -31,14 +31,14 @@ def test_machine() -> None:
 
 
 @pytest.mark.slow
-def test_machine_with_a_short_history() -> None:
+def test_state_machine_with_a_short_history() -> None:
     run_state_machine_as_test(
         ShortHistory,
         settings=settings(max_examples=scaled(500, 40), stateful_step_count=40, deadline=None),
     )
 
 
-def test_history_is_bounded_and_the_oldest_go_first() -> None:
+def test_the_history_is_bounded_and_drops_the_oldest_changes() -> None:
     storage = MemoryStorage(history_limit=2)
     changes = [storage.put(*pod("x", n=n)) for n in range(5)]
 

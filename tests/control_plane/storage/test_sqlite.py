@@ -1,4 +1,4 @@
-"""A storage in a file: the contract, restarts, deaths at any moment, and files that are not what they should be."""
+"""Storage in a file: the contract, restarts, kills at any moment, and damaged or foreign files."""
 
 import shutil
 import sqlite3
@@ -42,7 +42,7 @@ class TestSqliteStorage(StorageContract):
 
 
 class Restarts(StorageMachine):
-    """The contract's machine, with a file, and a restart at any moment."""
+    """The state machine of the contract on a file, with restarts at any moment."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
@@ -65,14 +65,14 @@ class Restarts(StorageMachine):
         shutil.rmtree(self.folder)
 
 
-def test_machine() -> None:
+def test_state_machine() -> None:
     run_state_machine_as_test(
         Restarts,
         settings=settings(max_examples=scaled(200, 25), stateful_step_count=30, deadline=None),
     )
 
 
-def test_what_was_written_is_there_after_a_restart_and_what_was_before_is_compacted(tmp_path: Path) -> None:
+def test_a_restart_keeps_objects_and_compacts_older_revisions(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "data.db"
     with open_sqlite_storage(path) as storage:
         first = storage.put(*pod("x", n=1))
@@ -93,7 +93,7 @@ def test_what_was_written_is_there_after_a_restart_and_what_was_before_is_compac
     assert [entry.name for entry in path.parent.iterdir()] == ["data.db"]
 
 
-def test_the_journal_is_as_private_as_the_file(tmp_path: Path) -> None:
+def test_the_journal_has_the_mode_of_the_file(tmp_path: Path) -> None:
     with open_sqlite_storage(tmp_path / "data.db") as storage:
         storage.put(*pod("x"))
         assert {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()} == {
@@ -102,7 +102,7 @@ def test_the_journal_is_as_private_as_the_file(tmp_path: Path) -> None:
         }
 
 
-def test_a_file_is_held_by_one(tmp_path: Path) -> None:
+def test_a_file_is_locked_while_it_is_open(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     with (
         open_sqlite_storage(path) as storage,
@@ -116,8 +116,8 @@ def test_a_file_is_held_by_one(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_it_survives_kill_at_any_moment(tmp_path: Path) -> None:
-    """One file, writers killed one after the other: what they said is there, at most one commit more, nothing older."""
+def test_committed_writes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
+    """Kill writers of one file one after the other: the file has all that they acknowledged, and at most one commit more."""
     path, known, revision = tmp_path / "data.db", dict[str, int](), 1
     for seed in range(scaled(50, 6)):
         acknowledged = killed_after(path, seed, lines=(seed * 37) % 90 + 1)
@@ -138,7 +138,7 @@ def test_it_survives_kill_at_any_moment(tmp_path: Path) -> None:
 
 
 def killed_after(path: Path, seed: int, *, lines: int) -> list[str]:
-    """Every write that a writer acknowledged; it is killed while it goes on, once it said so many lines."""
+    """Return the writes that a writer acknowledged before it was killed, after ``lines`` lines and while it was writing."""
     module = "tests.control_plane.support.storage_writer"
     command = (sys.executable, "-m", module, str(path), str(seed))
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -151,7 +151,7 @@ def killed_after(path: Path, seed: int, *, lines: int) -> list[str]:
 
 
 def listed(storage: SqliteStorage) -> tuple[list[str], list[int]]:
-    """Names and numbers of all pods."""
+    """Return names and numbers of all pods."""
     objects = storage.list(PODS)
     return names(objects), [find_int(item, "n") for item in objects]
 
@@ -162,10 +162,10 @@ def listed(storage: SqliteStorage) -> tuple[list[str], list[int]]:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
-def test_a_journal_that_was_cut_anywhere_gives_a_state_that_was(
+def test_a_truncated_journal_gives_an_earlier_state(
     written: tuple[Path, list[dict[tuple[str, str], int]]], data: st.DataObject
 ) -> None:
-    """As a power cut leaves it: the file, and a journal whose end never reached the disk."""
+    """Open what a power cut leaves: the file, and a journal whose end did not reach the disk."""
     folder, states = written
     journal = (folder / "data.db-wal").read_bytes()
     length = data.draw(st.integers(0, len(journal)))
@@ -180,7 +180,7 @@ def test_a_journal_that_was_cut_anywhere_gives_a_state_that_was(
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[tuple[str, str], int]]]:
-    """A folder as a killed process leaves it, and what each revision from 1 on held."""
+    """Return a folder as a killed process leaves it, and the content at each revision from 1 on."""
     folder, source = tmp_path_factory.mktemp("cut"), tmp_path_factory.mktemp("source") / "data.db"
     states: list[dict[tuple[str, str], int]] = [{}]
     with open_sqlite_storage(source) as storage:
@@ -194,7 +194,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[t
 
 
 def make(path: Path, *statements: str) -> Path:
-    """A file that this program wrote, with one object in it, and then somebody else."""
+    """Return a file with one object, written by this program and then modified by ``statements``."""
     with open_sqlite_storage(path) as storage:
         storage.put(*pod("x"))
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
@@ -222,7 +222,7 @@ def make(path: Path, *statements: str) -> Path:
         ),
     ],
 )
-def test_a_file_that_cannot_have_been_written_here_is_damaged(statement: str, words: str, tmp_path: Path) -> None:
+def test_content_that_cannot_have_been_written_here_is_damage(statement: str, words: str, tmp_path: Path) -> None:
     path = make(tmp_path / "data.db", statement)
     with pytest.raises(StorageFileError) as caught, open_sqlite_storage(path):
         pytest.fail("it was opened")
@@ -232,7 +232,7 @@ def test_a_file_that_cannot_have_been_written_here_is_damaged(statement: str, wo
     assert caught.value.path == path
 
 
-def test_a_file_that_breaks_its_own_rules_is_damaged(tmp_path: Path) -> None:
+def test_a_file_that_violates_its_constraints_is_damaged(tmp_path: Path) -> None:
     path = make(tmp_path / "data.db", "PRAGMA ignore_check_constraints = ON", "INSERT INTO counter VALUES (2, 9)")
     with pytest.raises(StorageFileError, match=r"is damaged \(CHECK constraint failed"), open_sqlite_storage(path):
         pytest.fail("it was opened")
@@ -240,7 +240,7 @@ def test_a_file_that_breaks_its_own_rules_is_damaged(tmp_path: Path) -> None:
 
 @settings(max_examples=scaled(1000, 60), deadline=None)
 @given(data=st.data())
-def test_bytes_that_changed_are_damage_or_do_no_harm(data: st.DataObject) -> None:
+def test_changed_bytes_are_reported_as_damage_or_are_harmless(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = make(Path(folder) / "data.db")
         content = bytearray(path.read_bytes())
@@ -254,7 +254,7 @@ def test_bytes_that_changed_are_damage_or_do_no_harm(data: st.DataObject) -> Non
             assert str(path) in str(error)
 
 
-def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
+def test_a_schema_that_is_not_text_is_damage(tmp_path: Path) -> None:
     path = make(tmp_path / "data.db")
     content = path.read_bytes()
     place = content.index(b"CHECK (id = 1)")
@@ -263,7 +263,7 @@ def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
         pytest.fail("it was opened")
 
 
-def test_no_database_at_all_is_damage(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "data.db").write_bytes(b"kind: Namespace\n" * 500)
     with (
         pytest.raises(StorageFileError, match=r"data\.db is damaged \(file is not a database\)"),
@@ -272,7 +272,7 @@ def test_no_database_at_all_is_damage(tmp_path: Path) -> None:
         pytest.fail("it was opened")
 
 
-def test_an_empty_file_is_a_new_one(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_a_new_database(tmp_path: Path) -> None:
     (tmp_path / "data.db").write_bytes(b"")
     with open_sqlite_storage(tmp_path / "data.db") as storage:
         assert (storage.revision, storage.oldest) == (1, 1)
@@ -285,11 +285,11 @@ def test_an_empty_file_is_a_new_one(tmp_path: Path) -> None:
         ("PRAGMA application_id = 0", "belongs to another program; choose another file"),
         (
             f"PRAGMA user_version = {FORMAT_VERSION + 1}",
-            f"has format {FORMAT_VERSION + 1}, and this program knows format {FORMAT_VERSION}; use the program that wrote",
+            f"has format {FORMAT_VERSION + 1}, but this program only knows format {FORMAT_VERSION}; use the program that wrote",
         ),
     ],
 )
-def test_files_of_others_are_left_alone(statement: str, words: str, tmp_path: Path) -> None:
+def test_files_of_other_programs_and_versions_are_not_changed(statement: str, words: str, tmp_path: Path) -> None:
     path = make(tmp_path / "data.db", statement)
     before = path.read_bytes()
     with pytest.raises(StorageFileError) as caught, open_sqlite_storage(path):
@@ -298,12 +298,12 @@ def test_files_of_others_are_left_alone(statement: str, words: str, tmp_path: Pa
     assert path.read_bytes() == before
 
 
-def test_what_cannot_be_opened(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path, words in (
-        (tmp_path / "file" / "data.db", "cannot be created: Not a directory; choose another"),
-        (tmp_path, "cannot be created: Is a directory; choose another"),
-        (tmp_path / ("x" * 300), "cannot be created: File name too long; choose another"),
+        (tmp_path / "file" / "data.db", "cannot be created: Not a directory; choose another file"),
+        (tmp_path, "cannot be created: Is a directory; choose another file"),
+        (tmp_path / ("x" * 300), "cannot be created: File name too long; choose another file"),
     ):
         with pytest.raises(StorageFileError) as caught, open_sqlite_storage(path):
             pytest.fail("it was opened")
@@ -341,7 +341,7 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["deep", "large"])
-def test_what_could_not_be_read_back_is_not_stored(what: str, tmp_path: Path) -> None:
+def test_objects_that_could_not_be_read_back_are_refused(what: str, tmp_path: Path) -> None:
     value: JsonValue = "x" * MAX_OBJECT_BYTES
     if what == "deep":
         for _ in range(MAX_DEPTH):
@@ -354,8 +354,8 @@ def test_what_could_not_be_read_back_is_not_stored(what: str, tmp_path: Path) ->
         assert (storage.revision, storage.committed, storage.list(PODS)) == (1, 1, ())
 
 
-def test_a_disk_that_fails_says_so(tmp_path: Path) -> None:
-    """The journal's place is taken by a folder: the file itself is fine, and nothing is called damaged."""
+def test_a_disk_failure_is_not_reported_as_damage(tmp_path: Path) -> None:
+    """A folder is at the path of the journal: the file itself is intact, so it is not reported as damaged."""
     path = make(tmp_path / "data.db")
     (tmp_path / "data.db-wal").mkdir()
     with (

@@ -1,12 +1,14 @@
 """Writes that policies are asked about."""
 
-from tests.control_plane.support.bench import made, new_backend, served
+from tests.control_plane.support.bench import made, new_backend, send, served
 from wharfinger.control_plane.access.users import ADMINISTRATOR
 from wharfinger.control_plane.admission.request import Resource, resource_of
 from wharfinger.control_plane.api.common.admission import Admission, Operation
 from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.service import ControlPlane
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
+GROUP = "admissionregistration.k8s.io"
 RULE: JsonObject = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
 MATCH: JsonObject = {
     "matchPolicy": "Equivalent",
@@ -36,8 +38,20 @@ def asked(
     return admission, resource, backend
 
 
-def stored(
-    backend: Backend, plural: str, obj: JsonObject, *, group: str = "admissionregistration.k8s.io"
-) -> JsonObject:
+def stored(backend: Backend, plural: str, obj: JsonObject, *, group: str = GROUP) -> JsonObject:
     """An object that is written as a client writes it."""
     return made(backend, served(backend, group, "v1", plural), obj)
+
+
+async def bind_policy(plane: ControlPlane, which: str, *, rule: JsonObject, **spec: JsonValue) -> None:
+    """Create a policy ``p`` (``which``: Validating, Mutating) with one resource rule, and its binding."""
+    kind = f"{which}AdmissionPolicy"
+    made: JsonObject = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "p"}}
+    policy: JsonObject = {**made, "spec": {"matchConstraints": {"resourceRules": [rule]}, **spec}}
+    path = f"/apis/{GROUP}/v1/{kind.lower()[:-1]}ies"
+    answer = await send(plane, "POST", path, policy)
+    assert answer.code == 201, answer.body
+    actions: JsonObject = {"validationActions": ["Deny"]} if which == "Validating" else {}
+    binding: JsonObject = {**made, "kind": f"{kind}Binding", "spec": {"policyName": "p", **actions}}
+    answer = await send(plane, "POST", f"/apis/{GROUP}/v1/{kind.lower()}bindings", binding)
+    assert answer.code == 201, answer.body

@@ -19,7 +19,7 @@ from wharfinger.control_plane.verbs.options import DeleteOptions
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
 
 
-def test_what_the_server_adds() -> None:
+def test_metadata_that_the_server_adds() -> None:
     backend = new_backend()
     maps = config_maps(backend)
 
@@ -67,20 +67,20 @@ def test_generated_names() -> None:
     assert find(first, "metadata", "generateName") == "run-"
 
 
-def test_a_name_wins_over_a_generated_one() -> None:
+def test_a_name_takes_precedence_over_a_prefix() -> None:
     backend = new_backend()
     maps = config_maps(backend)
 
     assert find(made(backend, maps, thing(maps, metadata={"generateName": "run-"})), "metadata", "name") == "a"
 
 
-def test_without_any_name() -> None:
+def test_an_object_without_a_name_is_refused() -> None:
     backend = new_backend()
     with refused(422, "Invalid", "metadata.name: Required value: name or generateName is required"):
         made(backend, config_maps(backend), {})
 
 
-def test_a_name_that_is_taken() -> None:
+def test_a_name_that_is_in_use_is_refused() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
@@ -92,7 +92,7 @@ def test_a_name_that_is_taken() -> None:
     made(backend, maps, thing(maps), namespace="kube-public")
 
 
-def test_an_absent_namespace_is_said_before_an_invalid_object() -> None:
+def test_a_missing_namespace_is_reported_before_an_invalid_object() -> None:
     backend = new_backend()
     maps = config_maps(backend)
 
@@ -100,7 +100,7 @@ def test_an_absent_namespace_is_said_before_an_invalid_object() -> None:
         made(backend, maps, thing(maps, "NOT VALID"), namespace="nosuch")
 
 
-def test_a_namespace_that_is_being_deleted() -> None:
+def test_a_namespace_that_is_being_deleted_refuses_new_objects() -> None:
     backend = new_backend()
     maps, namespaces = config_maps(backend), served(backend, "", "v1", "namespaces")
     made(backend, namespaces, thing(namespaces, "ending"), namespace="")
@@ -110,14 +110,14 @@ def test_a_namespace_that_is_being_deleted() -> None:
         made(backend, maps, thing(maps), namespace="ending")
 
 
-def test_another_namespace_than_that_of_the_request() -> None:
+def test_a_namespace_that_differs_from_the_path_is_refused() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     with refused(400, "BadRequest", "does not match the namespace sent on the request"):
         made(backend, maps, thing(maps, metadata={"namespace": "other"}))
 
 
-def test_a_resource_version_is_no_part_of_a_new_object() -> None:
+def test_a_new_object_with_a_resource_version_is_refused() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     with refused(500, "", "resourceVersion should not be set on objects to be created"):
@@ -140,7 +140,7 @@ def test_a_dry_run_stores_nothing() -> None:
         create(backend, maps, "default", thing(maps), DRY_RUN)
 
 
-def test_status_is_the_servers_at_first() -> None:
+def test_the_server_sets_the_initial_status() -> None:
     backend = new_backend()
     kind, pods = deployments(backend), served(backend, "", "v1", "pods")
     pod = thing(pods, spec={"containers": [{"name": "c", "image": "i"}]}, status={"phase": "Running"})
@@ -151,7 +151,7 @@ def test_status_is_the_servers_at_first() -> None:
     assert find(made(backend, pods, pod), "status", "phase") == "Pending"
 
 
-def test_status_of_a_custom_kind() -> None:
+def test_the_initial_status_of_a_custom_kind() -> None:
     bare, with_status = new_backend(), new_backend()
     ready: JsonObject = {"ready": True}
     plain = widgets(bare)
@@ -161,7 +161,7 @@ def test_status_of_a_custom_kind() -> None:
     assert "status" not in made(with_status, kind, thing(kind, status=ready))
 
 
-def test_generation_begins_at_one_where_it_is_kept() -> None:
+def test_the_generation_begins_at_one() -> None:
     backend = new_backend()
     kind, custom = deployments(backend), widgets(backend)
 
@@ -169,7 +169,7 @@ def test_generation_begins_at_one_where_it_is_kept() -> None:
     assert find(made(backend, custom, thing(custom)), "metadata", "generation") == 1
 
 
-def test_managers_own_defaults_but_not_what_the_server_prepares() -> None:
+def test_managers_own_defaults_but_not_fields_of_the_server() -> None:
     backend = new_backend()
     services = served(backend, "", "v1", "services")
 
@@ -181,7 +181,7 @@ def test_managers_own_defaults_but_not_what_the_server_prepares() -> None:
     assert "f:clusterIP" not in owned
 
 
-def test_a_namespace_holds_its_content() -> None:
+def test_a_new_namespace_has_a_finalizer() -> None:
     backend = new_backend()
     namespaces = served(backend, "", "v1", "namespaces")
 
@@ -192,7 +192,7 @@ def test_a_namespace_holds_its_content() -> None:
     assert find(obj, "metadata", "namespace") is None
 
 
-def test_objects_are_kept_at_the_storage_version() -> None:
+def test_objects_are_stored_in_the_storage_version() -> None:
     backend = new_backend()
     body = definition()
     find_list(body, "spec", "versions").append(
@@ -206,7 +206,7 @@ def test_objects_are_kept_at_the_storage_version() -> None:
     assert find(backend.get(old, "default", "a"), "apiVersion") == "example.com/v1"
 
 
-def test_no_new_instances_of_a_kind_that_is_going() -> None:
+def test_a_terminating_definition_refuses_new_instances() -> None:
     backend = new_backend()
     kind = widgets(backend)
     made(backend, kind, thing(kind, metadata={"finalizers": ["example.com/hold"]}))
@@ -216,7 +216,7 @@ def test_no_new_instances_of_a_kind_that_is_going() -> None:
         made(backend, kind, thing(kind, "b"))
 
 
-def test_applied_objects_bring_their_managed_fields() -> None:
+def test_applied_objects_keep_their_managed_fields() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     fields: JsonObject = {"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1"}
@@ -227,7 +227,7 @@ def test_applied_objects_bring_their_managed_fields() -> None:
     assert find(created, "metadata", "managedFields") == [fields]
 
 
-def test_what_the_server_would_add_to_must_have_the_right_shape() -> None:
+def test_members_of_a_wrong_type_are_refused() -> None:
     backend = new_backend()
     broken = definition()
     with refused(400, "BadRequest", "CustomResourceDefinition"):

@@ -20,7 +20,7 @@ NOTHING = DeleteOptions()
 HOLD: JsonObject = {"finalizers": ["example.com/hold"]}
 
 
-def test_what_nothing_holds_is_gone() -> None:
+def test_an_object_without_finalizers_is_removed_at_once() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     uid = find_str(made(backend, maps, thing(maps)), "metadata", "uid")
@@ -46,7 +46,7 @@ def test_some_kinds_answer_with_the_object() -> None:
     assert backend.get(accounts, "default", "a") is None
 
 
-def test_a_pod_is_marked_in_the_answer_and_gone() -> None:
+def test_the_answer_to_a_deleted_pod_has_a_deletion_timestamp() -> None:
     backend = new_backend()
     pods = served(backend, "", "v1", "pods")
     made(backend, pods, thing(pods, spec={"containers": [{"name": "c", "image": "i"}]}))
@@ -59,7 +59,7 @@ def test_a_pod_is_marked_in_the_answer_and_gone() -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-def test_immortal_namespaces(name: str) -> None:
+def test_some_namespaces_cannot_be_deleted(name: str) -> None:
     backend = new_backend()
     with refused(403, "Forbidden", "this namespace may not be deleted"):
         delete(backend, served(backend, "", "v1", "namespaces"), "", name, NOTHING)
@@ -81,7 +81,7 @@ def test_preconditions() -> None:
     assert backend.get(maps, "default", "a") is None
 
 
-def test_finalizers_hold_an_object() -> None:
+def test_an_object_with_finalizers_is_not_removed() -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind, metadata=HOLD))
@@ -107,7 +107,7 @@ def test_a_second_delete_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("policy", "finalizer"), [("Orphan", "orphan"), ("Foreground", "foregroundDeletion")])
-def test_propagation_holds_an_object_for_the_collector(policy: str, finalizer: str) -> None:
+def test_a_propagation_policy_sets_a_finalizer(policy: str, finalizer: str) -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
@@ -118,7 +118,7 @@ def test_propagation_holds_an_object_for_the_collector(policy: str, finalizer: s
     assert find(answer, "metadata", "deletionTimestamp")
 
 
-def test_another_policy_takes_the_place_of_the_first() -> None:
+def test_another_policy_replaces_the_finalizer() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps, metadata=HOLD))
@@ -131,7 +131,7 @@ def test_another_policy_takes_the_place_of_the_first() -> None:
     assert find_list(background, "metadata", "finalizers") == ["example.com/hold"]
 
 
-def test_background_lets_go_of_what_only_propagation_held() -> None:
+def test_background_removes_the_finalizer_of_another_policy() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
@@ -141,7 +141,7 @@ def test_background_lets_go_of_what_only_propagation_held() -> None:
     assert backend.get(maps, "default", "a") is None
 
 
-def test_dry_runs_leave_everything() -> None:
+def test_dry_runs_change_nothing() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
@@ -155,7 +155,7 @@ def test_dry_runs_leave_everything() -> None:
     assert backend.storage.revision == revision
 
 
-def test_a_namespace_waits_for_its_content() -> None:
+def test_a_namespace_with_its_finalizer_is_not_removed() -> None:
     backend = new_backend()
     namespaces = served(backend, "", "v1", "namespaces")
     made(backend, namespaces, thing(namespaces, "n"), namespace="")
@@ -168,7 +168,7 @@ def test_a_namespace_waits_for_its_content() -> None:
     assert backend.get(namespaces, "", "n") is not None
 
 
-def test_a_definition_waits_for_its_instances() -> None:
+def test_a_definition_is_not_removed_at_once() -> None:
     backend = new_backend()
     kind, definitions = widgets(backend), served(backend, *DEFINITIONS)
     made(backend, kind, thing(kind, metadata=HOLD))
@@ -186,7 +186,7 @@ def test_a_definition_waits_for_its_instances() -> None:
     assert find(backend.get(kind, "default", "a"), "metadata", "deletionTimestamp")
 
 
-def test_what_holds_an_object() -> None:
+def test_held_by() -> None:
     assert held_by("ConfigMap", {"metadata": {"finalizers": ["x/y"]}})
     assert not held_by("ConfigMap", {"metadata": {}, "spec": {"finalizers": ["kubernetes"]}})
     assert held_by("Namespace", {"spec": {"finalizers": ["kubernetes"]}})

@@ -1,10 +1,10 @@
-"""Owners named twice."""
+"""Duplicate owners."""
 
 from wharfinger.control_plane.verbs.duplicate_owners import without_repeated_owners
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_owners_named_twice() -> None:
+def test_duplicate_owners_are_removed_with_a_warning() -> None:
     owner: JsonObject = {"uid": "u1", "name": "a"}
     warnings: list[str] = []
     obj: JsonObject = {"metadata": {"ownerReferences": [owner, {**owner, "name": "b"}, dict(owner)]}}

@@ -1,4 +1,4 @@
-"""What was sent empty is shown empty; messages of whole refusals are recorded (``hunt3-kinds-empties``)."""
+"""Errors show empty values as they were sent; the messages are recorded (``hunt3-kinds-empties``)."""
 
 import pytest
 
@@ -19,13 +19,13 @@ from wharfinger.formats.json.value import JsonObject
         ({"a": "x"}, {"a": {"b": []}}, {"a": "x"}),
     ],
 )
-def test_empties_are_put_back(obj: JsonObject, sent: JsonObject, whole: JsonObject) -> None:
+def test_empty_values_are_restored(obj: JsonObject, sent: JsonObject, whole: JsonObject) -> None:
     assert with_empties(obj, sent) == whole
     if obj == whole:
         assert with_empties(obj, sent) is obj
 
 
-def test_errors_stay_the_same_but_for_their_values() -> None:
+def test_errors_differ_only_in_the_values_that_they_show() -> None:
     def shown(obj: JsonObject) -> list[FieldError]:
         return [invalid("a", obj.get("a"), "odd")]
 

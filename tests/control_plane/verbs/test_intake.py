@@ -11,7 +11,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 CONFIG = builtin("", "v1", "configmaps")
 
 
-def test_built_in_kinds_may_leave_out_what_the_path_says() -> None:
+def test_bodies_of_built_in_kinds_may_omit_kind_and_version() -> None:
     assert accepted(CONFIG, {"data": {"a": None}}, FieldValidation.WARN).obj == {
         "kind": "ConfigMap",
         "apiVersion": "v1",
@@ -31,7 +31,7 @@ def test_built_in_kinds_may_leave_out_what_the_path_says() -> None:
         ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c (<empty>)"),
     ],
 )
-def test_what_is_no_config_map(body: JsonValue, words: str) -> None:
+def test_bodies_that_are_no_config_map(body: JsonValue, words: str) -> None:
     with pytest.raises(StatusError) as caught:
         accepted(CONFIG, body, FieldValidation.WARN)
     assert caught.value.code == 400
@@ -48,7 +48,7 @@ def test_undeclared_fields() -> None:
         accepted(CONFIG, body, FieldValidation.STRICT)
 
 
-def test_the_namespace_of_the_path_counts() -> None:
+def test_the_namespace_must_be_that_of_the_path() -> None:
     assert check_namespace(CONFIG, {"metadata": {"name": "a"}}, "x")["metadata"] == {"name": "a", "namespace": "x"}
     with pytest.raises(StatusError, match="does not match the namespace sent on the request"):
         check_namespace(CONFIG, {"metadata": {"namespace": "y"}}, "x")
@@ -56,7 +56,7 @@ def test_the_namespace_of_the_path_counts() -> None:
     assert check_namespace(cluster, {"metadata": {"namespace": "y"}}, "")["metadata"] == {}
 
 
-def test_the_name_of_the_path_counts() -> None:
+def test_the_name_must_be_that_of_the_path() -> None:
     assert check_name({"metadata": {"name": "a"}}, "a")["metadata"] == {"name": "a"}
     with pytest.raises(StatusError, match=r"\(a based on URL\) was undeterminable: name must be provided"):
         check_name({"metadata": {}}, "a")

@@ -1,4 +1,4 @@
-"""Patches that reach only metadata: they give the same object as if all of it had been read, defaulted and validated again."""
+"""Patches of metadata: the result is the same as if the whole object had been decoded, defaulted and validated."""
 
 import pytest
 from msgspec.structs import replace
@@ -52,7 +52,7 @@ def pod(pods: Served) -> JsonObject:
 
 
 def stored(backend: Backend, which: str) -> tuple[Served, JsonObject]:
-    """A stored object of one of four kinds."""
+    """Return a stored object of one of four kinds."""
     match which:
         case "Pod":
             kind = served(backend, "", "v1", "pods")
@@ -75,7 +75,7 @@ def stored(backend: Backend, which: str) -> tuple[Served, JsonObject]:
 
 @pytest.mark.parametrize("which", ["Pod", "ConfigMap", "Namespace", "Deployment"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_result_is_that_of_any_other_patch(which: str, change: str) -> None:
+def test_the_result_equals_that_of_the_common_path(which: str, change: str) -> None:
     backend = new_backend()
     kind, old = stored(backend, which)
     data = encode_json({"metadata": CHANGES[change]})
@@ -112,13 +112,13 @@ OTHERS: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("which", OTHERS)
-def test_anything_else_is_left_to_the_path_of_all_patches(which: str) -> None:
+def test_other_patches_take_the_common_path(which: str) -> None:
     backend = new_backend()
     kind, old = stored(backend, "ConfigMap")
     assert with_patched_metadata(kind, old, OTHERS[which]) is None
 
 
-def test_the_other_members_are_those_of_the_stored_object() -> None:
+def test_other_members_are_those_of_the_stored_object() -> None:
     backend = new_backend()
     kind, old = stored(backend, "Pod")
     result = patch(backend, kind, "default", "a", "", PatchType.MERGE, b'{"metadata": {"labels": {"b": "c"}}}', OTHER)
@@ -126,7 +126,7 @@ def test_the_other_members_are_those_of_the_stored_object() -> None:
     assert result.obj["status"] is old["status"]
 
 
-def test_an_invalid_label_is_refused_once_and_warned_about_once() -> None:
+def test_an_invalid_label_gives_one_error_and_one_warning() -> None:
     backend = new_backend()
     kind, _ = stored(backend, "Pod")
     options = replace(OTHER, warnings=[])
@@ -136,7 +136,7 @@ def test_an_invalid_label_is_refused_once_and_warned_about_once() -> None:
     assert len(options.warnings) == 1
 
 
-def test_a_stored_node_that_is_no_name_is_refused_as_before() -> None:
+def test_an_invalid_stored_node_name_is_refused_as_before() -> None:
     backend = new_backend()
     kind, old = stored(backend, "Pod")
     bound = {**old, "spec": {**find_object(old, "spec"), "nodeName": "a/b"}}  # as a binding may name it

@@ -28,7 +28,7 @@ from wharfinger.formats.json.value import JsonObject
         (("", "v1", "LimitRange"), {"spec": []}, {"spec": []}),
     ],
 )
-def test_empty_lists_that_are_always_there_are_null(
+def test_empty_lists_that_are_always_printed_become_null(
     where: tuple[str, str, str], given: JsonObject, stored: JsonObject
 ) -> None:
     before = repr(given)
@@ -37,7 +37,7 @@ def test_empty_lists_that_are_always_there_are_null(
     assert repr(given) == before
 
 
-def test_what_is_not_changed_stays_the_same_object() -> None:
+def test_an_unchanged_object_is_returned_itself() -> None:
     pod: JsonObject = {"spec": {"containers": [{"name": "a", "env": []}]}}
 
     assert with_null_lists(pod, "", "v1", "Pod") is pod

@@ -39,7 +39,7 @@ QUERIES = st.dictionaries(
 )
 
 
-def test_the_manager_of_a_request_that_names_none() -> None:
+def test_the_default_manager() -> None:
     assert default_manager("kubectl/v1.37.1 (linux/amd64)") == "kubectl"
     assert default_manager("") == "unknown"
     assert default_manager("a\x00b/1") == "ab"
@@ -78,7 +78,7 @@ def test_writes_that_are_refused(query: dict[str, tuple[str, ...]], words: str) 
     assert words in caught.value.message
 
 
-def test_patches_know_whether_they_are_applies() -> None:
+def test_the_options_of_an_apply() -> None:
     assert parse_write_options({"fieldManager": ("a",), "force": ("true",)}, "x", "PatchOptions", apply=True).force
     parse_write_options({}, "x", "PatchOptions", apply=False)
     with pytest.raises(StatusError, match="is required for apply patch"):
@@ -156,7 +156,7 @@ def test_lists_that_are_refused(query: dict[str, str], code: int, words: str) ->
     assert words in caught.value.message
 
 
-def test_the_version_an_object_was_read_at() -> None:
+def test_the_resource_version_that_an_object_states() -> None:
     assert resource_version_of({"metadata": {"resourceVersion": "5"}}) == 5
     assert resource_version_of({"metadata": {"resourceVersion": "0"}}) is None
     assert resource_version_of({}) is None

@@ -83,7 +83,7 @@ def test_a_json_patch_that_fails_changes_nothing() -> None:
         ),
     ],
 )
-def test_what_is_no_patch(type_: PatchType, body: JsonValue, part: str) -> None:
+def test_invalid_patches(type_: PatchType, body: JsonValue, part: str) -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
@@ -105,7 +105,7 @@ def test_merge_patch() -> None:
     assert find(result.obj, "metadata", "generation") == 2
 
 
-def test_strategic_merge_patch_goes_by_list_keys() -> None:
+def test_a_strategic_merge_patch_merges_lists_by_key() -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
@@ -127,13 +127,13 @@ def test_a_merge_patch_replaces_lists() -> None:
 
 
 @pytest.mark.parametrize("type_", [PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC])
-def test_only_apply_creates(type_: PatchType) -> None:
+def test_only_an_apply_creates_objects(type_: PatchType) -> None:
     backend = new_backend()
     with refused(404, "NotFound", 'configmaps "a" not found'):
         do(backend, config_maps(backend), type_, [] if type_ is PatchType.JSON else {})
 
 
-def test_a_patch_may_be_conditional() -> None:
+def test_a_patch_with_a_resource_version() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     old = made(backend, maps, thing(maps))
@@ -145,7 +145,7 @@ def test_a_patch_may_be_conditional() -> None:
     assert do(backend, maps, PatchType.MERGE, body).obj["data"] == {"x": "1"}
 
 
-def test_a_patch_to_something_that_is_no_object_of_the_kind() -> None:
+def test_a_patch_whose_result_is_no_object_of_the_kind() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
@@ -173,7 +173,7 @@ def test_unknown_fields_of_a_patch() -> None:
         do(backend, kind, PatchType.MERGE, body, WriteOptions("m", validation=FieldValidation.STRICT))
 
 
-def test_a_patch_of_status_reaches_status_alone() -> None:
+def test_a_patch_of_status_changes_only_the_status() -> None:
     backend = new_backend()
     kind = widgets(backend, subresources={"status": {}})
     made(backend, kind, thing(kind, spec={"size": 1}))
@@ -186,7 +186,7 @@ def test_a_patch_of_status_reaches_status_alone() -> None:
     assert (through_main["spec"], through_main["status"]) == ({"size": 2}, {"ready": True})
 
 
-def test_a_patch_that_takes_the_last_finalizer() -> None:
+def test_a_patch_that_removes_the_last_finalizer() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps, metadata={"finalizers": ["example.com/hold"]}))
@@ -209,7 +209,7 @@ def test_apply_creates_and_changes() -> None:
     assert find(second.obj, "metadata", "managedFields", 0, "operation") == "Apply"
 
 
-def test_an_apply_that_changes_nothing_is_no_write() -> None:
+def test_an_apply_without_changes_is_not_stored() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     first = do(backend, maps, PatchType.APPLY, thing(maps, data={"x": "1"}), applier("one")).obj
@@ -233,7 +233,7 @@ def test_conflicts_between_appliers() -> None:
     assert do(backend, maps, PatchType.APPLY, other, applier("two", force=True)).obj["data"] == {"x": "2"}
 
 
-def test_a_dry_apply() -> None:
+def test_a_dry_run_of_an_apply() -> None:
     backend = new_backend()
     maps = config_maps(backend)
 
@@ -241,7 +241,7 @@ def test_a_dry_apply() -> None:
     assert backend.get(maps, "default", "a") is None
 
 
-def test_apply_needs_what_it_names() -> None:
+def test_invalid_intents() -> None:
     backend = new_backend()
     maps = config_maps(backend)
 
@@ -263,7 +263,7 @@ def test_apply_needs_what_it_names() -> None:
         )
 
 
-def test_a_conditional_apply() -> None:
+def test_an_apply_with_a_resource_version() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     conditional = thing(maps, metadata={"resourceVersion": "1"})
@@ -277,7 +277,7 @@ def test_a_conditional_apply() -> None:
     assert new.obj["data"] == {"x": ""}
 
 
-def test_apply_knows_every_field() -> None:
+def test_an_apply_of_an_undeclared_field_is_refused() -> None:
     backend = new_backend()
     kind = widgets(backend)
 
@@ -297,7 +297,7 @@ def test_an_apply_of_wrong_types_is_refused() -> None:
     assert caught.value.code in {400, 500}
 
 
-def test_applied_status_is_of_the_subresource() -> None:
+def test_an_apply_to_status_changes_only_the_status() -> None:
     backend = new_backend()
     kind = widgets(backend, subresources={"status": {}})
 

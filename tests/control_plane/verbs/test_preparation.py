@@ -3,7 +3,7 @@ from wharfinger.control_plane.verbs.preparation import keeps_status, prepared
 from wharfinger.formats.json.value import find
 
 
-def test_the_first_status() -> None:
+def test_the_initial_status() -> None:
     namespace = prepared(builtin("", "v1", "namespaces").kind, {"metadata": {"name": "a"}})
 
     assert find(namespace, "status", "phase") == "Active"
@@ -12,7 +12,7 @@ def test_the_first_status() -> None:
     assert find(crd, "status", "storedVersions") == ["v1"]
 
 
-def test_nodes_bring_their_status() -> None:
+def test_nodes_keep_the_status_of_the_client() -> None:
     node = builtin("", "v1", "nodes").kind
 
     assert keeps_status(node)

@@ -44,7 +44,7 @@ def test_one_object() -> None:
         get(backend, maps, "kube-public", "a")
 
 
-def test_an_object_is_shown_at_the_version_asked_for() -> None:
+def test_an_object_is_shown_at_the_requested_version() -> None:
     backend = new_backend()
     body = definition()
     find_list(body, "spec", "versions").append(
@@ -59,7 +59,7 @@ def test_an_object_is_shown_at_the_version_asked_for() -> None:
     assert [item["apiVersion"] for item in list_page(backend, second, "", ListOptions()).items] == ["example.com/v2"]
 
 
-def test_a_list_is_in_order_and_of_one_namespace_or_all() -> None:
+def test_a_list_of_one_or_of_all_namespaces_is_ordered() -> None:
     backend = new_backend()
     maps = filled(backend, "c", "a")
     made(backend, maps, thing(maps, "b"), namespace="kube-public")
@@ -91,20 +91,20 @@ def test_selectors() -> None:
         (ListOptions(field_selector="nothing"), "nothing"),
     ],
 )
-def test_wrong_selectors(options: ListOptions, part: str) -> None:
+def test_invalid_selectors(options: ListOptions, part: str) -> None:
     backend = new_backend()
     with refused(400, "BadRequest", part):
         list_page(backend, config_maps(backend), "", options)
 
 
-def test_cluster_scoped_kinds_have_no_namespace_to_select() -> None:
+def test_cluster_scoped_kinds_cannot_be_selected_by_namespace() -> None:
     backend = new_backend()
     nodes = served(backend, "", "v1", "nodes")
     with refused(400, "BadRequest", "field label not supported: metadata.namespace"):
         selection(nodes, ListOptions(field_selector="metadata.namespace=x"))
 
 
-def test_a_selection_of_one_name() -> None:
+def test_the_selection_of_one_name() -> None:
     maps = config_maps(new_backend())
     chosen = selection(maps, ListOptions(field_selector="metadata.namespace=n,metadata.name=a"), name="a")
 
@@ -114,7 +114,7 @@ def test_a_selection_of_one_name() -> None:
     assert selection(maps, ListOptions()).everything
 
 
-def test_pages_of_one_revision() -> None:
+def test_all_pages_show_the_same_revision() -> None:
     backend = new_backend()
     maps = filled(backend, "a", "b", "c", "d", "e")
 
@@ -130,7 +130,7 @@ def test_pages_of_one_revision() -> None:
     assert third.continue_token == ""
 
 
-def test_a_selector_makes_the_rest_unknown() -> None:
+def test_the_remaining_count_is_unknown_with_a_selector() -> None:
     backend = new_backend()
     maps = filled(backend, "a", "b", "c", "d", "e")
 
@@ -149,7 +149,7 @@ def test_a_limit_that_fits_exactly() -> None:
     assert (names(page), page.continue_token, page.remaining) == (["a", "b"], "", None)
 
 
-def test_a_token_outlives_its_revision_no_longer_than_the_history() -> None:
+def test_a_token_expires_with_the_history() -> None:
     backend = new_backend()
     maps = filled(backend, "a", "b")
     token = list_page(backend, maps, "", ListOptions(limit=1)).continue_token
@@ -160,7 +160,7 @@ def test_a_token_outlives_its_revision_no_longer_than_the_history() -> None:
         list_page(backend, maps, "", ListOptions(limit=1, continue_token=token))
 
 
-def test_a_token_brings_its_own_revision() -> None:
+def test_a_token_excludes_a_resource_version() -> None:
     backend = new_backend()
     maps = filled(backend, "a", "b")
     token = list_page(backend, maps, "", ListOptions(limit=1)).continue_token
@@ -186,7 +186,7 @@ def test_lists_at_a_revision() -> None:
     assert names(unset) == ["a", "b"]
 
 
-def test_revisions_that_are_not_known() -> None:
+def test_revisions_in_the_future_and_compacted_revisions() -> None:
     backend = new_backend()
     maps = filled(backend, "a")
     then, now = backend.storage.revision - 1, backend.storage.revision
@@ -228,6 +228,6 @@ def encoded(text: str) -> str:
         (encoded("x" * 5000), "continue key is not valid"),
     ],
 )
-def test_wrong_tokens(token: str, part: str) -> None:
+def test_invalid_tokens(token: str, part: str) -> None:
     with refused(400, "BadRequest", part):
         read_token(token)

@@ -58,7 +58,7 @@ def test_scaling_is_an_update_of_the_object() -> None:
     assert find(scale, "metadata", "resourceVersion") == str(backend.storage.revision)
 
 
-def test_no_replicas_are_zero() -> None:
+def test_missing_replicas_are_zero() -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind, replicas=3))
@@ -68,7 +68,7 @@ def test_no_replicas_are_zero() -> None:
     assert find(backend.get(kind, "default", "a"), "spec", "replicas") == 0
 
 
-def test_negative_replicas() -> None:
+def test_negative_replicas_are_refused() -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
@@ -77,7 +77,7 @@ def test_negative_replicas() -> None:
         replace_scale(backend, kind, "default", "a", NAMED | {"spec": {"replicas": -1}}, OPTIONS)
 
 
-def test_a_lost_race() -> None:
+def test_a_scale_of_an_old_version_is_a_conflict() -> None:
     backend = new_backend()
     kind = deployments(backend)
     read = get_scale(backend, kind, "default", find_str(made(backend, kind, deployment(kind)), "metadata", "name"))
@@ -106,7 +106,7 @@ def test_a_dry_run() -> None:
         (PatchType.JSON, [{"op": "replace", "path": "/spec/replicas", "value": 6}]),
     ],
 )
-def test_patches(type_: PatchType, body: JsonValue) -> None:
+def test_patches_of_a_scale(type_: PatchType, body: JsonValue) -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
@@ -125,7 +125,7 @@ def test_a_scale_is_applied() -> None:
     assert find(patch_scale(backend, kind, "default", "a", PatchType.APPLY, intent, forced), "spec", "replicas") == 6
 
 
-def test_absent_objects_and_kinds_without_scale() -> None:
+def test_missing_objects_and_kinds_without_scale() -> None:
     backend = new_backend()
     kind, maps = deployments(backend), config_maps(backend)
     made(backend, maps, thing(maps))
@@ -138,7 +138,7 @@ def test_absent_objects_and_kinds_without_scale() -> None:
         get_scale(backend, maps, "default", "a")
 
 
-def test_a_custom_kind_says_where_its_numbers_are() -> None:
+def test_a_custom_kind_declares_the_paths_of_its_replicas() -> None:
     backend = new_backend()
     kind = widgets(backend, subresources={"status": {}, "scale": SCALE})
     obj = made(backend, kind, thing(kind))
@@ -153,7 +153,7 @@ def test_a_custom_kind_says_where_its_numbers_are() -> None:
     assert find(get_scale(backend, kind, "default", "a"), "status") == {"replicas": 1}
 
 
-def test_who_scaled_is_told_with_the_subresource() -> None:
+def test_managed_fields_name_the_subresource() -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
@@ -176,7 +176,7 @@ def test_who_scaled_is_told_with_the_subresource() -> None:
         (None, "name must be provided"),
     ],
 )
-def test_what_is_no_scale_scales_nothing(body: JsonValue, part: str) -> None:
+def test_a_body_that_is_no_scale_is_refused(body: JsonValue, part: str) -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
@@ -186,7 +186,7 @@ def test_what_is_no_scale_scales_nothing(body: JsonValue, part: str) -> None:
     assert find(backend.get(kind, "default", "a"), "spec", "replicas") == 1
 
 
-def test_replicas_of_something_that_has_no_place_for_them() -> None:
+def test_replicas_below_a_value_that_is_no_object() -> None:
     backend = new_backend()
     anything: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     kind = widgets(backend, subresources={"scale": SCALE}, schema={"openAPIV3Schema": anything})

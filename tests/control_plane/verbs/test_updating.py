@@ -53,7 +53,7 @@ def test_a_replaced_object() -> None:
     assert find(result.obj, "metadata", "creationTimestamp") == find(old, "metadata", "creationTimestamp")
 
 
-def test_the_first_of_two_writers_wins() -> None:
+def test_an_update_of_an_old_version_is_a_conflict() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     read = made(backend, maps, thing(maps))
@@ -64,7 +64,7 @@ def test_the_first_of_two_writers_wins() -> None:
     assert find(backend.get(maps, "default", "a"), "data", "x") == "1"
 
 
-def test_a_write_that_changes_nothing_is_no_write() -> None:
+def test_an_update_without_changes_is_not_stored() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     old = made(backend, maps, thing(maps, data={"x": "1"}))
@@ -73,7 +73,7 @@ def test_a_write_that_changes_nothing_is_no_write() -> None:
     assert backend.storage.revision == version(old)
 
 
-def test_same_looks_past_the_times_of_managed_fields() -> None:
+def test_same_ignores_the_times_of_managed_fields() -> None:
     first: JsonObject = {"metadata": {"managedFields": [{"manager": "m", "time": "1"}]}}
     second: JsonObject = {"metadata": {"managedFields": [{"manager": "m", "time": "2"}]}}
     assert same(first, second)
@@ -85,7 +85,7 @@ def test_true_is_not_one() -> None:
     assert same({"spec": {"x": 1}}, {"spec": {"x": 1.0}})
 
 
-def test_custom_objects_must_say_what_was_read() -> None:
+def test_updates_of_custom_objects_need_a_resource_version() -> None:
     backend = new_backend()
     kind = widgets(backend)
     made(backend, kind, thing(kind))
@@ -94,7 +94,16 @@ def test_custom_objects_must_say_what_was_read() -> None:
         put(backend, kind, thing(kind, spec={"size": 2}))
 
 
-def test_absent_objects() -> None:
+def test_updates_of_some_built_in_kinds_need_a_resource_version() -> None:
+    backend = new_backend()
+    leases = served(backend, "coordination.k8s.io", "v1", "leases")
+    made(backend, leases, thing(leases))
+
+    with refused(422, "Invalid", "metadata.resourceVersion: Invalid value: 0: must be specified for an update"):
+        put(backend, leases, thing(leases, spec={"holderIdentity": "b"}))
+
+
+def test_updates_of_missing_objects() -> None:
     backend = new_backend()
     maps, roles = config_maps(backend), served(backend, "rbac.authorization.k8s.io", "v1", "roles")
 
@@ -105,14 +114,14 @@ def test_absent_objects() -> None:
     assert backend.get(roles, "default", "a") == result.obj
 
 
-def test_a_status_is_never_created() -> None:
+def test_an_update_of_status_creates_no_object() -> None:
     backend = new_backend()
     services = served(backend, "", "v1", "services")
     with refused(404, "NotFound"):
         put(backend, services, thing(services), "status")
 
 
-def test_an_object_that_was_made_anew() -> None:
+def test_the_uid_of_another_object_is_a_conflict() -> None:
     backend = new_backend()
     maps, nodes = config_maps(backend), served(backend, "", "v1", "nodes")
     made(backend, maps, thing(maps))
@@ -124,14 +133,14 @@ def test_an_object_that_was_made_anew() -> None:
         put(backend, nodes, thing(nodes, metadata={"uid": "former"}))
 
 
-def test_another_name_than_that_of_the_path() -> None:
+def test_a_name_that_differs_from_the_path_is_refused() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     with refused(400, "BadRequest", "the name of the object (b) does not match the name on the URL (a)"):
         replace(backend, maps, "default", "a", "", thing(maps, "b"), OPTIONS)
 
 
-def test_generation_grows_with_the_spec_alone() -> None:
+def test_the_generation_grows_only_with_the_spec() -> None:
     backend = new_backend()
     kind = deployments(backend)
     old = made(backend, kind, deployment(kind))
@@ -143,14 +152,14 @@ def test_generation_grows_with_the_spec_alone() -> None:
     assert [generation(obj) for obj in (old, labelled, reported, scaled)] == [1, 1, 1, 2]
 
 
-def test_kinds_without_generation_keep_none() -> None:
+def test_kinds_without_a_generation() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
     assert generation(put(backend, maps, thing(maps, metadata={"generation": 3}, data={"x": ""}))) is None
 
 
-def test_status_of_a_custom_kind_without_the_subresource_counts() -> None:
+def test_a_status_without_the_subresource_counts_for_the_generation() -> None:
     backend = new_backend()
     kind = widgets(backend)
     old = made(backend, kind, thing(kind))
@@ -158,7 +167,7 @@ def test_status_of_a_custom_kind_without_the_subresource_counts() -> None:
     assert generation(put(backend, kind, changed(old, status={"ready": True}))) == 2
 
 
-def test_the_main_resource_leaves_status_alone() -> None:
+def test_a_write_to_the_main_resource_keeps_the_status() -> None:
     backend = new_backend()
     kind = deployments(backend)
     old = put(backend, kind, changed(made(backend, kind, deployment(kind)), status={"replicas": 3}), "status")
@@ -170,7 +179,7 @@ def test_the_main_resource_leaves_status_alone() -> None:
     assert new["status"] == again["status"] == {"replicas": 3}
 
 
-def test_status_leaves_the_rest_alone() -> None:
+def test_a_write_to_status_keeps_everything_else() -> None:
     backend = new_backend()
     kind = deployments(backend)
     old = made(backend, kind, deployment(kind, replicas=1))
@@ -189,7 +198,7 @@ def test_status_leaves_the_rest_alone() -> None:
     assert find(new, "metadata", "managedFields", 1, "subresource") == "status"
 
 
-def test_status_of_a_custom_kind_reaches_no_metadata() -> None:
+def test_a_write_to_status_of_a_custom_kind_keeps_metadata() -> None:
     backend = new_backend()
     kind = widgets(backend, subresources={"status": {}})
     old = made(backend, kind, thing(kind, spec={"size": 1}))
@@ -203,7 +212,7 @@ def test_status_of_a_custom_kind_reaches_no_metadata() -> None:
     assert "status" not in emptied
 
 
-def test_the_last_finalizer_lets_go() -> None:
+def test_removing_the_last_finalizer_removes_the_object() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps, metadata={"finalizers": [HOLD]}))
@@ -244,7 +253,7 @@ def test_dry_runs() -> None:
     assert backend.get(maps, "default", "a") == marked
 
 
-def test_unknown_fields_are_warned_of() -> None:
+def test_unknown_fields_give_warnings() -> None:
     backend = new_backend()
     kind = widgets(backend)
     body = changed(made(backend, kind, thing(kind)), spec={"sise": 1})
@@ -255,7 +264,7 @@ def test_unknown_fields_are_warned_of() -> None:
         replace(backend, kind, "default", "a", "", body, strict)
 
 
-def test_what_is_immutable() -> None:
+def test_immutable_fields() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     old = made(backend, maps, thing(maps, immutable=True, data={"x": "1"}))
@@ -264,7 +273,7 @@ def test_what_is_immutable() -> None:
         put(backend, maps, changed(old, data={"x": "2"}))
 
 
-def test_a_namespace_is_finalized_before_it_goes() -> None:
+def test_a_namespace_is_finalized_before_it_is_removed() -> None:
     backend = new_backend()
     namespaces = served(backend, "", "v1", "namespaces")
     made(backend, namespaces, thing(namespaces, "n"), namespace="")
@@ -283,7 +292,7 @@ def test_a_namespace_is_finalized_before_it_goes() -> None:
     assert backend.get(namespaces, "", "n") is None
 
 
-def test_a_definition_remembers_its_storage_versions() -> None:
+def test_a_definition_keeps_its_earlier_storage_versions() -> None:
     backend = new_backend()
     definitions = served(backend, *DEFINITIONS)
     widgets(backend)

@@ -10,12 +10,12 @@ from tests.control_plane.support.bench import DEFINITIONS, OPTIONS, config_maps,
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, Key, Record
-from wharfinger.control_plane.storage.record import Warmth
+from wharfinger.control_plane.storage.record import DecodedCache
 from wharfinger.control_plane.verbs.deletion import delete
 from wharfinger.control_plane.verbs.options import DeleteOptions, ListOptions
 from wharfinger.control_plane.verbs.reading import Selection, selection
 from wharfinger.control_plane.verbs.updating import replace
-from wharfinger.control_plane.verbs.watching import Bells, Watch, bookmark, event_of, object_at, watch_events
+from wharfinger.control_plane.verbs.watching import ChangeSignals, Watch, bookmark, event_of, object_at, watch_events
 from wharfinger.formats.json.value import JsonObject, encode_json, find, find_str
 
 MAPS = Collection("", "configmaps")
@@ -28,12 +28,12 @@ def render(type_: str, obj: JsonObject) -> bytes:
 
 
 class Rig:
-    """A control plane and bells that ring for its changes."""
+    """A control plane, and signals that its changes notify."""
 
     def __init__(self) -> None:
         self.backend: Backend = new_plane().backend
-        self.bells = Bells()
-        self.backend.herald(lambda change: self.bells.ring_all())
+        self.signals = ChangeSignals()
+        self.backend.observe_commits(lambda change: self.signals.notify_all())
         self.maps = config_maps(self.backend)
 
     def watch(
@@ -41,7 +41,7 @@ class Rig:
     ) -> AsyncGenerator[bytes, None]:
         kind = kind or self.maps
         wanted = Watch(kind, namespace, selection(kind, options), options)
-        return watch_events(self.backend, self.bells, wanted, render)
+        return watch_events(self.backend, self.signals, wanted, render)
 
     def make(self, name: str, **labels: str) -> JsonObject:
         return made(self.backend, self.maps, thing(self.maps, name, {"labels": {**labels}}))
@@ -66,7 +66,7 @@ async def rest(events: AsyncIterator[bytes]) -> list[Event]:
 
 @asynccontextmanager
 async def collecting(events: AsyncGenerator[bytes, None]) -> AsyncIterator[list[Event]]:
-    """The events as they come, while the block runs; the watch is closed after it."""
+    """Collect the events of a watch while the block runs, and close the watch after it."""
     found: list[Event] = []
 
     async def collect() -> None:
@@ -83,11 +83,11 @@ async def collecting(events: AsyncGenerator[bytes, None]) -> AsyncIterator[list[
 
 def change(type_: ChangeType, obj: JsonObject, previous: JsonObject | None, *, namespace: str = "default") -> Change:
     key = Key(MAPS, namespace, "a")
-    before = None if previous is None else Record(key, 8, encode_json(previous), Warmth())
-    return Change(type_, Record(key, 9, encode_json(obj), Warmth()), before)
+    before = None if previous is None else Record(key, 8, encode_json(previous), DecodedCache())
+    return Change(type_, Record(key, 9, encode_json(obj), DecodedCache()), before)
 
 
-def told(made_change: Change, namespace: str, selected: Selection) -> tuple[str, JsonObject] | None:
+def event_for(made_change: Change, namespace: str, selected: Selection) -> tuple[str, JsonObject] | None:
     found = event_of(made_change, namespace, selected)
     return None if found is None else (found[0], object_at(*found[1:]))
 
@@ -115,30 +115,30 @@ LEFT: JsonObject = {"metadata": {"name": "a", "labels": {"x": "y"}, "resourceVer
         (change(ChangeType.ADDED, IN, None, namespace="other"), None),
     ],
 )
-def test_what_a_change_is_to_a_watcher(made_change: Change, event: tuple[str, JsonObject] | None) -> None:
-    assert told(made_change, "default", chosen("x=y")) == event
+def test_the_event_of_a_change(made_change: Change, event: tuple[str, JsonObject] | None) -> None:
+    assert event_for(made_change, "default", chosen("x=y")) == event
 
 
-def test_a_watch_of_all_namespaces() -> None:
-    assert told(change(ChangeType.ADDED, OUT, None, namespace="other"), "", chosen()) == ("ADDED", OUT)
+def test_the_event_of_a_change_in_any_namespace() -> None:
+    assert event_for(change(ChangeType.ADDED, OUT, None, namespace="other"), "", chosen()) == ("ADDED", OUT)
 
 
-def test_bookmarks_say_only_how_far() -> None:
+def test_a_bookmark_has_only_a_revision() -> None:
     maps = config_maps(new_plane().backend)
     assert bookmark(maps, 7) == {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}}
     assert find(bookmark(maps, 7, initial_end=True), "metadata", "annotations") == {"k8s.io/initial-events-end": "true"}
 
 
-def test_bells() -> None:
-    bells = Bells()
-    waiting, other = bells.next(MAPS), bells.next(Collection("", "pods"))
+def test_signals_wake_streams() -> None:
+    signals = ChangeSignals()
+    waiting, other = signals.next(MAPS), signals.next(Collection("", "pods"))
 
-    bells.ring(MAPS)
-    bells.ring(MAPS)
+    signals.notify(MAPS)
+    signals.notify(MAPS)
     assert (waiting.is_set(), other.is_set()) == (True, False)
-    again = bells.next(MAPS)
+    again = signals.next(MAPS)
     assert not again.is_set()
-    bells.ring_all()
+    signals.notify_all()
     assert again.is_set()
     assert other.is_set()
 
@@ -161,7 +161,9 @@ async def test_changes_after_a_revision(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("revision", [None, 0])
-async def test_without_a_revision_what_is_there_comes_first(revision: int | None, autojump_clock: MockClock) -> None:
+async def test_a_watch_without_a_revision_begins_with_existing_objects(
+    revision: int | None, autojump_clock: MockClock
+) -> None:
     rig = Rig()
     rig.make("b", x="y")
     rig.make("a", x="y")
@@ -173,7 +175,7 @@ async def test_without_a_revision_what_is_there_comes_first(revision: int | None
     assert [event[:2] for event in events] == [("ADDED", "a"), ("ADDED", "b")]
 
 
-async def test_changes_are_told_as_they_come(autojump_clock: MockClock) -> None:
+async def test_changes_are_sent_when_they_happen(autojump_clock: MockClock) -> None:
     rig = Rig()
     async with collecting(rig.watch(ListOptions(label_selector="x"), namespace="default")) as events:
         rig.make("a", x="1")
@@ -212,14 +214,14 @@ async def test_initial_events_can_be_declined(autojump_clock: MockClock) -> None
     assert [event[:2] for event in await rest(rig.watch(from_before))] == [("ADDED", "a")]
 
 
-async def test_initial_events_without_bookmarks_have_no_end(autojump_clock: MockClock) -> None:
+async def test_initial_events_without_bookmarks_have_no_end_mark(autojump_clock: MockClock) -> None:
     rig = Rig()
     rig.make("a")
     options = ListOptions(initial_events=True, timeout_seconds=1)
     assert [event[:2] for event in await rest(rig.watch(options))] == [("ADDED", "a")]
 
 
-async def test_bookmarks_come_each_minute_and_shortly_before_the_end(autojump_clock: MockClock) -> None:
+async def test_bookmarks_are_sent_each_minute_and_shortly_before_the_end(autojump_clock: MockClock) -> None:
     rig = Rig()
     times: list[float] = []
     revision = rig.backend.storage.revision
@@ -233,7 +235,7 @@ async def test_bookmarks_come_each_minute_and_shortly_before_the_end(autojump_cl
     assert trio.current_time() == 150
 
 
-async def test_a_short_watch_has_its_bookmark_at_once(autojump_clock: MockClock) -> None:
+async def test_a_short_watch_gets_its_bookmark_at_once(autojump_clock: MockClock) -> None:
     rig = Rig()
     assert [event[0] for event in await rest(rig.watch(ListOptions(bookmarks=True, timeout_seconds=1)))] == ["BOOKMARK"]
 
@@ -245,7 +247,7 @@ async def test_timeouts(asked: int | None, lasts: int, autojump_clock: MockClock
     assert trio.current_time() == lasts
 
 
-async def test_a_revision_that_is_compacted(autojump_clock: MockClock) -> None:
+async def test_a_watch_from_a_compacted_revision_is_expired(autojump_clock: MockClock) -> None:
     rig = Rig()
     rig.make("a")
     rig.backend.storage.compact()
@@ -266,7 +268,7 @@ async def test_a_revision_that_is_compacted(autojump_clock: MockClock) -> None:
     assert trio.current_time() == 0
 
 
-async def test_a_reader_that_falls_behind_is_sent_away(autojump_clock: MockClock) -> None:
+async def test_a_reader_that_falls_behind_the_history_is_expired(autojump_clock: MockClock) -> None:
     rig = Rig()
     rig.make("a")
     async with aclosing(rig.watch(ListOptions())) as events:
@@ -290,7 +292,7 @@ async def test_a_slow_reader_misses_nothing(autojump_clock: MockClock) -> None:
         assert [event[:2] for event in await rest(events)] == [("ADDED", "b"), ("ADDED", "c"), ("ADDED", "d")]
 
 
-async def test_a_watch_ends_with_its_kind(autojump_clock: MockClock) -> None:
+async def test_a_watch_ends_when_its_kind_is_no_longer_served(autojump_clock: MockClock) -> None:
     rig = Rig()
     kind = widgets(rig.backend)
     made(rig.backend, kind, thing(kind))

@@ -55,7 +55,7 @@ def test_bad_bodies(data: bytes, encoding: Encoding) -> None:
     assert caught.value.code == 400
 
 
-def test_a_body_has_a_limit() -> None:
+def test_a_body_that_is_too_large_is_refused() -> None:
     with pytest.raises(StatusError) as caught:
         decode(b" " * (BODY_LIMIT + 1), Encoding.JSON)
     assert (caught.value.code, caught.value.message) == (413, "Request entity too large: limit is 3145728")
@@ -83,20 +83,20 @@ def test_a_body_has_a_limit() -> None:
         (b"9" * 5000, Encoding.JSON, "json: cannot unmarshal number 999"),
     ],
 )
-def test_complaints(data: bytes, encoding: Encoding, complaint: str) -> None:
+def test_messages_about_invalid_bodies(data: bytes, encoding: Encoding, complaint: str) -> None:
     with pytest.raises(BodyError) as caught:
         read_body(data, encoding)
     assert str(caught.value).startswith(complaint)
 
 
 @pytest.mark.slow
-def test_text_that_is_not_quite_utf_8() -> None:
+def test_text_that_is_not_valid_utf_8() -> None:
     assert read_body(b'{"a":"\xff","b":"\\ud800"}', Encoding.JSON).value == {"a": "\ufffd", "b": "\ufffd"}
     assert read_body(b'"' + b"\xff" * (BODY_LIMIT - 2) + b'"', Encoding.JSON).value == "\ufffd" * (BODY_LIMIT - 2)
     assert read_body('a: "€"'.encode("utf-16"), Encoding.YAML).value == {"a": "€"}
 
 
-def test_what_yaml_says_twice() -> None:
+def test_duplicate_keys_in_yaml() -> None:
     body = read_body(b"a: 1\nb: 1.0\na: 3\n---\nother\n", Encoding.YAML)
 
     assert (body.value, body.repeats) == ({"a": 3, "b": 1}, ('line 3: key "a" already set in map',))
@@ -119,7 +119,7 @@ def test_numbers_as_go_writes_them() -> None:
     assert json.loads(encode(plain, Encoding.JSON)) == plain
 
 
-def test_answers() -> None:
+def test_encoding() -> None:
     assert encode({"b": 1, "a": "é"}, Encoding.JSON) == '{"b":1,"a":"é"}\n'.encode()
     assert encode({"b": 1, "a": [{"d": 1, "c": "é"}]}, Encoding.YAML) == "a:\n- c: é\n  d: 1\nb: 1\n".encode()
     assert encode({"b": 2**70}, Encoding.YAML) == b'{"b":1180591620717411303424}\n'

@@ -1,4 +1,4 @@
-"""Typed objects out of bodies: edges of Go's decoder (the recordings types-* have the rest)."""
+"""Decoding of bodies into typed objects: rare cases of Go's decoder; the recordings types-* cover the rest."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def read(text: str) -> Decoded:
         ('{"metadata":{"managedFields":[{"fieldsV1":1.5}]}}', {"metadata": {"managedFields": [{"fieldsV1": 1.5}]}}),
     ],
 )
-def test_what_go_makes_of_it(body: str, result: JsonObject) -> None:
+def test_decoded_objects(body: str, result: JsonObject) -> None:
     assert read(body).obj == result
 
 
@@ -52,13 +52,13 @@ def test_what_go_makes_of_it(body: str, result: JsonObject) -> None:
         ),
     ],
 )
-def test_what_go_says_of_it(body: str, words: str) -> None:
+def test_errors_of_wrong_types(body: str, words: str) -> None:
     with pytest.raises(DecodingError) as caught:
         read(body)
     assert words in str(caught.value)
 
 
-def test_what_a_strict_reader_says() -> None:
+def test_errors_of_strict_decoding() -> None:
     found = read(
         '{"spec":{"containers":[{"x":1,"x":1,"env":[{"y":1}]}],"nodeSelector":{"a":"","a":""}},"a\\u0000":1}'
     ).strict

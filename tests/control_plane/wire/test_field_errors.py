@@ -19,7 +19,7 @@ def test_values_are_shown_as_go_shows_them(value: JsonValue, shown: str) -> None
     assert errors.shown(value) == shown
 
 
-def test_wordings() -> None:
+def test_messages() -> None:
     assert str(errors.invalid("f", "a", "why")) == 'f: Invalid value: "a": why'
     assert str(errors.required("f")) == "f: Required value"
     assert str(errors.required("f", "why")) == "f: Required value: why"

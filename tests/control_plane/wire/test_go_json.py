@@ -1,4 +1,4 @@
-"""JSON looked at closely: what Go's scanner says, and what stands twice."""
+"""Close reading of JSON: messages of Go's scanner, and repeated members."""
 
 import json
 
@@ -47,7 +47,7 @@ def test_syntax(data: bytes, complaint: str) -> None:
     assert syntax_error(data) == complaint
 
 
-def test_members_that_stand_twice() -> None:
+def test_repeated_members() -> None:
     data = b'{"a":{"b":1,"b":2.50,"c:":[{"d":1,"d":1}]},"a\\"":":"}'
     value = closely_read(data)
 
@@ -69,7 +69,7 @@ def test_members_that_stand_twice() -> None:
         (rb'"\\ud800\\\ud800"', '"\\\\ud800\\\\\ufffd"'),
     ],
 )
-def test_text_that_go_mends(data: bytes, text: str) -> None:
+def test_invalid_text_that_go_replaces(data: bytes, text: str) -> None:
     assert whole_text(data).decode() == text
     assert closely_read(data) == json.loads(text)
 
@@ -88,13 +88,13 @@ def test_numbers_that_are_too_large(data: bytes, number: str) -> None:
     assert large_number(data) == number
 
 
-def test_what_is_no_json() -> None:
+def test_constants_that_are_not_json() -> None:
     with pytest.raises(ValueError, match="NaN is not valid JSON"):
         closely_read(b"NaN")
 
 
 @given(st.binary(max_size=30))
-def test_the_scanner_knows_json(data: bytes) -> None:
+def test_the_scanner_accepts_exactly_json(data: bytes) -> None:
     try:
         json.loads(data.decode("latin-1"), parse_constant=pytest.skip)
     except ValueError:

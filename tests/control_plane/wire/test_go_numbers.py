@@ -1,4 +1,4 @@
-"""Numbers as Go writes them."""
+"""Numbers as Go prints them."""
 
 import math
 

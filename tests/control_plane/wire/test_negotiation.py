@@ -40,7 +40,7 @@ def test_accept(accept: str, chosen: Representation) -> None:
     assert negotiate(accept, (View.TABLE,)) == chosen
 
 
-def test_aggregated_discovery_names_itself() -> None:
+def test_aggregated_discovery_names_its_view_in_the_content_type() -> None:
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
     chosen = negotiate(accept, (View.DISCOVERY,))
@@ -50,7 +50,7 @@ def test_aggregated_discovery_names_itself() -> None:
 
 
 @pytest.mark.parametrize("accept", ["*", "text/html", "application/json;as=Table;v=v1;g=meta.k8s.io"])
-def test_what_cannot_be_given(accept: str) -> None:
+def test_unacceptable_types_are_refused(accept: str) -> None:
     with pytest.raises(StatusError) as caught:
         negotiate(accept, ())
     assert caught.value.code == 406

@@ -1,4 +1,4 @@
-"""Bodies here are what kubectl 1.37 was seen to send, and small ones put together by hand."""
+"""Protobuf bodies that kubectl 1.37 sends, and small ones that are built by hand."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ KUBECTL_NAMESPACE = bytes.fromhex(
 
 
 def field(number: int, value: bytes | int) -> bytes:
-    """One field on the wire."""
+    """Return one encoded field."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value & 0xFFFF_FFFF_FFFF_FFFF)
     return varint(number << 3 | 2) + varint(len(value)) + value
@@ -32,7 +32,7 @@ def envelope(api_version: str, kind: str, message: bytes) -> bytes:
     return MAGIC + field(1, field(1, api_version.encode()) + field(2, kind.encode())) + field(2, message)
 
 
-def test_what_kubectl_sends() -> None:
+def test_a_body_of_kubectl() -> None:
     obj = decode_envelope(KUBECTL_NAMESPACE)
 
     assert (obj["kind"], obj["apiVersion"]) == ("Namespace", "v1")
@@ -112,7 +112,7 @@ def test_fields(api_version: str, kind: str, message: bytes, path: tuple[str | i
 
 
 def schema(message: bytes) -> JsonValue:
-    """A definition's schema, which has the odd types."""
+    """Return the decoded schema of a definition, which has types with special encodings."""
     versions = field(7, field(1, b"v1") + field(4, field(1, message)))
     obj = decode_envelope(envelope("apiextensions.k8s.io/v1", "CustomResourceDefinition", field(2, versions)))
     return find(obj, "spec", "versions", 0, "schema", "openAPIV3Schema")
@@ -151,7 +151,7 @@ def test_schemas() -> None:
         envelope("apps/v1", "ControllerRevision", field(2, field(1, b"{"))),
     ],
 )
-def test_what_cannot_be_read(data: bytes) -> None:
+def test_invalid_bodies(data: bytes) -> None:
     with pytest.raises(ProtobufError):
         decode_envelope(data)
 

@@ -1,4 +1,4 @@
-"""What is said of bodies that cannot be read."""
+"""Errors for bodies that cannot be read."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_kinds(value: JsonValue, words: str) -> None:
     assert bool(words) == bool(kind_complaint(value))
 
 
-def test_repeats_are_one_complaint() -> None:
+def test_repeated_keys_are_one_error() -> None:
     assert repeats_complaint(Body(None)) == []
     assert repeats_complaint(Body(None, repeats=("line 1: a", "line 2: b"))) == [
         "yaml: unmarshal errors:\n  line 1: a\n  line 2: b"

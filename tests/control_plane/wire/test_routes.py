@@ -79,9 +79,7 @@ def test_any_path_has_a_route(path: str) -> None:
 
 
 @given(NAMES, NAMES, NAMES, st.sampled_from(["", "status", "scale"]), st.sampled_from(["", "apps"]))
-def test_paths_of_clients_come_back_as_what_they_asked_for(
-    namespace: str, plural: str, name: str, subresource: str, group: str
-) -> None:
+def test_paths_of_resources_round_trip(namespace: str, plural: str, name: str, subresource: str, group: str) -> None:
     resource = ResourceType(group, "v1", "Kind", plural, namespaced=True)
 
     route = parse_route(resource.path(namespace, name, subresource))

@@ -6,7 +6,7 @@ DEPLOYMENTS = builtin("apps", "v1", "deployments").kind
 PODS = builtin("", "v1", "pods").kind
 
 
-def test_bodies_have_what_is_known() -> None:
+def test_a_status_has_only_known_fields() -> None:
     assert status.not_found(DEPLOYMENTS, "x").body() == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -21,7 +21,7 @@ def test_bodies_have_what_is_known() -> None:
     assert "details" not in status.bad_request("oh").body()
 
 
-def test_the_same_words_are_said_once_but_stay_two_causes() -> None:
+def test_equal_messages_are_shown_once_but_are_separate_causes() -> None:
     wrong = FieldError("a", "FieldValueInvalid", "no")
 
     error = status.invalid("", "Pod", "p", [wrong, wrong])
@@ -31,7 +31,7 @@ def test_the_same_words_are_said_once_but_stay_two_causes() -> None:
     assert len(error.details["causes"]) == 2  # type: ignore[arg-type]
 
 
-def test_different_words_are_listed() -> None:
+def test_different_messages_are_listed() -> None:
     error = status.invalid("apps", "Deployment", "d", [FieldError("a", "x", "no"), FieldError("b", "y", "neither")])
 
     assert error.message == 'Deployment.apps "d" is invalid: [a: no, b: neither]'
@@ -45,7 +45,7 @@ def test_a_forbidden_object_may_have_causes() -> None:
     assert status.forbidden(PODS, "", "because").message == "pods is forbidden: because"
 
 
-def test_success_names_what_is_gone() -> None:
+def test_success_names_the_deleted_object() -> None:
     assert status.success("d", "apps", "deployments", "u")["details"] == {
         "name": "d",
         "group": "apps",
@@ -72,14 +72,14 @@ def test_codes() -> None:
     assert [error.code for error in errors] == [401, 405, 409, 409, 409, 409, 410, 406, 415, 404, 403]
 
 
-def test_a_revision_of_the_future_says_when_to_come_back() -> None:
+def test_a_future_revision_says_when_to_retry() -> None:
     error = status.too_large_revision(9, 3)
 
     assert (error.retry_after, error.message) == (1, "Timeout: Too large resource version: 9, current: 3")
 
 
-def test_not_more_is_said_than_an_answer_holds() -> None:
-    wrong = FieldError("a", "FieldValueInvalid", "x" * (status.MOST_SAID // 4))
+def test_errors_are_limited_to_the_size_of_an_answer() -> None:
+    wrong = FieldError("a", "FieldValueInvalid", "x" * (status.MAX_ERROR_CHARS // 4))
 
     details = status.invalid("", "Pod", "p", [wrong] * 100).details
 

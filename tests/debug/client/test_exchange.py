@@ -54,7 +54,8 @@ async def test_no_socket(tmp_path: Path) -> None:
     with pytest.raises(NoDaemonError) as raised:
         await ask(path)
     assert str(raised.value) == (
-        f"no daemon answers on {path}: no such socket; is `wharfinger run` running? (--socket / WHARFINGER_SOCKET)"
+        f"no daemon answers on {path}: no such socket;"
+        " start `wharfinger run`, or name its socket with --socket or WHARFINGER_SOCKET"
     )
 
 
@@ -63,7 +64,9 @@ async def test_a_socket_of_the_dead(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as gone:
         gone.bind(str(path))
         gone.listen()
-    with pytest.raises(NoDaemonError, match=r"no daemon answers on .*: the socket's daemon has exited; is `wharf"):
+    with pytest.raises(
+        NoDaemonError, match=r"no daemon answers on .*: the daemon of this socket has exited; start `wharf"
+    ):
         await ask(path)
 
 
@@ -95,8 +98,8 @@ async def test_a_daemon_that_hangs_up(tmp_path: Path) -> None:
         (PermissionError(errno.EACCES, "denied"), "belongs to another user; run this as"),
         (PermissionError(errno.EPERM, "denied"), "belongs to another user; run this as"),
         (TimeoutError("timed out"), "does not answer in time"),
-        (ConnectionResetError(errno.ECONNRESET, "reset"), r"reset; is `wharfinger run` running\?"),
-        (OSError(), r"closed; is `wharfinger run` running\?"),
+        (ConnectionResetError(errno.ECONNRESET, "reset"), r"reset; start `wharfinger run`, or name its socket"),
+        (OSError(), r"the answer was complete; start `wharfinger run`, or name its socket"),
         (OSError("half a message"), "half a message"),
     ],
 )

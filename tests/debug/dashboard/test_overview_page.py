@@ -59,7 +59,7 @@ def test_a_daemon_without_packages_and_one_with_too_many() -> None:
     assert isinstance(empty, Items)
     assert isinstance(many, Items)
     assert "kubectl apply" in empty.when_empty
-    assert "More than" in many.when_empty
+    assert "more than" in many.when_empty
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_nodes_come_back(nodes: list[NodeSnapshot]) -> None:
         ({"state": "idle", "declared_order": "x"}, "declared_order: expected an integer"),
         ({"state": "idle", "run": True}, "run: Expected `int`, got `bool`"),
         ({"state": "idle", "failed": 1}, "failed: Expected `bool`, got `int`"),
-        ({"state": "idle", "since": "yesterday"}, "since: 'yesterday' is not a time"),
+        ({"state": "idle", "since": "yesterday"}, "since: expected a time with a time zone, found 'yesterday'"),
         ({"state": "idle", "since": 1}, "since: expected a string"),
         ({"state": "idle", "lacks": {}}, "lacks: expected a list"),
         ({"state": "idle", "lacks": [1]}, "lacks: expected an object"),

@@ -76,7 +76,11 @@ def test_it_comes_back(statistics: StatisticsSnapshot) -> None:
         ("slots", {"work": {"limit": True}}, "limit: Expected `int`, got `bool`"),
         ("slots", [], "slots: expected an object"),
         ("trying_crds", [1], "trying_crds: Expected `str`, got `int`"),
-        ("schedules", {"crontabs": 1, "ticks": 1, "next_due": "soon"}, "next_due: 'soon' is not a time"),
+        (
+            "schedules",
+            {"crontabs": 1, "ticks": 1, "next_due": "soon"},
+            "next_due: expected a time with a time zone",
+        ),
     ],
 )
 def test_another_shape_is_named(key: str, value: JsonValue, why: str) -> None:

@@ -51,7 +51,7 @@ def test_a_narrow_terminal_that_knows_ascii_only() -> None:
 order 10: 1 package, 1 active
   ingress: 1.0.0, active, Ready
 order 999: 2 packages
-  prod.shop (asked for): 1.2.3,
+  prod.shop (requested): 1.2.3,
     scheduled
   `- needs ingress >=1 (active)
   prod.web: 2.0.0, waiting, since
@@ -84,7 +84,7 @@ def test_any_graph_is_whole_and_obeyed_by_no_terminal(graph: Graph, branches: Br
     assert is_safe(document, allow="\n")
     lines = document.splitlines()
     for node in graph.nodes:
-        shown, mark = printable(node.name) or '""', " (asked for)" if node.name == graph.focus else ""
+        shown, mark = printable(node.name) or '""', " (requested)" if node.name == graph.focus else ""
         assert any(line.startswith(f"  {shown}{mark}: {printable(node.caption)}") for line in lines)
     told = sum(bool(node.waits_for or node.message) for node in graph.nodes)
     drawn = [line for line in lines if line.startswith((f"  {branches.middle}", f"  {branches.last}"))]

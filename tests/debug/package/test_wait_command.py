@@ -57,7 +57,8 @@ async def test_it_is_too_late(tmp_path: Path) -> None:
     code, out, err = await run(waiting, "prod.shop --timeout 90s", tmp_path)
     assert (code, out) == (EXIT_LATE, "")
     assert err == (
-        "error: prod.shop: not reached in 1m30s: ready (Installing: applying); `wharfinger why prod.shop` says why\n"
+        "error: prod.shop: the goal 'ready' was not reached in 1m30s (Installing: applying); `wharfinger why prod.shop` shows the"
+        " cause\n"
     )
     assert waiting.now_s == 90.0
 

@@ -1,4 +1,4 @@
-"""archive: tars unpacked onto a real disk, and what must never get there."""
+"""Tars that are unpacked onto a real disk, and content that must never be written."""
 
 import io
 import os
@@ -39,7 +39,7 @@ def refused(data: bytes, into: Path, limits: ArchiveLimits = SMALL) -> str:
 
 
 def tree(root: Path) -> dict[str, str]:
-    """Every path: ``folder``, ``-> target`` or the content."""
+    """Return every path with ``folder``, ``-> target`` or its content."""
     found = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
@@ -91,7 +91,7 @@ def test_unpacks_a_tree(into: Path, zipped: bool) -> None:
 
 
 def test_names_that_merely_contain_two_dots_are_unpacked(into: Path) -> None:
-    """spec/runtime.md 13.6: a substring check for ``..`` refused legal names."""
+    """Weakness (spec/runtime.md 13.6): a substring check for ``..`` refused valid names."""
     names = ["a..b", "..hidden", "dots..", "v1..v2/notes...txt", "..."]
 
     extract(tar(*((name, name.encode()) for name in names)), into)
@@ -99,8 +99,8 @@ def test_names_that_merely_contain_two_dots_are_unpacked(into: Path) -> None:
     assert {name: (into / name).read_text() for name in names} == {name: name for name in names}
 
 
-def test_links_are_kept_whether_their_target_came_before_or_after(into: Path) -> None:
-    """spec/runtime.md 13.6: links were resolved before their targets existed, and dropped without a word."""
+def test_links_are_kept_whatever_the_position_of_their_target(into: Path) -> None:
+    """Weakness (spec/runtime.md 13.6): links were resolved before their targets existed, and were silently dropped."""
     report = extract(tar(("before", "target"), ("target", b"x"), ("after", "target"), ("d/up", "../target")), into)
 
     assert report.symbolic_links == 3
@@ -109,8 +109,8 @@ def test_links_are_kept_whether_their_target_came_before_or_after(into: Path) ->
         assert (into / name).read_text() == "x"
 
 
-def test_parents_absent_from_the_tar_are_made(into: Path) -> None:
-    """spec/runtime.md 13.6: files whose folder had no entry of its own failed."""
+def test_parents_that_the_tar_lacks_are_created(into: Path) -> None:
+    """Weakness (spec/runtime.md 13.6): files whose folder had no separate entry failed."""
     report = extract(tar(("a/b/c/file", b"x"), ("d/e/link", "f"), ("g/h", None), ("a/b", None)), into)
 
     assert (into / "a/b/c/file").read_text() == "x"
@@ -135,7 +135,7 @@ def test_nothing_is_written_through_a_link(into: Path) -> None:
     assert list((into / "real").iterdir()) == []
 
 
-def test_a_link_that_later_ones_turn_outwards(into: Path) -> None:
+def test_a_link_that_later_links_redirect_outwards(into: Path) -> None:
     assert "out of the tree" in refused(tar(("p/q/x", "d/../.."), ("p/q/d", "../..")), into)
 
 
@@ -153,7 +153,7 @@ def test_hard_links_out_of_the_tree_or_to_links(into: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE])
-def test_devices_and_the_like(into: Path, flag: bytes) -> None:
+def test_devices_and_other_special_files(into: Path, flag: bytes) -> None:
     info = tarfile.TarInfo("x")
     info.type = flag
     assert "only files, folders and links are read" in refused(tar(info), into)
@@ -164,7 +164,7 @@ def test_an_entry_that_changes_its_type(into: Path) -> None:
     assert "occurs twice" in refused(tar(("a", b""), ("a", "b")), into)
 
 
-def test_the_later_of_two_files_counts_and_links_to_the_first_keep_it(into: Path) -> None:
+def test_a_later_file_replaces_an_earlier_one_but_not_its_hard_links(into: Path) -> None:
     report = extract(tar(("a", b"one"), hard_link("kept", "a"), ("a", b"two!"), ("l", "a"), ("l", "kept")), into)
 
     assert tree(into) == {"a": "two!", "kept": "one", "l": "-> kept"}
@@ -175,7 +175,7 @@ def test_the_later_of_two_files_counts_and_links_to_the_first_keep_it(into: Path
     ("mode", "expected"),
     [(0o644, 0o600), (0o777, 0o700), (0o6755, 0o700), (0o4644, 0o600), (0, 0o600), (0o2111, 0o700)],
 )
-def test_modes_are_the_owner_s_alone(into: Path, mode: int, expected: int) -> None:
+def test_modes_are_for_the_owner_only(into: Path, mode: int, expected: int) -> None:
     file, folder = tarfile.TarInfo("file"), tarfile.TarInfo("folder")
     folder.type = tarfile.DIRTYPE
     file.mode = folder.mode = mode
@@ -190,7 +190,7 @@ def test_modes_are_the_owner_s_alone(into: Path, mode: int, expected: int) -> No
     assert stat.S_IMODE(into.stat().st_mode) == 0o700
 
 
-def test_owner_and_time_are_not_believed(into: Path) -> None:
+def test_owner_and_time_are_ignored(into: Path) -> None:
     info = tarfile.TarInfo("file")
     info.uid = info.gid = 12345
     info.mtime = 1
@@ -231,7 +231,7 @@ def test_limits_and_damage(into: Path, data: bytes, reason: str) -> None:
     assert reason in refused(data, into)
 
 
-def test_a_gzip_bomb_leaves_little_on_the_disk(into: Path) -> None:
+def test_a_gzip_bomb_writes_little_to_the_disk(into: Path) -> None:
     bomb = gz(header(b"bomb", size=30_000_000) + b"\0" * 30_000_000 + END)
     limits = ArchiveLimits(max_ratio=100)
 
@@ -256,7 +256,7 @@ def test_the_folder_must_be_empty(into: Path) -> None:
         extract_tar(io.BytesIO(b""), into / "a" / "b", what="x")
 
 
-def test_stops_when_told_between_entries_and_within_a_file(into: Path) -> None:
+def test_extraction_stops_on_request_between_entries_and_within_a_file(into: Path) -> None:
     asked = 0
 
     def third() -> bool:
@@ -283,7 +283,7 @@ def test_no_descriptor_is_left_open(into: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("tar") is None, reason="tar is not on PATH")
 @pytest.mark.parametrize("flags", [["--format=gnu"], ["--format=pax"], ["--format=ustar"], ["--format=v7"], ["-z"]])
-def test_what_tar_packs_comes_out_the_same(tmp_path: Path, flags: list[str]) -> None:
+def test_a_tree_packed_by_tar_is_unpacked_unchanged(tmp_path: Path, flags: list[str]) -> None:
     source = tmp_path / "source"
     (source / "chart/templates").mkdir(parents=True)
     (source / "chart/Chart.yaml").write_text("name: x\n")
@@ -303,13 +303,13 @@ def test_what_tar_packs_comes_out_the_same(tmp_path: Path, flags: list[str]) -> 
     assert os.access(tmp_path / "scratch/chart/templates/run.sh", os.X_OK)
 
 
-def test_whiteouts_mean_nothing_outside_of_layers(into: Path) -> None:
+def test_whiteouts_are_ordinary_files_outside_of_layers(into: Path) -> None:
     extract(tar(("a", b""), (".wh.a", b"x")), into)
     assert tree(into) == {".wh.a": "x", "a": ""}
 
 
-def test_a_hard_link_counts_as_a_file_of_its_own(into: Path) -> None:
-    """Ten names of one file cost whoever reads the tree ten files."""
+def test_a_hard_link_counts_as_a_separate_file(into: Path) -> None:
+    """A reader of the tree reads ten names of one file as ten files."""
     most = SMALL.max_bytes // 40_000
     links = [hard_link(f"link-{number}", "big") for number in range(most)]
 
@@ -320,7 +320,7 @@ def test_a_hard_link_counts_as_a_file_of_its_own(into: Path) -> None:
 
 
 def test_links_that_leave_the_top_folder(into: Path) -> None:
-    """Once the folder is moved they lead to what is there."""
+    """After the folder is moved, such links would lead to other files."""
     for target in ("../secret", "../chart/a", "d/../../secret", ".."):
         data = tar(("chart/a", b""), ("chart/d", None), ("chart/l", target))
         extract(data, into, ArchiveLimits())
@@ -335,7 +335,7 @@ def test_links_that_leave_the_top_folder(into: Path) -> None:
         extract_tar(io.BytesIO(tar(("top", "../x"))), into, SMALL, what="chart.tgz", within_top=True)
 
 
-def test_links_to_folders_that_multiply(into: Path) -> None:
+def test_links_to_folders_that_multiply_paths(into: Path) -> None:
     """2 to the power of 30 paths of one file, in an archive of a few kilobytes."""
     doubling = [(f"d{n}/{name}", f"../d{n - 1}") for n in range(1, 15) for name in ("a", "b")]
     assert "more than 50 paths where links to folders are followed" in refused(tar(("d0/f", b""), *doubling), into)

@@ -1,4 +1,4 @@
-"""archive_stream: bytes in pieces, gzip to its last checksum, and limits before memory."""
+"""The stream of an archive: bytes in pieces, verified gzip, and limits that are checked before memory is used."""
 
 import gzip
 import io
@@ -18,7 +18,7 @@ GENEROUS = StreamLimits(max_read=10**8, max_bytes=10**8, max_members=1000, max_r
 
 
 class Trickle:
-    """A stream that gives ``step`` bytes at a time, as a pipe may; counts what was asked for."""
+    """A stream that returns ``step`` bytes at a time, as a pipe may do, and counts its reads."""
 
     def __init__(self, data: bytes, step: int) -> None:
         self._data = io.BytesIO(data)
@@ -52,7 +52,7 @@ def test_plain_and_gzip_give_the_same_bytes(data: bytes, step: int) -> None:
 
 
 @given(st.lists(st.binary(max_size=50), min_size=1, max_size=5), st.integers(0, 40))
-def test_members_follow_one_another_and_zeros_may_pad(parts: list[bytes], padding: int) -> None:
+def test_several_members_and_padding_with_zeros(parts: list[bytes], padding: int) -> None:
     data = b"".join(gzip.compress(part) for part in parts) + b"\0" * padding
 
     for step in (10**9, 1):
@@ -71,7 +71,7 @@ def test_other_data_behind_gzip_is_refused(rest: bytes) -> None:
         everything(opened(gzip.compress(b"x") + rest))
 
 
-def test_gzip_cut_anywhere_is_refused() -> None:
+def test_truncated_gzip_is_refused() -> None:
     whole = gzip.compress(NOISE[:300])
 
     for length in range(2, len(whole)):
@@ -79,7 +79,7 @@ def test_gzip_cut_anywhere_is_refused() -> None:
             everything(opened(whole[:length]))
 
 
-def test_gzip_with_any_bit_of_its_data_flipped_is_refused_or_still_the_same() -> None:
+def test_gzip_with_a_flipped_bit_is_refused_or_has_the_same_data() -> None:
     whole = gzip.compress(NOISE[:60], mtime=0)
     survived = 0
     for place, bit in itertools.product(range(10, len(whole)), range(8)):
@@ -146,7 +146,7 @@ def test_the_limit_of_output_stops_a_bomb_at_once() -> None:
     assert source.given < 30_000
 
 
-def test_the_limit_of_the_ratio_is_asked_for_beyond_the_first_mebibyte() -> None:
+def test_the_limit_of_the_ratio_applies_beyond_the_first_mebibyte() -> None:
     limits = StreamLimits(max_read=10**9, max_bytes=10**9, max_members=10, max_ratio=50)
 
     assert len(everything(opened(gzip.compress(b"\0" * 1024 * 1024), limits))) == 1024 * 1024
@@ -155,7 +155,7 @@ def test_the_limit_of_the_ratio_is_asked_for_beyond_the_first_mebibyte() -> None
     assert len(everything(opened(gzip.compress(NOISE * 10), limits))) == 2_000_000
 
 
-def test_a_bomb_in_a_bomb_is_only_data() -> None:
+def test_a_nested_bomb_is_only_data() -> None:
     inner = gzip.compress(b"\0" * 10_000_000)
 
     assert everything(opened(gzip.compress(inner))) == inner
@@ -170,13 +170,13 @@ def test_the_limit_of_members() -> None:
         everything(opened(empty * 6, limits))
 
 
-def test_a_full_chunk_of_output_may_hold_back_more() -> None:
+def test_a_full_chunk_of_output_may_leave_more_pending() -> None:
     # Deflate keeps output that did not fit; it must come without more input.
     for size in range(65536 - 3, 65536 * 2 + 3, 65536):
         assert everything(opened(gzip.compress(b"\0" * size))) == b"\0" * size
 
 
-def test_should_stop_is_asked_for_each_chunk() -> None:
+def test_should_stop_is_called_for_each_chunk() -> None:
     answers = iter([False, False, True])
     stream = ArchiveStream(io.BytesIO(NOISE), GENEROUS, what="layer", should_stop=lambda: next(answers))
 
@@ -185,7 +185,7 @@ def test_should_stop_is_asked_for_each_chunk() -> None:
     assert 0 < stream.bytes_out < len(NOISE)
 
 
-def test_a_stream_s_own_failure_passes_through() -> None:
+def test_an_error_of_the_stream_is_passed_on() -> None:
     class Broken:
         def read(self, size: int, /) -> bytes:
             raise ConnectionResetError("gone")

@@ -1,4 +1,4 @@
-"""archive_tree: what may be where, asked of the model alone."""
+"""The model of an archive's tree, without a disk."""
 
 import os
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_names_that_are_refused(name: str, reason: str) -> None:
     assert refused(hard("x", name)) if name not in {"", "."} else True
 
 
-def test_a_component_is_bounded_by_what_file_systems_take() -> None:
+def test_a_component_has_the_limit_of_file_systems() -> None:
     limits = TreeLimits(100, 5, 1000)
 
     assert place(file("a" * 255), limits=limits)
@@ -98,12 +98,12 @@ def test_a_long_name_is_shortened_in_the_message() -> None:
     assert len(refused(file("a/" * 90 + "x"))) < 220
 
 
-def test_the_root_is_a_folder_that_is_there() -> None:
+def test_the_root_is_an_existing_folder() -> None:
     assert place(folder("./")) == [Placed((), [], is_there=True)]
     assert "has no name" in refused(link(".", "x"))
 
 
-def test_parents_that_the_archive_left_out_are_made_once() -> None:
+def test_parents_that_the_archive_lacks_are_created_once() -> None:
     first, second = place(file("a/b/c"), file("a/b/d"))
 
     assert first == Placed(("a", "b", "c"), [("a",), ("a", "b")], is_there=False)
@@ -112,16 +112,16 @@ def test_parents_that_the_archive_left_out_are_made_once() -> None:
 
 
 @pytest.mark.parametrize("parent", [file("a"), link("a", "b"), hard("a", "f")])
-def test_nothing_is_written_through_what_is_no_folder(parent: Entry) -> None:
+def test_nothing_is_written_through_a_path_that_is_not_a_folder(parent: Entry) -> None:
     for child in (file("a/x"), folder("a/x/y"), link("a/x", "y"), hard("a/x", "f")):
         assert "would be written through 'a'" in refused(file("f"), parent, child)
 
 
-def test_not_even_through_a_link_to_a_folder_of_the_archive() -> None:
+def test_nothing_is_written_through_a_link_to_a_folder_of_the_archive() -> None:
     assert "would be written through 'b', a symbolic link" in refused(folder("a"), link("b", "a"), file("b/x"))
 
 
-def test_an_entry_may_come_twice_and_keep_its_type() -> None:
+def test_an_entry_may_occur_twice_with_the_same_type() -> None:
     for one, other in [(file("a"), file("./a")), (link("a", "x"), link("a", "y")), (folder("a"), folder("a/"))]:
         assert [placed.is_there for placed in place(one, other)] == [False, True]
     assert [placed.is_there for placed in place(file("a"), file("f"), hard("a", "f"))] == [False, False, True]
@@ -137,10 +137,10 @@ def test_an_entry_may_not_change_its_type() -> None:
     assert "occurs twice: as folder and as symbolic link" in refused(file("a/b"), link("a", "c"))
 
 
-def test_hard_links_name_a_file_before_them() -> None:
+def test_hard_links_must_name_an_earlier_file() -> None:
     assert place(file("d/a"), hard("b", "./d/a"))[1].source == ("d", "a")
     for before, target in [((), "a"), ((folder("a"),), "a"), ((link("a", "b"),), "a"), ((file("a"),), "a/b"), ((), "")]:
-        assert "which is no file before it" in refused(*before, hard("x", target))
+        assert "which is not a file earlier" in refused(*before, hard("x", target))
     assert "is a hard link to itself" in refused(file("a"), hard("a", "a"))
 
 
@@ -159,7 +159,7 @@ def test_hard_links_name_a_file_before_them() -> None:
         ("a", "missing/../b"),
     ],
 )
-def test_links_inside_the_tree_whether_or_not_the_target_is_there(name: str, target: str) -> None:
+def test_links_inside_the_tree_with_and_without_a_target(name: str, target: str) -> None:
     assert place(link(name, target))
     assert place(link(name, target), file("b"))
     assert place(file("b"), link(name, target))
@@ -176,7 +176,7 @@ def test_links_out_of_the_tree(name: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("/etc/passwd", "is a symbolic link to the absolute '/etc/passwd'"),
+        ("/etc/passwd", "is a symbolic link to the absolute path '/etc/passwd'"),
         ("", "is a symbolic link to nothing"),
         ("a\0b", "has a control character"),
         ("a/" * 101, "has a target longer than 200 bytes"),
@@ -191,7 +191,7 @@ def test_a_link_through_a_link_is_followed_as_the_kernel_does() -> None:
     assert "'p/q/x' is a symbolic link out of the tree" in refused(link("p/q/d", "../.."), link("p/q/x", "d/../.."))
 
 
-def test_links_are_checked_again_when_later_ones_change_what_they_mean() -> None:
+def test_links_are_checked_again_when_later_links_change_their_meaning() -> None:
     assert place(link("p/q/x", "d/../.."))
     assert "'p/q/x' is a symbolic link out of the tree" in refused(link("p/q/x", "d/../.."), link("p/q/d", "../.."))
     assert "out of the tree" in refused(link("p/d", "e"), link("p/x", "d/../.."), link("p/d", ".."))
@@ -205,7 +205,7 @@ def test_loops() -> None:
     assert place(*chain, file("l39"))
 
 
-def test_tangled_links_are_given_up_on() -> None:
+def test_tangled_links_are_refused() -> None:
     limits = TreeLimits(max_entries=60, max_depth=5, max_name_bytes=4000)
     chain = [link(f"l{n}", f"l{n + 1}/{'x/../' * 600}y") for n in range(30)]
 
@@ -227,7 +227,7 @@ ENTRIES = st.one_of(st.builds(link, PATHS, PATHS), st.builds(folder, PATHS), st.
 
 
 @given(st.lists(ENTRIES, max_size=12))
-def test_what_is_admitted_stays_inside_by_the_kernel_s_own_account(entries: list[Entry]) -> None:
+def test_the_kernel_resolves_admitted_links_inside_the_tree(entries: list[Entry]) -> None:
     tree = ArchiveTree(LIMITS, what="layer")
     admitted: dict[tuple[str, ...], Entry] = {}
     for entry in entries:

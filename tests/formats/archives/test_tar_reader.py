@@ -1,4 +1,4 @@
-"""tar_reader: what honest tools write is read, each extension is bounded, everything else is refused by name."""
+"""The reader of tars: it reads what usual tools write, bounds each extension, and refuses everything else by name."""
 
 import io
 import tarfile
@@ -16,7 +16,7 @@ GENEROUS = StreamLimits(max_read=10**7, max_bytes=10**7, max_members=100, max_ra
 
 
 def entries(data: bytes, *, max_header_bytes: int = 4096) -> list[tuple[Entry, bytes]]:
-    """Every entry with its data."""
+    """Return every entry with its data."""
     stream = ArchiveStream(io.BytesIO(data), GENEROUS, what="layer", should_stop=lambda: False)
     reader = TarReader(stream, what="layer", max_header_bytes=max_header_bytes)
     found = []
@@ -39,7 +39,7 @@ def refused(data: bytes) -> str:
 
 @pytest.mark.parametrize("dialect", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 @pytest.mark.parametrize("zipped", [False, True])
-def test_reads_what_tarfile_writes(dialect: int, zipped: bool) -> None:
+def test_tars_of_tarfile_are_read(dialect: int, zipped: bool) -> None:
     data = tar(
         ("folder", None),
         ("folder/a.txt", b"a" * 700),
@@ -70,13 +70,13 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_character
     st.lists(st.tuples(NAMES, st.binary(max_size=1500)), max_size=4),
     st.sampled_from([tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]),
 )
-def test_names_and_data_of_any_kind_survive(files: list[tuple[str, bytes]], dialect: int) -> None:
+def test_any_names_and_data_are_read_back(files: list[tuple[str, bytes]], dialect: int) -> None:
     found = entries(tar(*files, dialect=dialect))
 
     assert [(entry.name, content) for entry, content in found] == files
 
 
-def test_the_executable_bit_is_any_of_the_three() -> None:
+def test_any_of_the_three_executable_bits_counts() -> None:
     for mode, expected in [(0o644, False), (0o755, True), (0o100, True), (0o010, True), (0o001, True), (0o7666, False)]:
         assert only(header(mode=mode) + END).is_executable is expected
 
@@ -98,7 +98,7 @@ def test_a_file_whose_name_ends_in_a_slash_is_a_folder() -> None:
     assert only(header(b"folder/", flag=b"\0", size=0) + END).kind is Kind.DIRECTORY
 
 
-def test_the_size_of_what_has_no_data_is_ignored() -> None:
+def test_the_size_of_entries_without_data_is_ignored() -> None:
     for flag, target in [(b"5", b""), (b"2", b"x"), (b"1", b"x")]:
         first, second = entries(header(flag=flag, target=target, size=4096) + header(b"next") + END)
         assert (first[0].size, second[0].name) == (0, "next")
@@ -160,7 +160,7 @@ def test_extensions_belong_to_one_entry() -> None:
     assert (first[0].name, second[0].name) == ("pax", "two")
 
 
-def test_a_header_bomb_is_refused_by_its_size_alone() -> None:
+def test_a_header_bomb_is_refused_by_its_declared_size() -> None:
     for flag in (b"x", b"g", b"L", b"K"):
         for size in (4097, 10**9, 8**11 - 1):
             assert f"an extension header of {size} bytes" in refused(header(flag=flag, size=size))
@@ -174,7 +174,7 @@ def test_a_chain_of_extensions_is_refused() -> None:
     assert "more than 8 extension headers in a row" in refused(gnu_long(b"x") * 1000)
 
 
-def test_global_headers_may_comment_and_may_not_rename() -> None:
+def test_global_headers_may_have_comments_but_no_names() -> None:
     comment = pax(pax_record("comment", "0123abc"), flag=b"g")
 
     assert only(comment + header(b"name") + END).name == "name"
@@ -222,7 +222,7 @@ def test_numbers() -> None:
         assert "is not a number" in refused(header(size=size) + END)
 
 
-def test_old_signed_checksums_are_right_too() -> None:
+def test_signed_checksums_of_old_writers_are_accepted() -> None:
     block = bytearray(header("\u00e9".encode()))
     blank = bytes(block[:148] + b" " * 8 + block[156:])
     signed = sum(byte - 256 if byte > 127 else byte for byte in blank)
@@ -254,7 +254,7 @@ def test_damage(data: bytes, reason: str) -> None:
     assert reason in refused(data)
 
 
-def test_what_ends_an_archive() -> None:
+def test_ends_of_archives() -> None:
     assert entries(END) == []
     assert len(entries(header() + END)) == 1
     assert len(entries(header() + b"\0" * BLOCK)) == 1

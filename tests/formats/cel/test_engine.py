@@ -1,4 +1,4 @@
-"""What rules can say: a table of what Kubernetes documents, what is missing here, and what errors may tell."""
+"""Expressions of rules: those that Kubernetes documents, those that are missing here, and the content of errors."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.programs import ROOT
 from wharfinger.formats.cel.engine import CelError, OutOfMemoryError, compile_expression, error_text
-from wharfinger.formats.cel.functions import FUNCTIONS, INDEXES, LENT, MATCHES
+from wharfinger.formats.cel.functions import FUNCTIONS, INDEXES, MATCHES, STRING_FUNCTIONS
 from wharfinger.formats.json.value import JsonValue
 
 SETTINGS: Final[JsonValue] = {
@@ -122,8 +122,8 @@ REFUSED: Final = {
     "nope == 1": "undeclared reference to 'nope'",
     "self.nope()": "undeclared reference to 'nope'",
     "'a' > 1": "found no matching overload for '_>_' applied to '\\(string, int\\)'",
-    "'text'": "gives string, not bool",
-    "1 + 1": "gives int, not bool",
+    "'text'": "returns string, not bool",
+    "1 + 1": "returns int, not bool",
     "(" * 100 + "true" + ")" * 100: "recursion limit",
     "+".join(["1"] * 1000) + " > 0": "recursion depth",
     "true" + " " * 100_000: "codepoint limit",
@@ -140,7 +140,7 @@ NO_ANSWER: Final = {
     "['a'].sum() == 1": "sum: sum\\(\\) adds numbers",
     "[9223372036854775807, 1].sum() == 1": "sum: integer overflow",
     "quantity('x').sign() == 1": "quantity: not a quantity",
-    "quantity('1').isLessThan(semver('1.0.0'))": "isLessThan: expected what quantity\\(\\) gives",
+    "quantity('1').isLessThan(semver('1.0.0'))": "isLessThan: expected the result of quantity\\(\\)",
     "ip('1.2.3').family() == 4": "ip: not an IP address",
     "'a'.find('(') == ''": "find: invalid arguments",
     "'%s'.format([duration('1h')]).indexOf('s') == 4": "format: invalid arguments",
@@ -159,30 +159,30 @@ def answer(text: str, value: JsonValue = SETTINGS, self_type: str = "") -> objec
 
 
 @pytest.mark.parametrize("text", HOLDS)
-def test_what_rules_can_say(text: str) -> None:
+def test_rules_as_documented_by_kubernetes(text: str) -> None:
     assert answer(text) is True
 
 
 @pytest.mark.parametrize("text", MISSING)
-def test_what_is_missing_is_refused_when_it_is_compiled(text: str) -> None:
+def test_missing_functions_are_refused_at_compile_time(text: str) -> None:
     with pytest.raises(CelError, match=MISSING[text]):
         compile_expression(text, self_type="", result="bool")
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_does_not_compile(text: str) -> None:
+def test_expressions_that_do_not_compile(text: str) -> None:
     with pytest.raises(CelError, match=REFUSED[text]):
         compile_expression(text, self_type="", result="bool")
 
 
-def test_where_it_does_not_compile() -> None:
+def test_compile_errors_have_a_position() -> None:
     with pytest.raises(CelError) as caught:
         compile_expression("self.a ==\n nope", self_type="", result="bool")
     assert str(caught.value) == "2:2: undeclared reference to 'nope'"
 
 
 @pytest.mark.parametrize("text", NO_ANSWER)
-def test_what_has_no_answer(text: str) -> None:
+def test_expressions_without_a_result(text: str) -> None:
     with pytest.raises(CelError, match=NO_ANSWER[text]):
         answer(text)
 
@@ -213,15 +213,15 @@ def test_self_has_the_type_of_the_schema(text: str, self_type: str, fits: bool) 
 @pytest.mark.parametrize(
     ("value", "self_type"), [(2**70, ""), ({"a": -(2**64)}, ""), (1, "string"), ("a", "object"), (None, "array")]
 )
-def test_a_value_that_has_no_place_in_the_language(value: JsonValue, self_type: str) -> None:
+def test_values_that_the_language_cannot_represent(value: JsonValue, self_type: str) -> None:
     with pytest.raises(CelError, match=r"type that the schema declares|invalid argument"):
         answer("self == self && size(string(self == self)) > 0", value, self_type)
 
 
-def test_texts_in_place_of_answers() -> None:
+def test_expressions_with_text_results() -> None:
     told = compile_expression("'at most ' + string(self.maxReplicas)", self_type="", result="string")
     assert told.evaluate(SETTINGS, None) == "at most 5"
-    with pytest.raises(CelError, match="gives bool, not string"):
+    with pytest.raises(CelError, match="returns bool, not string"):
         compile_expression("true", self_type="", result="string")
 
 
@@ -235,7 +235,7 @@ def test_old_values() -> None:
     assert not compile_expression("self.oldSelf == 'oldSelf'", self_type="", result="bool").uses_old
 
 
-def test_old_values_that_may_be_missing() -> None:
+def test_optional_old_values() -> None:
     rule = compile_expression(
         "oldSelf.hasValue() ? self >= oldSelf.value() : self > 10 // or so",
         self_type="",
@@ -248,7 +248,7 @@ def test_old_values_that_may_be_missing() -> None:
     assert rule.evaluate(2, None) is False
     assert rule.evaluate(11, None) is True
     for text in ("true) || (oldSelf.hasValue()", "oldSelf.hasValue() ? 'a' : 'b'"):
-        with pytest.raises(CelError, match=r"Syntax error|gives string"):
+        with pytest.raises(CelError, match=r"Syntax error|returns string"):
             compile_expression(text, self_type="", result="bool", optional_old=True)
     assert not compile_expression("self > 1", self_type="", result="bool", optional_old=True).uses_old
 
@@ -273,7 +273,7 @@ def test_old_values_that_may_be_missing() -> None:
         "timestamp('2026-01-01T00:00:00Z').getHours(self.k) == 1",
     ],
 )
-def test_what_an_error_says_never_has_the_value_in_it(text: str) -> None:
+def test_errors_never_contain_the_value(text: str) -> None:
     with pytest.raises(CelError) as caught:
         answer(text, {"k": "topsecret"})
     assert "topsecret" not in str(caught.value)
@@ -288,23 +288,23 @@ def test_what_an_error_says_never_has_the_value_in_it(text: str) -> None:
         ("anything at all", "a function was given an invalid argument"),
     ],
 )
-def test_what_is_passed_on(said: str, text: str) -> None:
+def test_texts_of_passed_on_errors(said: str, text: str) -> None:
     assert error_text(said, "self.a") == text
 
 
 def test_memory_is_not_bounded_by_the_library() -> None:
-    """It takes what the process may have; tests/formats/cel/test_worker.py runs such a rule where that is little."""
+    """It may use all memory of its process; tests/formats/cel/test_worker.py runs such a rule in a process with a limit."""
     assert issubclass(OutOfMemoryError, CelError)
     assert answer("cel.bind(a, self + self, cel.bind(b, a + a, b.size())) == 400", "x" * 100) is True
 
 
-def test_the_page_lists_what_is_known() -> None:
-    """docs/cel.md names each function of ours, and what a rule that uses it needs to know."""
+def test_the_page_lists_the_known_functions() -> None:
+    """docs/cel.md names each added function and its differences."""
     page = (ROOT / "docs" / "cel.md").read_text()
     known = page.partition("## What is known in a rule")[2].partition("\n## ")[0]
     for overload in (*FUNCTIONS, *INDEXES):
         assert f"`{overload.name}`" in known
-    for name, *_ in (*LENT, *MATCHES):
+    for name, *_ in (*STRING_FUNCTIONS, *MATCHES):
         assert f"`{name}`" in known
     missing = page.partition("## What is missing")[2].partition("\n## ")[0]
     for name in (
@@ -321,7 +321,7 @@ def test_the_page_lists_what_is_known() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        # The lines of docs/cel.md that are about a different answer, and not about none.
+        # The lines of docs/cel.md about different results, not about missing functions.
         "'123 abc 456'.findAll('[0-9]*') == ['123', '456']",
         "type(quantity('1')) == map && type(ip('::1')) == map && type(url('/')) == map && type(semver('1.0.0')) == map",
         "type(self.created) == string && timestamp(self.created) < timestamp(self.expired)",
@@ -330,7 +330,7 @@ def test_the_page_lists_what_is_known() -> None:
         "!has(self.undeclared)",
     ],
 )
-def test_what_differs_from_kubernetes(text: str) -> None:
+def test_differences_from_kubernetes(text: str) -> None:
     value: JsonValue = {
         "created": "2026-01-01T00:00:00Z",
         "expired": "2026-01-03T00:00:00Z",

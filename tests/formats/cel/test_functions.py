@@ -1,4 +1,4 @@
-"""The table of functions that are put beside the library's own."""
+"""The table of functions that are added to the library's own."""
 
 import re
 
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from wharfinger.formats.cel.functions import (
     FUNCTIONS,
     INDEXES,
-    LENT,
     MATCHES,
+    STRING_FUNCTIONS,
     index_of,
     is_sorted,
     largest,
@@ -23,10 +23,10 @@ from wharfinger.formats.cel.functions import (
 )
 
 
-def test_each_overload_has_a_name_of_its_own() -> None:
+def test_each_overload_has_a_unique_id() -> None:
     ids = [overload.id for overload in (*FUNCTIONS, *INDEXES)]
     assert len(set(ids)) == len(ids)
-    assert not {name for name, *_ in (*LENT, *MATCHES)} & {overload.name for overload in FUNCTIONS}
+    assert not {name for name, *_ in (*STRING_FUNCTIONS, *MATCHES)} & {overload.name for overload in FUNCTIONS}
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_each_overload_has_a_name_of_its_own() -> None:
         (r"\Q(a)\E(b)\Q(", r"\Q(a)\E(?:b)\Q("),
     ],
 )
-def test_groups_that_capture_nothing(pattern: str, plain: str) -> None:
+def test_non_capturing_groups(pattern: str, plain: str) -> None:
     assert without_groups(pattern) == plain
     assert without_groups(plain) == plain
 
 
 @given(st.from_regex(r"(?:[ab]|\(a\)|\(b\|a\)|a\*|\\\(|\[(?:a|\()\])*", fullmatch=True), st.text("ab(", max_size=10))
-def test_without_groups_the_same_matches(pattern: str, text: str) -> None:
+def test_a_pattern_without_groups_has_the_same_matches(pattern: str, text: str) -> None:
     plain = re.compile(without_groups(pattern))
     found = re.match(pattern, text)
     without = plain.match(text)

@@ -19,7 +19,7 @@ def test_addresses(text: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "1.2.3", "1.2.3.04", "1.2.3.4/8", "::ffff:1.2.3.4", "fe80::1%eth0", "x", "1" * 100, "256.0.0.1"]
 )
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_addresses(text: str) -> None:
     assert not n.is_ip(text)
     assert not n.is_cidr(f"{text}/8")
     with pytest.raises(ValueError, match="IP"):
@@ -67,7 +67,7 @@ def test_networks() -> None:
 @pytest.mark.parametrize(
     "text", ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/08", "10.0.0.0/-1", "::/129", "::/1e1", "::/" + "1" * 9]
 )
-def test_what_is_no_network(text: str) -> None:
+def test_invalid_networks(text: str) -> None:
     assert not n.is_cidr(text)
     with pytest.raises(ValueError, match="not a network"):
         n.cidr(text)
@@ -100,7 +100,7 @@ def test_queries() -> None:
 @pytest.mark.parametrize(
     "text", ["", "a.b", "//h/%zz", "https://a b/", "https://h:x/", "http://[::1", "1http://h", "/\x7f", "/" * 9000]
 )
-def test_what_is_no_url(text: str) -> None:
+def test_invalid_urls(text: str) -> None:
     assert not n.is_url(text)
     with pytest.raises(ValueError, match="not a URL"):
         n.url(text)

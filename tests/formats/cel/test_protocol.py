@@ -53,7 +53,7 @@ def test_a_null_is_a_value() -> None:
     assert request == CelRequest(RULES.text, has_self=True)
 
 
-def test_a_value_without_a_form() -> None:
+def test_a_value_without_a_json_form() -> None:
     with pytest.raises(ShapeError, match="surrogate"):
         encode_evaluation(RULES, "\ud800", None)
 
@@ -62,7 +62,7 @@ def test_a_value_without_a_form() -> None:
     "line",
     [b"", b"{}", b"[]", b'{"rules":', b"\xff", b'{"rules":{},"self":' + b"[" * 300 + b"]" * 300 + b"}", b"[" * 9999],
 )
-def test_what_is_no_request(line: bytes) -> None:
+def test_invalid_requests(line: bytes) -> None:
     with pytest.raises(CelProtocolError, match="not a request"):
         decode_request(line)
 
@@ -73,17 +73,17 @@ def test_an_answer(findings: list[Finding]) -> None:
 
 
 @given(TEXT)
-def test_a_place(place: str) -> None:
+def test_the_line_with_the_next_rule(place: str) -> None:
     assert decode_line(encode_at(place)) == place
 
 
-def test_a_message_is_made_of_what_is_above_its_place() -> None:
+def test_a_message_is_made_of_the_value_above_its_path() -> None:
     path = ("a", 1, "b")
     made = [Finding(FindingKind.FAILED, path, "", "", "", below).made_of for below in (-1, 0, 1, 3, 9)]
     assert made == [path, path, ("a", 1), (), ()]
 
 
-def test_an_answer_is_cut() -> None:
+def test_an_answer_has_a_limited_number_of_findings() -> None:
     finding = Finding(FindingKind.FAILED, (), "a", "b")
     assert decode_line(encode_findings([finding] * (MAX_FINDINGS + 1))) == (finding,) * MAX_FINDINGS
 
@@ -102,6 +102,6 @@ def test_an_answer_is_cut() -> None:
         b'{"findings":[{"kind":"failed","message":[]}]}',
     ],
 )
-def test_what_is_no_answer(line: bytes) -> None:
+def test_invalid_answers(line: bytes) -> None:
     with pytest.raises(CelProtocolError, match="not an answer"):
         decode_line(line)

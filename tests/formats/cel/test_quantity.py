@@ -19,7 +19,7 @@ from wharfinger.formats.cel import quantity as q
         ("2T", 2 * 10**12), ("2P", 2 * 10**15),
     ],
 )  # fmt: skip
-def test_what_a_quantity_says(text: str, value: Fraction) -> None:
+def test_functions_of_quantities(text: str, value: Fraction) -> None:
     assert q.quantity(text) == {"quantity": f"{Fraction(value).numerator}/{Fraction(value).denominator}"}
     assert q.is_quantity(text)
 
@@ -27,7 +27,7 @@ def test_what_a_quantity_says(text: str, value: Fraction) -> None:
 @pytest.mark.parametrize(
     "text", ["", ".", "x", "1 Gi", "1gi", "1KI", "1e", "1e1000", "--1", "1..2", "0x1", "1\n", "9" * 65, "٣"]
 )
-def test_what_is_no_quantity(text: str) -> None:
+def test_invalid_quantities(text: str) -> None:
     assert not q.is_quantity(text)
     with pytest.raises(ValueError, match="not a quantity"):
         q.quantity(text)
@@ -89,6 +89,6 @@ def test_parts_and_order_of_versions() -> None:
 
 
 @pytest.mark.parametrize("value", [{}, {"quantity": 1}, {"ip": "1"}, {"quantity": "1/1", "more": ""}])
-def test_what_is_no_value_of_the_type(value: q.Tagged) -> None:
-    with pytest.raises(ValueError, match=r"expected what quantity\(\) gives"):
+def test_values_of_another_type(value: q.Tagged) -> None:
+    with pytest.raises(ValueError, match=r"expected the result of quantity\(\)"):
         q.sign(value)

@@ -1,4 +1,4 @@
-"""What the rules of a schema say of values: where they are evaluated, on what, and what comes of it."""
+"""The evaluation of a schema's rules on values: the places, the values that rules see, and the findings."""
 
 from typing import Final
 
@@ -62,19 +62,19 @@ IS_SMALL: JsonObject = {DECKHOUSE: [ours("self < 5", "too large")], K: [rule("se
         ({"allOf": [{"properties": {"a": IS_SMALL}}]}, {"a": 6}, ["a: too large"]),
     ],
 )
-def test_on_every_level(schema: JsonObject, value: JsonValue, found: list[str]) -> None:
+def test_rules_at_every_level(schema: JsonObject, value: JsonValue, found: list[str]) -> None:
     assert findings(schema, value) == found
 
 
-def test_a_property_that_declares_nothing_is_no_additional_one() -> None:
-    """Kubernetes does not look into what both say; a declared property is not an additional one."""
+def test_a_property_without_keywords_is_not_an_additional_one() -> None:
+    """A declared property is not an additional one, as in Kubernetes."""
     schema: JsonObject = {"properties": {"x": {}}, "additionalProperties": {DECKHOUSE: [ours("false")]}}
     assert findings(schema, {"x": 1, "y": 1}) == ["y: no"]
 
 
 @pytest.mark.parametrize("text", ["self.nope > 1", "self.deep.nope == 1"])
-def test_a_key_that_is_not_there_never_passes_a_rule(text: str) -> None:
-    """Weakness: a rule that meets no such key was skipped, so that a typing error switched the check off."""
+def test_a_missing_key_never_satisfies_a_rule(text: str) -> None:
+    """Weakness: a rule about a missing key was skipped, so a misspelt key disabled the check."""
     (finding,) = outcome({"properties": {"a": {DECKHOUSE: [ours(text)]}}}, {"a": {"deep": {}}}).findings
     assert finding.kind is FindingKind.ERROR
     assert finding.path == ("a",)
@@ -94,7 +94,7 @@ def test_one_bad_rule_does_not_hide_the_others() -> None:
     ]
 
 
-def test_what_is_no_bool() -> None:
+def test_results_that_are_not_booleans() -> None:
     assert findings({K: [rule("self.a")]}, {"a": "x"}) == [": could not be evaluated: its result is not a bool"]
 
 
@@ -128,7 +128,7 @@ def test_rules_about_changes(schema: JsonObject, value: JsonValue, old: JsonValu
 
 
 def test_nulls() -> None:
-    """As in Kubernetes: no rule is about a null, and where there was one, there was nothing."""
+    """As in Kubernetes, no rule applies to a null, and an old null counts as no old value."""
     schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed"), rule("self > 5", "small")]}}}
     assert findings(schema, {"a": None}, {"a": 1}) == []
     assert findings(schema, {"a": 1}, {"a": None}) == ["a: small"]
@@ -138,8 +138,8 @@ def test_nulls() -> None:
 
 
 @pytest.mark.parametrize("old", [0, 0.0, False, "", [], {}])
-def test_an_old_value_that_is_nothing_much_was_there(old: JsonValue) -> None:
-    """Only a null was nothing: a rule about changes holds for what was 0, false or empty."""
+def test_falsy_old_values_are_old_values(old: JsonValue) -> None:
+    """Only an old null counts as no old value; 0, false and empty values do not."""
     schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed")]}}}
     assert findings(schema, {"a": "other"}, {"a": old}) == ["a: changed"]
     told = rule("false", "static", messageExpression="oldSelf == 1 ? 'x' : 'there was one'")
@@ -148,14 +148,14 @@ def test_an_old_value_that_is_nothing_much_was_there(old: JsonValue) -> None:
     assert findings({K: [optional]}, 1, old) == [": there was one"]
 
 
-def test_of_old_items_with_the_same_keys_the_first_counts() -> None:
+def test_the_first_of_old_items_with_the_same_keys_counts() -> None:
     schema: JsonObject = {**BY_NAME, "items": {"properties": {"v": {K: [rule("self == oldSelf", "changed")]}}}}
     twice: JsonValue = [{"name": "a", "v": 1}, {"name": "a", "v": 2}]
     assert findings(schema, [{"name": "a", "v": 1}], twice) == []
     assert findings(schema, [{"name": "a", "v": 2}], twice) == ["[0].v: changed"]
 
 
-def test_an_old_value_that_may_be_missing() -> None:
+def test_an_optional_old_value() -> None:
     schema: JsonObject = {
         "items": {K: [rule("oldSelf.hasValue() || self < 5", "new ones are small", optionalOldSelf=True)]},
         "properties": {"a": {K: [rule("self >= oldSelf.orValue(3)", "up", optionalOldSelf=True)]}},
@@ -166,7 +166,7 @@ def test_an_old_value_that_may_be_missing() -> None:
     assert findings(schema, {"a": 2}, {"a": 1}) == []
 
 
-def test_what_is_wrong_with_rules_themselves() -> None:
+def test_errors_of_the_rules_themselves() -> None:
     schema: JsonObject = {
         "properties": {
             "a": {
@@ -182,14 +182,14 @@ def test_what_is_wrong_with_rules_themselves() -> None:
     checked = compiled(schema).checked()
     assert [(finding.at, finding.message.partition("; ")[0][:72]) for finding in checked.findings] == [
         (f"properties.a.{K}[0]", "does not compile: 1:6: found no matching overload for '_>_' applied to '"),
-        (f"properties.a.{K}[2]", "its messageExpression does not compile: gives int, not string"),
-        (f"properties.b.items.{K}[0]", "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so o"),
+        (f"properties.a.{K}[2]", "its messageExpression does not compile: returns int, not string"),
+        (f"properties.b.items.{K}[0]", "uses oldSelf inside a list that is not a map (x-kubernetes-list-type), s"),
         (f"allOf[0].{K}[0]", "does not compile: 1:11: undeclared reference to 'nope'"),
         (f"additionalProperties.{DECKHOUSE}[0]", checked.findings[4].message.partition("; ")[0][:72]),
         (f"items[1].{DECKHOUSE}[0]", "does not compile: 1:1: undeclared reference to 'nope'"),
     ]
     assert "Syntax error" in checked.findings[4].message
-    # Whoever evaluates them nevertheless is told of it, and never that all is well.
+    # An evaluation of such rules returns an error, never success.
     assert findings(schema, {"a": "x"})[0].startswith("a: does not compile")
 
 
@@ -209,7 +209,7 @@ def test_messages() -> None:
     assert say("'was ' + string(oldSelf)", 7, 6).message == "was 6"
 
 
-def test_a_rule_may_point_at_a_field() -> None:
+def test_a_rule_may_have_a_field_path() -> None:
     schema: JsonObject = {"properties": {"a": {"properties": {"b": {}}}}, K: [rule("false", fieldPath=".a.b")]}
     assert findings(schema, {}) == ["a.b: no"]
     schema = {"properties": {"x": {**schema, K: [rule("false", fieldPath=".a.b", messageExpression="'made'")]}}}
@@ -243,7 +243,7 @@ def test_rules_of_kubernetes_see_typed_values() -> None:
     ]
 
 
-def test_places_are_told_before_they_are_evaluated() -> None:
+def test_places_are_reported_before_the_evaluation() -> None:
     places: list[str] = []
     schema: JsonObject = {
         "items": {K: [rule("true")]},
@@ -271,6 +271,6 @@ def test_findings_are_bounded() -> None:
         ({"keys": {}}, "list"),
     ],
 )
-def test_what_are_no_rules(node: JsonObject, why: str) -> None:
+def test_invalid_rules(node: JsonObject, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         compile_rules(node)

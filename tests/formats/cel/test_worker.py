@@ -1,7 +1,6 @@
-"""The rule worker: the program itself as a process, and what rules that mean harm do to it."""
+"""The rule worker: its process, and hostile rules in it."""
 
 import io
-import json
 import resource
 import signal
 import subprocess
@@ -64,18 +63,18 @@ def test_checks_and_evaluations() -> None:
     assert found[0].message.startswith("does not compile: ")
 
 
-def test_a_request_that_ends_early_is_the_end() -> None:
+def test_an_incomplete_request_ends_the_worker() -> None:
     assert served(encode_check(rules("true")), encode_check(rules("true"))[:-1]) == [()]
     assert served() == []
 
 
 @pytest.mark.parametrize("line", [b"\n", b"{}\n", b'{"rules":[]}\n', b'{"rules":{"rules":[{}]}}\n', encode_at("x")])
-def test_what_is_no_request_ends_it(line: bytes) -> None:
+def test_an_invalid_request_ends_the_worker(line: bytes) -> None:
     with pytest.raises(FormatError):
         served(line)
 
 
-def test_too_large_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cel_worker, "REQUEST_BYTES", 100)
     with pytest.raises(CelProtocolError, match="more than 100 bytes"):
         served(b"x" * 101)
@@ -121,8 +120,8 @@ def ask(*lines: bytes, seconds: float = 60) -> subprocess.CompletedProcess[bytes
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", BOMBS)
-def test_bombs(name: str) -> None:
-    """Each costs its own rule, within the limits of the process; the rule after it is evaluated all the same."""
+def test_rules_that_exhaust_resources(name: str) -> None:
+    """Each bomb fails within the limits of the process, and the next rule is evaluated."""
     text, value, why = BOMBS[name]
     done = ask(evaluation(value, text, "false || size('a') == 2"))
     assert done.returncode == 0
@@ -133,7 +132,7 @@ def test_bombs(name: str) -> None:
     assert len(found) == (1 if "memory" in why else 2)
 
 
-def test_it_ends_after_it_ran_out_of_memory() -> None:
+def test_the_worker_ends_after_it_ran_out_of_memory() -> None:
     text, value, _ = BOMBS["a long range"]
     done = ask(evaluation(value, text), evaluation(1, "true"))
     assert done.returncode == 0
@@ -141,8 +140,8 @@ def test_it_ends_after_it_ran_out_of_memory() -> None:
 
 
 @pytest.mark.slow
-def test_an_endless_rule_is_ended_by_its_cpu_time() -> None:
-    """Also where nobody is left who would end it otherwise; and the pool is told why, by the signal."""
+def test_an_endless_rule_is_ended_by_the_cpu_limit() -> None:
+    """The limit also ends a worker whose daemon has died, and the signal shows the reason to the pool."""
     line = evaluation(list(range(3_000)), *["self.map(x, x + 1).size() > 0"] * 900)
     command = [sys.executable, "-I", "-m", cel_worker.__name__, "1"]
     done = subprocess.run(command, input=line, capture_output=True, timeout=60, check=False)
@@ -150,7 +149,7 @@ def test_an_endless_rule_is_ended_by_its_cpu_time() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "seconds"), [(("7",), 7), ((), cel_worker.CPU_S)])
-def test_who_starts_it_says_how_much_cpu_time(arguments: tuple[str, ...], seconds: int) -> None:
+def test_the_cpu_time_is_an_argument(arguments: tuple[str, ...], seconds: int) -> None:
     script = (
         "import sys; from wharfinger.formats.cel import worker as cel_worker;"
         "cel_worker.serve = lambda _, answers, cpu_s: answers.write(b'%d' % cpu_s); cel_worker.main()"
@@ -178,8 +177,8 @@ def test_each_request_has_its_own_cpu_time(monkeypatch: pytest.MonkeyPatch) -> N
     assert allowed == [1 + 3, 8 + 3]
 
 
-def test_it_writes_no_file(tmp_path: Path) -> None:
-    """Not what its limits are called, but what the kernel makes of them, in the program as it is started."""
+def test_the_worker_cannot_write_files(tmp_path: Path) -> None:
+    """The kernel enforces the limit in the real program."""
     target = tmp_path / "written"
     script = (
         "import sys; from wharfinger.formats.cel import worker as cel_worker;"
@@ -189,16 +188,6 @@ def test_it_writes_no_file(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert b"File too large" in done.stderr
     assert target.read_bytes() == b""
-
-
-def test_its_limits() -> None:
-    script = (
-        "import json, os, resource, sys; from wharfinger.formats.cel import worker as cel_worker; cel_worker._limit_process();"
-        "print(json.dumps([resource.getrlimit(x)[0] for x in (resource.RLIMIT_AS, resource.RLIMIT_CORE,"
-        " resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)] + [dict(os.environ)]))"
-    )
-    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, timeout=60, check=True)
-    assert json.loads(done.stdout) == [cel_worker.ADDRESS_SPACE_BYTES, 0, 0, cel_worker.OPEN_FILES, {}]
 
 
 def test_the_daemon_does_not_load_the_library() -> None:

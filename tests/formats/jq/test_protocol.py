@@ -1,4 +1,4 @@
-"""Frames cut at any place, and messages there and back."""
+"""Frames that arrive in pieces, and messages in both directions."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ from wharfinger.formats.json.value import JsonValue, encode_json
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.none() | json_values())
-def test_requests_there_and_back(program: str, value: JsonValue) -> None:
+def test_requests_round_trip(program: str, value: JsonValue) -> None:
     request = JqRequest(program, None if value is None else encode_json(value))
     assert decode_request(encode_request(request)) == request
 
@@ -39,13 +39,13 @@ def test_half_a_surrogate_pair_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b'{"a":', b"1 2", b'"\xff"', b"[" * 100_000])
-def test_what_is_no_json_is_not_sent(text: bytes) -> None:
+def test_invalid_json_is_not_sent(text: bytes) -> None:
     with pytest.raises(JqProtocolError, match="is no JSON"):
         encode_request(JqRequest(".", text, whole=True))
 
 
 @given(st.lists(json_values(), max_size=4))
-def test_results_there_and_back(values: list[JsonValue]) -> None:
+def test_results_round_trip(values: list[JsonValue]) -> None:
     texts = [encode_json(value).decode() for value in values]
     assert decode_answer(encode_results(texts)) == JqResults(tuple(values))
 
@@ -86,17 +86,17 @@ def test_whole_numbers_are_integers(text: str, value: str) -> None:
     assert repr(answer.values[0]) == value
 
 
-def test_beyond_64_bits_integers_stay_exact_and_floats_floats() -> None:
+def test_beyond_64_bits_integers_stay_exact_and_floats_stay_floats() -> None:
     answer = decode_answer(encode_results(["123456789012345678901234567890", "1e30"]))
     assert repr(answer) == "JqResults(values=(123456789012345678901234567890, 1e+30))"
 
 
 @given(st.sampled_from(RefusalKind), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
-def test_refusals_there_and_back(kind: RefusalKind, message: str) -> None:
+def test_refusals_round_trip(kind: RefusalKind, message: str) -> None:
     assert decode_answer(encode_refusal(JqRefusal(kind, message))) == JqRefusal(kind, message)
 
 
-def test_a_message_with_half_a_surrogate_pair_gets_through() -> None:
+def test_a_message_with_half_a_surrogate_pair_can_be_sent() -> None:
     answer = decode_answer(encode_refusal(JqRefusal(RefusalKind.RUN, "a\udc80b")))
     assert answer == JqRefusal(RefusalKind.RUN, "a?b")
 
@@ -104,7 +104,7 @@ def test_a_message_with_half_a_surrogate_pair_gets_through() -> None:
 @pytest.mark.parametrize(
     "payload", [b"", b"[]", b"{}", b'{"program":1}', b'{"program":"."', b"\xff", b'{"program":"\xff"}']
 )
-def test_what_is_no_request(payload: bytes) -> None:
+def test_invalid_requests(payload: bytes) -> None:
     with pytest.raises(JqProtocolError, match="not a request"):
         decode_request(payload)
 
@@ -125,6 +125,6 @@ def test_what_is_no_request(payload: bytes) -> None:
         *(b'{"error":"","kind":"run"}', b'{"results":[1e999]}', b'{"results":[' + b"[" * 300 + b"]" * 300 + b"]}"),
     ],
 )
-def test_what_is_no_answer(payload: bytes) -> None:
+def test_invalid_answers(payload: bytes) -> None:
     with pytest.raises(FormatError, match="jq"):
         decode_answer(payload)

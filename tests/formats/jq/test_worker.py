@@ -1,4 +1,4 @@
-"""The jq worker: what filters mean, told by hand (and measured against gojq 0.12.17), and the program itself as a process."""
+"""The jq worker: results of filters, measured with gojq 0.12.17, and the real process."""
 
 import io
 import json
@@ -107,20 +107,20 @@ def ask(program: str, value: JsonValue = POD) -> JqAnswer:
 
 
 @pytest.mark.parametrize("program", GIVES)
-def test_what_a_filter_gives(program: str) -> None:
+def test_results_of_filters(program: str) -> None:
     assert ask(program) == JqResults(tuple(GIVES[program]))
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("program", REFUSES)
-def test_what_a_filter_refuses(program: str) -> None:
+def test_errors_of_filters(program: str) -> None:
     kind, message = REFUSES[program]
     said = ask(program)
     assert isinstance(said, JqRefusal)
     assert (said.kind, message in said.message) == (kind, True), said
 
 
-def test_a_module_is_not_even_looked_for(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_no_module_file_is_searched(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("modules")
     (folder / "m.json").write_text('"found"')
     (folder / "m.jq").write_text("def f: 1;")
@@ -140,13 +140,13 @@ def test_a_long_message_is_cut() -> None:
     assert len(said.message) == MESSAGE_CHARACTERS
 
 
-def test_only_compiling_runs_nothing() -> None:
+def test_compiling_runs_nothing() -> None:
     programs = Programs()
     assert decode_answer(answer(programs, JqRequest("error", None))) == JqResults(())
     assert isinstance(decode_answer(answer(programs, JqRequest("(", None))), JqRefusal)
 
 
-def test_an_input_that_is_no_json_is_refused() -> None:
+def test_an_input_that_is_not_json_is_refused() -> None:
     said = decode_answer(answer(Programs(), JqRequest(".", b"[1")))
     assert isinstance(said, JqRefusal)
     assert said.kind is RefusalKind.RUN
@@ -160,7 +160,7 @@ def test_an_input_that_is_no_json_is_refused() -> None:
         (".[]", b'[{"z":1,"a":1e2}, 2]', b'[{"a":100,"z":1},2]'),
     ],
 )
-def test_the_whole_of_it_as_one_canonical_text(program: str, text: bytes, gives: bytes) -> None:
+def test_all_results_as_one_canonical_text(program: str, text: bytes, gives: bytes) -> None:
     assert decode_answer(answer(Programs(), JqRequest(program, text, whole=True))) == JqText(gives)
 
 
@@ -174,7 +174,7 @@ def test_the_whole_of_it_as_one_canonical_text(program: str, text: bytes, gives:
         ("(", b"1", "syntax error"),
     ],
 )
-def test_why_there_is_no_text(program: str, text: bytes, why: str) -> None:
+def test_errors_in_place_of_a_text(program: str, text: bytes, why: str) -> None:
     said = decode_answer(answer(Programs(), JqRequest(program, text, whole=True)))
     assert isinstance(said, JqRefusal)
     assert why in said.message
@@ -182,7 +182,7 @@ def test_why_there_is_no_text(program: str, text: bytes, why: str) -> None:
 
 
 @pytest.mark.slow
-def test_programs_are_kept_and_the_oldest_forgotten() -> None:
+def test_programs_are_cached_and_the_oldest_dropped() -> None:
     programs = Programs()
     first, second = programs.get("0"), programs.get("1")
     for number in range(2, PROGRAMS_KEPT):
@@ -193,7 +193,7 @@ def test_programs_are_kept_and_the_oldest_forgotten() -> None:
     assert programs.get("1") is not second
 
 
-def test_a_run_leaves_nothing_for_the_next() -> None:
+def test_a_run_does_not_affect_the_next_one() -> None:
     programs = Programs()
     request = JqRequest("limit(2; .[])", b"[1,2,3]")
     assert [decode_answer(answer(programs, request)) for _ in range(3)] == [JqResults((1, 2))] * 3
@@ -204,13 +204,13 @@ def test_a_run_leaves_nothing_for_the_next() -> None:
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The soft limits that are asked for. None is set: a worker of the test run that has used much already would be killed."""
+    """Return the requested soft limits. None is set, because a test process that has used much CPU time would be killed."""
     found: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "setrlimit", lambda which, soft_and_hard: found.append((which, soft_and_hard[0])))
     return found
 
 
-def test_it_serves_until_the_end(limits: list[tuple[int, int]]) -> None:
+def test_a_worker_serves_until_the_end_of_its_input(limits: list[tuple[int, int]]) -> None:
     requests = b"".join(framed(encode_request(JqRequest(str(number), b"null"))) for number in range(3))
     answers = io.BytesIO()
     serve(io.BytesIO(requests + b"\0\0\0\x09half"), answers)
@@ -221,7 +221,7 @@ def test_it_serves_until_the_end(limits: list[tuple[int, int]]) -> None:
 
 @pytest.mark.usefixtures("limits")
 @pytest.mark.parametrize("requests", [(MAX_FRAME_BYTES + 1).to_bytes(4, "big"), framed(b"{}")])
-def test_who_breaks_the_protocol_is_not_served(requests: bytes) -> None:
+def test_an_invalid_request_is_not_served(requests: bytes) -> None:
     with pytest.raises(JqProtocolError):
         serve(io.BytesIO(requests), io.BytesIO())
 
@@ -236,7 +236,7 @@ def read_answers(data: bytes) -> list[JqAnswer]:
 
 
 def run_worker(*programs: str) -> tuple[list[JqAnswer], subprocess.CompletedProcess[bytes]]:
-    """The real process with a secret in its environment; it reads the requests, answers, and ends with its input."""
+    """Run the real process with a secret in its environment, until it has answered all requests."""
     done = subprocess.run(
         [sys.executable, "-I", "-m", jq_worker.__name__],
         input=b"".join(framed(encode_request(JqRequest(program, b"null"))) for program in programs),
@@ -258,7 +258,7 @@ def test_the_process() -> None:
     assert json.dumps(str(said)).count("secret") == 0
 
 
-def test_a_filter_that_eats_memory_ends_the_process_and_no_other() -> None:
+def test_a_filter_that_exhausts_memory_ends_only_its_process() -> None:
     said, done = run_worker("1", 'reduce range(40) as $i ("0123456789"; . + .) | length', "2")
     assert said[0] == JqResults((1,))
     assert len(said) == 1

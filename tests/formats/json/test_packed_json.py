@@ -1,4 +1,4 @@
-"""Documents kept as bytes: the same text comes out, in less room, and equal texts are equal."""
+"""Documents in compressed bytes: the text is unchanged and smaller, and equal texts are equal."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from wharfinger.formats.json.value import JsonError, JsonValue, encode_json
 
 
 @given(json_values())
-def test_what_goes_in_comes_out(value: JsonValue) -> None:
+def test_the_text_is_returned_unchanged(value: JsonValue) -> None:
     text = encode_json(value)
     packed = PackedJson(text)
     assert packed.text() == text
@@ -17,7 +17,7 @@ def test_what_goes_in_comes_out(value: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("size", [2, SMALL, SMALL + 1, 100_000])
-def test_on_either_side_of_what_is_small(size: int) -> None:
+def test_sizes_around_the_limit_of_compression(size: int) -> None:
     text = b'"' + b"x" * (size - 2) + b'"'
     packed = PackedJson(text)
     assert packed.text() == text
@@ -32,6 +32,6 @@ def test_equal_texts_are_equal() -> None:
     assert PackedJson(b"1") != b"1"
 
 
-def test_who_vouched_wrongly_hears_of_it() -> None:
-    with pytest.raises(JsonError, match="a document that was kept"):
+def test_invalid_json_is_an_error_when_it_is_read() -> None:
+    with pytest.raises(JsonError, match="a stored document"):
         PackedJson(b"[1").value()

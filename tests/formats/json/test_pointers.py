@@ -22,5 +22,5 @@ def test_steps(pointer: str, steps: tuple[str, ...]) -> None:
 
 
 @given(st.lists(st.text("ab~/01", max_size=4)))
-def test_steps_come_back(steps: list[str]) -> None:
+def test_steps_round_trip(steps: list[str]) -> None:
     assert pointer_steps(pointer_of(steps)) == tuple(steps)

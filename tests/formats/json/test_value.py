@@ -1,4 +1,4 @@
-"""json_value: reading within limits, canonical bytes for equal values, and accessors that never guess."""
+"""JSON values: reading within limits, canonical bytes for equal values, and accessors that never guess."""
 
 import itertools
 import json
@@ -26,6 +26,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
     need_str,
+    strings_of,
     to_json,
     type_name,
 )
@@ -66,7 +67,7 @@ def test_agrees_with_the_standard_library(value: JsonValue) -> None:
         ('"\ud800"', "surrogates not allowed at character 1"),
     ],
 )
-def test_what_is_not_json_is_refused_by_name(data: bytes | str, reason: str) -> None:
+def test_invalid_json_is_refused_by_name(data: bytes | str, reason: str) -> None:
     with pytest.raises(JsonError, match="answer: ") as caught:
         decode(data)
     assert reason in str(caught.value)
@@ -102,7 +103,7 @@ def test_brackets_in_strings_are_not_counted(text: str) -> None:
     assert decode(json.dumps(wide)) == wide
 
 
-def test_a_wide_document_is_not_taken_for_a_deep_one() -> None:
+def test_a_wide_document_does_not_count_as_deep() -> None:
     assert decode("[" + ",".join(['{"a":[1,{"b":[]}]}'] * 5000) + "]")
     for data in ("[}" * 300, "[" * 150 + "}" * 150 + "[" * 60, "[]]" * 300):
         with pytest.raises(JsonError):
@@ -132,14 +133,14 @@ def test_equal_values_have_equal_canonical_bytes(group: list[JsonValue]) -> None
 
 
 @given(json_values(), json_values())
-def test_canonical_bytes_are_equal_exactly_where_json_is(one: JsonValue, other: JsonValue) -> None:
+def test_canonical_bytes_are_equal_exactly_if_the_json_is_equal(one: JsonValue, other: JsonValue) -> None:
     same = _typed(one) == _typed(other)
 
     assert (canonical_json(one) == canonical_json(other)) is same
 
 
 def _typed(value: JsonValue) -> object:
-    """A value that compares as JSON does: True is not 1, 1.0 is 1, and mappings have no order."""
+    """Return a form of the value that compares as JSON does: True is not 1, 1.0 is 1, and mappings have no order."""
     if isinstance(value, dict):
         return ("object", {key: _typed(item) for key, item in value.items()})
     if isinstance(value, list):
@@ -147,13 +148,13 @@ def _typed(value: JsonValue) -> object:
     return (isinstance(value, bool), value)
 
 
-def test_booleans_and_numbers_and_strings_stay_apart() -> None:
+def test_booleans_numbers_and_strings_are_different() -> None:
     values: list[JsonValue] = [True, 1, "1", [1], {"1": 1}, None, False, 0, "", [], {}]
 
     assert len({canonical_json(value) for value in values}) == len(values)
 
 
-def test_the_form() -> None:
+def test_the_canonical_form() -> None:
     assert canonical_json({"b": 1.5, "a": {"z": 1.0, "y": "\u00e9\n"}, "\uffff": [], "\U0001f600": 1e-7}) == (
         '{"a":{"y":"\u00e9\\n","z":1},"b":1.5,"\uffff":[],"\U0001f600":1e-7}'.encode()
     )
@@ -161,7 +162,7 @@ def test_the_form() -> None:
     assert checksum({}) == "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
 
-def test_canonical_json_does_not_touch_its_argument() -> None:
+def test_canonical_json_does_not_change_its_argument() -> None:
     value: JsonValue = {"a": [1.0, {"b": 2.0}], "c": 1}
 
     canonical_json(value)
@@ -169,7 +170,7 @@ def test_canonical_json_does_not_touch_its_argument() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_no_json_for_what_is_no_number(value: float) -> None:
+def test_nan_and_infinities_have_no_json_form(value: float) -> None:
     nested: list[JsonValue] = [value, [value], {"a": [value]}]
     for document in nested:
         with pytest.raises(ShapeError, match="no JSON form"):
@@ -179,7 +180,7 @@ def test_no_json_for_what_is_no_number(value: float) -> None:
 
 
 @pytest.mark.parametrize("value", ["\ud800", 10**5000], ids=["surrogate", "digits"])
-def test_no_json_for_half_a_surrogate_and_endless_digits(value: JsonValue) -> None:
+def test_half_surrogates_and_endless_digits_have_no_json_form(value: JsonValue) -> None:
     for write in (encode_json, canonical_json):
         with pytest.raises(ShapeError, match="no JSON form"):
             write([value])
@@ -187,7 +188,7 @@ def test_no_json_for_half_a_surrogate_and_endless_digits(value: JsonValue) -> No
         canonical_json({"\ud800": 1})
 
 
-def test_no_json_for_what_contains_itself() -> None:
+def test_a_value_that_contains_itself_has_no_json_form() -> None:
     endless: list[JsonValue] = []
     endless.append({"a": endless})
 
@@ -262,7 +263,7 @@ def test_to_json_copies_plain_data() -> None:
         (object(), "value: a object has no JSON form"),
     ],
 )
-def test_to_json_names_what_has_no_form(value: object, message: str) -> None:
+def test_to_json_names_a_value_without_a_json_form(value: object, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         to_json(value)
 
@@ -288,3 +289,8 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     except JsonError:
         return
     assert canonical_json(decode(canonical_json(value))) == canonical_json(value)
+
+
+@pytest.mark.parametrize(("value", "found"), [(["a", 1, "b", None], ["a", "b"]), ("a", []), (None, []), ({"a": 1}, [])])
+def test_strings_of_a_list(value: JsonValue, found: list[str]) -> None:
+    assert strings_of(value) == found

@@ -43,7 +43,7 @@ def test_templates(template: str, text: str) -> None:
     "template",
     ["", " ", "{.a", "a}", "{end}", "{range .a}", "{.a[}", "{'a' 'b'}x", "{nothing}", '{"a}', "{range .a}" * 10],
 )
-def test_what_cannot_be_read(template: str) -> None:
+def test_invalid_templates(template: str) -> None:
     with pytest.raises(JsonPathError):
         parse_template(template)
 

@@ -1,4 +1,4 @@
-"""redaction: no planted secret survives, nothing else is lost, nothing is mutated, nothing raises."""
+"""Redaction of objects: no planted secret survives, other values are kept, arguments are unchanged, and no error is raised."""
 
 import base64
 import copy
@@ -79,7 +79,7 @@ def test_sensitive_keys_at_any_depth() -> None:
     }
 
 
-def test_references_to_secrets_are_no_secrets() -> None:
+def test_references_to_secrets_are_not_redacted() -> None:
     pod: JsonObject = {
         "imagePullSecrets": [{"name": "registry"}],
         "volumes": [
@@ -163,7 +163,7 @@ def test_known_secrets() -> None:
     assert redact_value({"password": {"hunter2!": 1}}, secrets=["hunter2!"]) == {"password": {MARK: MARK}}
 
 
-def test_any_scalar() -> None:
+def test_every_type_of_scalar() -> None:
     scalars: list[JsonValue] = [None, True, 1, 1.5, math.inf, 10**5000, "a", "\ud800", [], {}]
 
     assert redact_value(scalars) == scalars
@@ -173,7 +173,7 @@ def test_any_scalar() -> None:
     assert redact_value(math.nan) is not None
 
 
-def test_depth_ends_in_a_mark() -> None:
+def test_values_beyond_the_depth_are_replaced() -> None:
     endless: JsonObject = {}
     endless["a"] = [endless]
     hidden: list[JsonValue] = []
@@ -191,7 +191,7 @@ PLANTED = st.text(st.characters(categories=["L", "N"]), min_size=6, max_size=20)
 
 
 def _plant_in(inner: JsonValue, secret: str, how: int) -> JsonObject:
-    """An object that holds ``inner`` and, in one of the known places, the secret."""
+    """Return an object that contains ``inner`` and, at one of the known places, the secret."""
     encoded = base64.b64encode(secret.encode()).decode()
     places: list[JsonObject] = [
         {"kind": "Secret", "data": {"k": encoded}, "x": inner},
@@ -243,7 +243,7 @@ def test_idempotent_and_pure(value: JsonObject, secrets: list[str]) -> None:
 
 
 @given(json_values())
-def test_what_holds_no_secret_keeps_its_shape(value: JsonValue) -> None:
+def test_an_object_without_secrets_is_unchanged(value: JsonValue) -> None:
     def shape(item: JsonValue) -> object:
         if isinstance(item, dict):
             return [shape(inner) for inner in item.values()]

@@ -1,4 +1,4 @@
-"""redaction_text: named secrets never survive; what looks like one is found where it usually stands."""
+"""Redaction of text: given secrets never survive, and credentials are found by their form."""
 
 import base64
 import json
@@ -55,7 +55,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4"
         ("export KUBECONFIG=/a/kubeconfig TOKEN=hunter2", "export KUBECONFIG=/a/kubeconfig TOKEN=***"),
     ],
 )
-def test_what_is_found_by_its_form(text: str, expected: str) -> None:
+def test_credentials_are_found_by_their_form(text: str, expected: str) -> None:
     assert redact_text(text) == expected
     assert redact_text(expected) == expected
 
@@ -92,7 +92,7 @@ def test_what_is_found_by_its_form(text: str, expected: str) -> None:
         "\ud800 lone",
     ],
 )
-def test_what_is_left_alone(text: str) -> None:
+def test_texts_that_are_not_redacted(text: str) -> None:
     assert redact_text(text) == text
 
 
@@ -100,7 +100,7 @@ def test_a_block_that_ends_the_text() -> None:
     assert redact_text("password: |\n  one\n  two\n") == "password: ***\n"
 
 
-def test_known_secrets_go_in_every_form() -> None:
+def test_known_secrets_are_replaced_in_every_form() -> None:
     secret = 'p4ss "w\u00f6rd"/\n&second line'
     forms = [
         secret,
@@ -115,16 +115,16 @@ def test_known_secrets_go_in_every_form() -> None:
     assert redact_text(" | ".join(forms), [secret]) == " | ".join([MARK] * len(forms))
 
 
-def test_the_longest_secret_goes_first() -> None:
+def test_the_longest_secret_is_replaced_first() -> None:
     assert redact_text("abcdefgh abcd", ["abcd", "abcdefgh"]) == "*** ***"
 
 
-def test_short_secrets_are_not_looked_for() -> None:
+def test_short_secrets_are_not_replaced() -> None:
     assert SHORTEST_SECRET == 4
     assert redact_text("a no b", ["no", "", "b"]) == "a no b"
 
 
-def test_a_secret_that_a_mark_completes() -> None:
+def test_a_secret_that_is_completed_by_a_mark() -> None:
     assert redact_text("abSECRETcd", ["SECRET", "ab***cd"]) == MARK
     assert redact_text("******", ["****"]) == MARK
 
@@ -188,7 +188,7 @@ TEXTS = st.lists(FRAGMENTS | st.text(max_size=5), max_size=25).map("".join)
 
 
 @given(TEXTS, st.lists(SECRETS, max_size=3))
-def test_redacting_twice_is_redacting_once(text: str, secrets: list[str]) -> None:
+def test_redacting_twice_changes_nothing(text: str, secrets: list[str]) -> None:
     once = redact_text(text, secrets)
 
     assert redact_text(once, secrets) == once
@@ -199,7 +199,7 @@ def test_a_known_secret_never_survives(before: str, secret: str, after: str, oth
     assert secret not in redact_text(before + secret + after, [secret, *others])
 
 
-# The head keeps a planted secret from being a word of the form it is planted in.
+# The prefix ensures that a planted secret is not a word of the surrounding text.
 PLANTED = st.text(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/_.~$!%^()", min_size=4, max_size=26
 ).map("S3cr".__add__)
@@ -234,7 +234,7 @@ FILES = st.sampled_from(["kubeconfig", "token", "password", ".netrc", "id_rsa", 
 
 
 @given(st.from_regex(r"(/[a-z0-9._]{1,8}){0,3}", fullmatch=True), FILES, ERRORS)
-def test_an_error_about_a_file_is_never_falsified(folder: str, name: str, error: str) -> None:
+def test_an_error_about_a_file_is_unchanged(folder: str, name: str, error: str) -> None:
     for line in (
         f"cat: {folder}/{name}: {error}",
         f"open {folder}/{name}: {error}",
@@ -244,8 +244,8 @@ def test_an_error_about_a_file_is_never_falsified(folder: str, name: str, error:
 
 
 @given(PLANTED, st.sampled_from(["password", "/a/kubeconfig", "/a/dbPassword", "PWD"]), ERRORS, st.booleans())
-def test_nothing_planted_passes_for_an_error_or_a_path(secret: str, key: str, error: str, first: bool) -> None:
-    """Behind such words as well as without them, where a value takes its whole line, and in the place of a path."""
+def test_no_planted_secret_passes_as_an_error_or_a_path(secret: str, key: str, error: str, first: bool) -> None:
+    """The secret is planted after the words of an error, in a whole line, and in place of a path."""
     name = key.rpartition("/")[2]
     assert secret not in redact_text(f"{name}: {error} {secret}" if first else f"{name}: {secret} {error}")
     assert secret not in redact_text(f"x: {key}: {secret}: {error}") or len(name) <= 4

@@ -1,4 +1,4 @@
-"""sensitive_keys: which names mean a credential, and which only speak of one."""
+"""Sensitive keys: names of credentials, and names that only describe one."""
 
 import pytest
 
@@ -104,7 +104,7 @@ def test_names_and_other_things(key: str) -> None:
     assert not is_sensitive_key(key)
 
 
-def test_what_may_be_a_reference() -> None:
+def test_keys_that_may_be_references() -> None:
     assert all(
         map(may_be_a_reference, ("secret", "imagePullSecrets", "serviceAccountToken", "tlsSecret", "credentials"))
     )

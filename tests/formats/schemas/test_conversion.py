@@ -1,4 +1,4 @@
-"""The conversion, by what JSON Schema comes out, and by which values the result takes."""
+"""The conversion of schemas: the resulting JSON Schema, and the values that it accepts."""
 
 import jsonschema_rs
 import pytest
@@ -60,7 +60,7 @@ def converted(document: JsonObject) -> JsonObject:
         ({"required": ["a"], "properties": {"a": {}}}, {"required": ["a"], "properties": {"a": {}}}),
     ],
 )
-def test_what_comes_out(document: JsonObject, result: JsonObject) -> None:
+def test_converted_schemas(document: JsonObject, result: JsonObject) -> None:
     assert converted(document) == result
 
 
@@ -90,7 +90,9 @@ def test_what_comes_out(document: JsonObject, result: JsonObject) -> None:
         ({"uniqueItems": True}, [[1, True, "1"]], [[1, 1.0], [{"a": 1}, {"a": 1}]]),
     ],
 )
-def test_what_is_taken(document: JsonObject, fitting: list[JsonValue], other: list[JsonValue]) -> None:
+def test_values_that_converted_schemas_accept(
+    document: JsonObject, fitting: list[JsonValue], other: list[JsonValue]
+) -> None:
     schema = compile_schema(document, what="s")
 
     assert [value for value in fitting if schema.problems(value)] == []
@@ -100,10 +102,10 @@ def test_what_is_taken(document: JsonObject, fitting: list[JsonValue], other: li
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"type": 5}, "s: type: an integer is no type; known: string, integer, "),
-        ({"items": {"type": "text"}}, "s: items.type: 'text' is no type; known: "),
-        ({"type": []}, "s: type: names no type"),
-        ({"type": ["string", "any"]}, "s: type: 'any' is no type"),
+        ({"type": 5}, "s: type: an integer is not a type; known: string, integer, "),
+        ({"items": {"type": "text"}}, "s: items.type: 'text' is not a type; known: "),
+        ({"type": []}, "s: type: the list is empty; name at least one type"),
+        ({"type": ["string", "any"]}, "s: type: 'any' is not a type"),
         ({"nullable": "yes"}, "s: nullable: expected true or false, found a string"),
         ({"minLength": -1}, "s: minLength: expected a whole number from 0, found -1"),
         ({"maxItems": 1.5}, "s: maxItems: expected a whole number from 0, found 1.5"),
@@ -112,12 +114,12 @@ def test_what_is_taken(document: JsonObject, fitting: list[JsonValue], other: li
         ({"uniqueItems": 1}, "s: uniqueItems: expected true or false, found 1"),
         ({"enum": []}, "s: enum: expected a list of at least one value, found a list"),
         ({"minimum": "1"}, "s: minimum: expected a number, found a string"),
-        ({"exclusiveMaximum": []}, "s: exclusiveMaximum: expected true or false or a number, found a list"),
+        ({"exclusiveMaximum": []}, "s: exclusiveMaximum: expected true, false or a number, found a list"),
         ({"required": True}, "s: required: expected a list of names, found a boolean: a schema lists the names "),
         ({"required": [1]}, "s: required: expected a list of names, found a list"),
         ({"pattern": 1}, "s: pattern: expected a regular expression, found an integer"),
         ({"properties": {"a": {"pattern": "(?=a)"}}}, "s: properties.a.pattern: '(?=a)' has a look-ahead: "),
-        ({"patternProperties": {"(": {}}}, "s: patternProperties[\"(\"]: '(' is not a regular expression"),
+        ({"patternProperties": {"(": {}}}, "s: patternProperties[\"(\"]: '(' is not a valid regular expression"),
         ({"format": 1}, "s: format: expected a string, found an integer"),
         ({"maximum": 10**400, "minimum": [10**400]}, "s: minimum: expected a number, found a list"),
         (
@@ -126,14 +128,14 @@ def test_what_is_taken(document: JsonObject, fitting: list[JsonValue], other: li
         ),
     ],
 )
-def test_keywords_with_values_they_cannot_have(document: JsonObject, said: str) -> None:
+def test_keywords_with_invalid_values(document: JsonObject, said: str) -> None:
     with pytest.raises(SchemaError) as caught:
         converted(document)
 
     assert str(caught.value).startswith(said)
 
 
-def test_so_many_patterns_are_compiled() -> None:
+def test_the_number_of_patterns_is_limited() -> None:
     same: JsonObject = {"properties": {f"p{n}": {"pattern": "a"} for n in range(MAX_PATTERNS + 1)}}
     different: JsonObject = {"properties": {f"p{n}": {"pattern": f"a{n}"} for n in range(MAX_PATTERNS + 1)}}
 
@@ -142,12 +144,12 @@ def test_so_many_patterns_are_compiled() -> None:
         converted(different)
 
 
-def test_patterns_are_remembered_as_they_were_written() -> None:
+def test_original_patterns_are_kept() -> None:
     found = to_json_schema({"anyOf": [{"pattern": "[[a]"}]}, what="s")
 
     assert found.patterns == {r"[\[a]": "[[a]"}
 
 
 @given(schemas)
-def test_what_comes_out_is_json_schema(document: JsonObject) -> None:
+def test_the_result_is_valid_json_schema(document: JsonObject) -> None:
     jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **converted(document)})

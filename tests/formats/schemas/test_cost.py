@@ -1,4 +1,4 @@
-"""What a check may cost is known before it is made; the figures are those of the module, not of a clock."""
+"""The cost of a check, which is known in advance. The figures are those of the module, without a clock."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ def test_alternatives_add_up_and_properties_do_not() -> None:
     for keyword in ("allOf", "anyOf", "oneOf"):
         assert width({keyword: [branch] * 100}) >= 100 * width(branch)
         assert width({"additionalProperties": {keyword: [branch] * 100}}) >= 100 * width(branch)
-        # What alternatives say about one and the same member adds up too.
+        # The costs of alternatives for the same member add up, too.
         assert width({keyword: [{"properties": {"a": {"enum": [1.5] * 9}}}] * 100}) >= 100 * width({"enum": [1.5] * 9})
     assert width({"patternProperties": {f"p{n}": branch for n in range(100)}}) >= 100 * width(branch)
     assert width({"if": branch, "then": branch, "else": branch, "not": branch}) > 4 * width(branch)
@@ -43,7 +43,7 @@ def test_keywords_that_cost_more_than_a_plain_one(costly: JsonObject) -> None:
     assert width(costly) > width({"type": "string"})
 
 
-def test_texts_alone_are_looked_up_in_an_enum() -> None:
+def test_only_texts_are_looked_up_in_an_enum() -> None:
     assert width({"enum": ["a"] * 500}) < width({"enum": ["a", 1]})
 
 

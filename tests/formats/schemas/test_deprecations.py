@@ -1,4 +1,4 @@
-"""Which settings are out of date."""
+"""Warnings about deprecated settings."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def warned(value: JsonObject, schema: JsonObject = SCHEMA) -> list[str]:
         ({"both": 1}, ["both: is deprecated"]),
     ],
 )
-def test_what_is_warned_of(value: JsonObject, warnings: list[str]) -> None:
+def test_warnings(value: JsonObject, warnings: list[str]) -> None:
     assert warned(value) == warnings
 
 
@@ -49,7 +49,7 @@ def test_long_texts_are_cut() -> None:
     assert warned({"long": 1}) == ["long: is deprecated: " + "x" * 200 + "…"]
 
 
-def test_the_whole_is_never_deprecated() -> None:
+def test_the_root_is_never_deprecated() -> None:
     assert warned({"a": 1}, {"deprecated": True, "properties": {"a": {}}}) == []
 
 

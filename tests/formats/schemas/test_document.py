@@ -65,7 +65,7 @@ def test_paths(path: ValuePath, text: str) -> None:
         ({"items": [PORT, {"not": {"$ref": "#/items/0"}}]}, {"items": [PORT, {"not": PORT}]}),
     ],
 )  # fmt: skip
-def test_references_are_put_in_place(document: JsonObject, result: JsonObject) -> None:
+def test_references_are_replaced(document: JsonObject, result: JsonObject) -> None:
     before = copy.deepcopy(document)
 
     found = expanded(document, what="schema")
@@ -107,7 +107,7 @@ def test_references_are_put_in_place(document: JsonObject, result: JsonObject) -
         ),
     ],
 )
-def test_what_is_no_schema(document: JsonValue, said: str) -> None:
+def test_invalid_schemas(document: JsonValue, said: str) -> None:
     with pytest.raises(SchemaError) as caught:
         expanded(document, what="s")
 
@@ -121,7 +121,7 @@ def test_references_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -
         both: list[JsonValue] = [{"$ref": f"#/definitions/d{level - 1}"}] * 2
         definitions[f"d{level}"] = {"allOf": both}
 
-    with pytest.raises(SchemaError, match="more than 5000 values, counting what references"):
+    with pytest.raises(SchemaError, match="more than 5000 values with its references replaced"):
         expanded({"$ref": "#/definitions/d29", "definitions": definitions}, what="s")
 
 
@@ -136,7 +136,7 @@ def test_nesting_is_limited(wrap: str) -> None:
         expanded({wrap: document}, what="s")
 
 
-def test_looking_into_a_schema() -> None:
+def test_accessors_of_a_schema() -> None:
     schema = expanded(
         {
             "properties": {"a": PORT},
@@ -193,7 +193,7 @@ def test_alternatives_are_limited(keyword: str) -> None:
     branches: list[JsonValue] = [{"type": "string"}] * MAX_BRANCHES
     expanded({keyword: branches}, what="schema")
     with pytest.raises(
-        SchemaError, match=f"schema: {keyword}: {MAX_BRANCHES + 1} alternatives are more than {MAX_BRANCHES}"
+        SchemaError, match=f"schema: {keyword}: has {MAX_BRANCHES + 1} alternatives; the limit is {MAX_BRANCHES}"
     ):
         expanded({"properties": {"b": {}}, keyword: [*branches, {}]}, what="schema")
 

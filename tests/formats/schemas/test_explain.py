@@ -1,4 +1,4 @@
-"""Explaining by itself: whatever the engines say, there is at least one problem, and never one too many."""
+"""The explanation of problems: there is at least one problem, and at most the limit, whatever the engines return."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ def explained(document: JsonObject, value: JsonValue, limit: int = 20) -> list[s
 
 
 def decided(document: JsonObject, value: JsonValue, limit: int = 20) -> list[str]:
-    """As if the engines had disagreed: what is made of the deciding one's errors."""
+    """Return the problems from the errors of the deciding engine, as if the engines had disagreed."""
     schema = compile_schema(document, what="s")
     explanation = _Explanation(schema._converted, schema.write_only_paths(value), limit)
     return list(map(str, explanation.of_decisions(schema._decider.iter_errors(value), value)))
@@ -62,7 +62,7 @@ def test_problems(document: JsonObject, value: JsonValue, problem: str) -> None:
 
 
 @given(schemas, values, st.integers(1, 3))
-def test_both_ways_of_explaining_have_something_to_say(document: JsonObject, value: JsonValue, limit: int) -> None:
+def test_both_ways_of_explaining_return_problems(document: JsonObject, value: JsonValue, limit: int) -> None:
     if not compile_schema(document, what="s").problems(value):
         return
 
@@ -104,14 +104,14 @@ def test_both_ways_of_explaining_have_something_to_say(document: JsonObject, val
         ({"items": {"type": "string"}}, [1] * 50, [f"[{n}]: expected a string, found an integer" for n in range(20)]),
     ],
 )
-def test_the_words_of_the_engine_that_decides(document: JsonObject, value: JsonValue, problems: list[str]) -> None:
+def test_messages_of_the_deciding_engine(document: JsonObject, value: JsonValue, problems: list[str]) -> None:
     found = decided(document, value)
 
     assert len(found) == len(problems)
     assert all(text.startswith(expected) for text, expected in zip(found, problems, strict=True))
 
 
-def test_where_the_engines_disagree_there_is_still_a_problem() -> None:
+def test_there_is_a_problem_even_if_the_engines_disagree() -> None:
     schema = compile_schema({"type": "string"}, what="s")
 
     agreed = explain(Converted({}, {}), schema._decider, 5, (), 20)
@@ -121,7 +121,7 @@ def test_where_the_engines_disagree_there_is_still_a_problem() -> None:
     assert [str(problem) for problem in nobody] == ["does not fit the schema"]
 
 
-def test_a_keyword_without_a_sentence_is_a_problem_all_the_same() -> None:
+def test_a_keyword_without_a_sentence_is_a_problem() -> None:
     schema = compile_schema({}, what="s")
 
     found = explain(Converted({"contains": {"type": "string"}}, {}), schema._decider, [1], (), 20)

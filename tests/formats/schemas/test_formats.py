@@ -27,5 +27,5 @@ def test_formats(name: str) -> None:
     assert checker.is_valid(5)
 
 
-def test_every_check_of_ours_is_asked() -> None:
+def test_every_own_check_is_used() -> None:
     assert set(OWN_FORMATS) < set(FORMATS)

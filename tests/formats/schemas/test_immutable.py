@@ -1,4 +1,4 @@
-"""What may not be changed once it is set."""
+"""Settings that cannot be changed once they are set."""
 
 import pytest
 from hypothesis import given
@@ -76,14 +76,14 @@ DISK: JsonObject = {"properties": {"name": {}, "id": FIXED}}
     [
         # In another order: nothing changed.
         ([{"name": "b", "id": 2}, {"name": "a", "id": 1}], [{"name": "a", "id": 1}, {"name": "b", "id": 2}], []),
-        # Weakness: with an item put before it, a changed one was compared with nothing.
+        # Weakness: after an item was inserted before it, a changed item was not compared.
         ([{"name": "new", "id": 0}, {"name": "a", "id": 9}], [{"name": "a", "id": 1}], ["l[1].id"]),
         ([{"name": "a"}], [{"name": "b", "id": 2}, {"name": "a", "id": 1}], ["l[0].id"]),
-        # One that is gone was not changed, nor is one that comes.
+        # A removed item and a new item are not changes.
         ([{"name": "b", "id": 2}], [{"name": "a", "id": 1}, {"name": "b", "id": 2}], []),
         ([{"name": "new", "id": 1}], [{"name": "a", "id": 2}], []),
         ([], [{"name": "a", "id": 1}], []),
-        # A key that both lack is a key; what is no object has none; of two alike the first counts.
+        # A key that both items lack counts as equal; an item that is not an object has no key; the first of equal items counts.
         ([{"id": 2}, "x"], ["y", {"id": 1}], ["l[0].id"]),
         ([{"name": "a", "id": 2}], [{"name": "a", "id": 1}, {"name": "a", "id": 2}], ["l[0].id"]),
     ],
@@ -95,20 +95,20 @@ def test_items_of_a_map_list_are_known_by_their_keys(
     assert [problem.path for problem in found] == paths
 
 
-def test_what_is_said() -> None:
+def test_messages_of_changes() -> None:
     (problem,) = compile_schema(SCHEMA, what="s").changes({"a": "topsecret"}, {"a": "other"})
     assert str(problem) == "a: cannot be changed once it is set"
 
 
 @given(json_values(), json_values())
-def test_the_same_is_never_a_change(value: JsonValue, other: JsonValue) -> None:
+def test_an_equal_value_is_never_a_change(value: JsonValue, other: JsonValue) -> None:
     schema: JsonObject = {**FIXED, "additionalProperties": FIXED}
     assert immutable_problems(value, value, schema) == ()
     assert immutable_problems(value, None, schema) == ()
     assert immutable_problems(value, other, {"additionalProperties": {}}) == ()
 
 
-def test_whether_there_is_anything_to_look_for() -> None:
+def test_schemas_with_and_without_immutable_parts() -> None:
     assert has_immutable(SCHEMA, what="s")
     assert not has_immutable({"properties": {"a": {"x-deckhouse-immutable": False}}, "enum": [None, [1]]}, what="s")
     assert not has_immutable({"default": FIXED, "x-other": {"a": FIXED}, "not": {"enum": [1]}}, what="s")
@@ -130,8 +130,8 @@ def test_whether_there_is_anything_to_look_for() -> None:
         ({"patternProperties": {"a": {"patternProperties": {"b": FIXED}}}}, "patternProperties"),
     ],
 )
-def test_where_it_would_not_be_looked_at_it_is_refused(schema: JsonObject, place: str) -> None:
-    """Weakness: it was taken without a word there, and the setting could be changed."""
+def test_the_mark_is_refused_where_it_would_not_be_checked(schema: JsonObject, place: str) -> None:
+    """Weakness: the mark was silently accepted there, and the setting could be changed."""
     with pytest.raises(SchemaError) as caught:
         compile_schema(schema, what="s")
     keyword = place.rpartition(".")[2]
@@ -140,14 +140,14 @@ def test_where_it_would_not_be_looked_at_it_is_refused(schema: JsonObject, place
     )
 
 
-def test_what_did_not_change_is_never_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_value_is_never_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema_immutable, "MAX_COMPARED", 0)
     schema = compile_schema(SCHEMA, what="s")
     assert schema.changes({"a": 1, "b": [{}, None]}, {"b": [{}, None], "a": 1.0}) == ()
     assert schema.changes({"a": 1}, {"a": True}) != ()
 
 
-def test_what_is_too_large_or_has_no_form(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_are_too_large_or_have_no_json_form(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = compile_schema(SCHEMA, what="s")
     assert [str(problem) for problem in schema.changes({"a": "\ud800"}, {"a": "x"})] == [
         "contains a value that has no JSON form"

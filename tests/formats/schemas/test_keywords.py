@@ -1,4 +1,4 @@
-"""jsonschema as we run it: it agrees with the engine that decides, and cannot be made to hang."""
+"""jsonschema with own keywords: it agrees with the deciding engine, and cannot hang."""
 
 import pytest
 from hypothesis import given
@@ -8,8 +8,9 @@ from tests.formats.support.values import json_values
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.conversion import to_json_schema
 from wharfinger.formats.schemas.document import expanded
-from wharfinger.formats.schemas.keywords import WorkError, explaining_validator, quiet
+from wharfinger.formats.schemas.keywords import explaining_validator, quiet
 from wharfinger.formats.schemas.openapi_schema import compile_schema
+from wharfinger.formats.schemas.work import WorkError
 
 WORK = 100_000
 
@@ -24,7 +25,7 @@ def test_both_engines_agree(document: JsonObject, value: JsonValue) -> None:
 
 
 @given(json_values())
-def test_a_quiet_value_is_the_value_without_its_text(value: JsonValue) -> None:
+def test_a_quiet_value_equals_the_value_and_has_a_short_text(value: JsonValue) -> None:
     assert quiet(value) == value
     assert len(repr(quiet([value, value]))) < 10
     assert len(repr(quiet({"a": value}))) < 10
@@ -60,7 +61,7 @@ def test_keywords(schema: JsonObject, value: JsonValue, errors: list[tuple[tuple
     assert [(tuple(error.path), error.message) for error in found] == errors
 
 
-def test_a_long_list_of_objects_is_looked_through_once() -> None:
+def test_a_long_list_of_objects_is_compared_in_linear_time() -> None:
     value: JsonValue = [{"n": n} for n in range(50_000)]
 
     assert explaining_validator({"uniqueItems": True}, WORK).is_valid(quiet(value))

@@ -54,7 +54,7 @@ def test_problems(schema: JsonObject, value: JsonValue, problems: list[str]) -> 
     assert said(schema, value) == problems
 
 
-def test_with_other_problems() -> None:
+def test_list_problems_beside_other_problems() -> None:
     schema: JsonObject = {"properties": {"a": {"type": "integer"}, "b": SET, "c": MAP}}
     assert said(schema, {"a": "x", "b": [1, 1], "c": ["x", "x"]}) == [
         "a: expected an integer, found a string",
@@ -76,7 +76,7 @@ def test_with_other_problems() -> None:
         ({"properties": {"a": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [1]}}}, "name its keys"),
     ],
 )
-def test_what_is_refused(schema: JsonObject, why: str) -> None:
+def test_invalid_declarations(schema: JsonObject, why: str) -> None:
     with pytest.raises(SchemaError, match=why):
         compile_schema(schema, what="s")
 

@@ -1,4 +1,4 @@
-"""Schemas as their users see them: what fits, what is said of what does not, and that no schema hangs or leaks."""
+"""Compiled schemas: valid values, problems of others, and no schema that hangs or reveals secrets."""
 
 import copy
 import threading
@@ -75,7 +75,7 @@ def said(document: JsonObject, value: JsonValue) -> list[str]:
         ),
     ],
 )
-def test_problems_have_the_path_and_what_would_be_right(value: JsonValue, problems: list[str]) -> None:
+def test_problems_have_the_path_and_the_expectation(value: JsonValue, problems: list[str]) -> None:
     found = said(closed(SETTINGS), value)
 
     assert len(found) == len(problems)
@@ -83,7 +83,7 @@ def test_problems_have_the_path_and_what_would_be_right(value: JsonValue, proble
         assert text.startswith(expected)
 
 
-def test_a_secret_is_in_no_message() -> None:
+def test_no_message_contains_a_secret() -> None:
     document = closed(SETTINGS)
 
     secrets: list[JsonValue] = ["hunter2", ["hunter2"], {"hunter2": "hunter2"}]
@@ -111,7 +111,7 @@ def test_a_secret_is_in_no_message() -> None:
     ],
 )
 @pytest.mark.parametrize("around", ["property", "map", "item", "branch", "key"])
-def test_whatever_is_wrong_with_a_secret_its_value_is_not_said(schema: JsonObject, around: str) -> None:
+def test_no_problem_of_a_secret_contains_its_value(schema: JsonObject, around: str) -> None:
     secret: JsonObject = {**schema, "writeOnly": True}
     documents: dict[str, tuple[JsonObject, JsonValue]] = {
         "property": ({"properties": {"a": secret}}, {"a": "hunter2"}),
@@ -129,7 +129,7 @@ def test_whatever_is_wrong_with_a_secret_its_value_is_not_said(schema: JsonObjec
 
 
 @given(st.sampled_from(["anyOf", "oneOf", "allOf"]), st.lists(schemas, min_size=1, max_size=3))
-def test_no_generated_schema_gives_a_secret_away(keyword: str, branches: list[JsonObject]) -> None:
+def test_no_generated_schema_reveals_a_secret(keyword: str, branches: list[JsonObject]) -> None:
     branches_json: list[JsonValue] = list(branches)
     document: JsonObject = {"type": "object", "additionalProperties": {keyword: branches_json, "writeOnly": True}}
     schema = compile_schema(document, what="schema")
@@ -182,7 +182,7 @@ def test_alternatives(document: JsonObject, value: JsonValue, problem: str) -> N
     assert said(document, value) == [problem]
 
 
-def test_so_many_problems_are_told() -> None:
+def test_the_number_of_problems_is_limited() -> None:
     schema = compile_schema({"items": {"type": "string"}}, what="schema")
 
     assert len(schema.problems([1] * 100)) == 20
@@ -193,14 +193,14 @@ def test_so_many_problems_are_told() -> None:
     assert len(schema.problems([1], limit=0)) == 1
 
 
-def test_a_pattern_that_backtracks_elsewhere_takes_no_time_here() -> None:
+def test_a_pattern_that_backtracks_elsewhere_is_fast() -> None:
     schema = compile_schema({"pattern": "^(a+)+$", "patternProperties": {"^(b+)+$": False}}, what="schema")
 
     assert schema.problems("a" * 50_000 + "!")
     assert schema.problems({"b" * 50_000: 1})
 
 
-def test_what_no_reader_lets_through_is_a_problem_too() -> None:
+def test_values_that_no_reader_accepts_are_problems() -> None:
     schema = compile_schema({"type": "object", "additionalProperties": {"type": "object"}}, what="schema")
     deep: JsonValue = []
     for _ in range(5_000):
@@ -223,7 +223,7 @@ def test_what_no_reader_lets_through_is_a_problem_too() -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_a_large_value_under_many_alternatives_is_not_explained_for_ever() -> None:
+def test_explaining_a_large_value_under_many_alternatives_is_bounded() -> None:
     alternatives: list[JsonValue] = [{"type": "object", "required": [f"r{n}"]} for n in range(200)]
     items: JsonObject = {"items": {"oneOf": alternatives}}
     fitting: JsonValue = [{"r1": 1}] * 2_000
@@ -300,7 +300,7 @@ def test_defaulting_is_idempotent_and_keeps_valid_values_valid(document: JsonObj
 
 
 @given(structural, values)
-def test_pruning_is_idempotent_and_only_takes_away(document: JsonObject, value: JsonValue) -> None:
+def test_pruning_is_idempotent_and_only_removes(document: JsonObject, value: JsonValue) -> None:
     schema = compile_schema(document, what="schema")
 
     once = schema.pruned(value)
@@ -340,7 +340,7 @@ def test_any_value_is_judged(document: JsonObject, value: JsonValue) -> None:
     ("document", "said"),
     [
         ([], "openapi/values.yaml: a schema is an object, found a list"),
-        ({"type": "strin"}, "openapi/values.yaml: type: 'strin' is no type; known: string, "),
+        ({"type": "strin"}, "openapi/values.yaml: type: 'strin' is not a type; known: string, "),
         (
             {"properties": {"a": {"minLength": -1}}},
             "openapi/values.yaml: properties.a.minLength: expected a whole number",
@@ -349,7 +349,7 @@ def test_any_value_is_judged(document: JsonObject, value: JsonValue) -> None:
         ({"properties": {"\ud800": {"type": "string"}}}, "openapi/values.yaml: "),
     ],
 )
-def test_a_schema_that_is_wrong_itself(document: JsonValue, said: str) -> None:
+def test_an_invalid_schema(document: JsonValue, said: str) -> None:
     with pytest.raises(SchemaError) as caught:
         compile_schema(document, what="openapi/values.yaml")
 

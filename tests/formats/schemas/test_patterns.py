@@ -1,4 +1,4 @@
-r"""Patterns against what Go's regexp package does with them (its syntax page, and RE2's)."""
+r"""Patterns, compared with the documented syntax of Go's regexp package and of RE2."""
 
 import pytest
 from hypothesis import given
@@ -64,18 +64,18 @@ def test_patterns_match_as_in_go(pattern: str, fitting: list[str], other: list[s
         ("[[:^alpha:]]", "has [:^alpha:]; the classes alnum, "),
         ("[[:letters:]]", "has [:letters:]; the classes alnum, "),
         ("[a", "has a class that is not closed"),
-        ("(a", "is not a regular expression as Go has them"),
-        ("a\\", "is not a regular expression"),
-        ("*a", "is not a regular expression"),
+        ("(a", "is not a valid regular expression of Go"),
+        ("a\\", "is not a valid regular expression"),
+        ("*a", "is not a valid regular expression"),
         (r"\Z", "has an escape that Go's"),
-        (r"\pQ", "is not a regular expression"),
-        ("[z-a]", "is not a regular expression"),
-        ("((a{100}){100}){100}", "or compiles to too much"),
-        ("\ud800", "is not a regular expression"),
+        (r"\pQ", "is not a valid regular expression"),
+        ("[z-a]", "is not a valid regular expression"),
+        ("((a{100}){100}){100}", "or is too large when compiled"),
+        ("\ud800", "is not a valid regular expression"),
         ("a" * (MAX_LENGTH + 1), f"a pattern of {MAX_LENGTH + 1} characters is over the limit of {MAX_LENGTH}"),
     ],
 )
-def test_what_go_does_not_compile_is_refused(pattern: str, said: str) -> None:
+def test_patterns_that_go_does_not_compile_are_refused(pattern: str, said: str) -> None:
     with pytest.raises(PatternError) as caught:
         read_pattern(pattern)
 
@@ -84,7 +84,7 @@ def test_what_go_does_not_compile_is_refused(pattern: str, said: str) -> None:
 
 
 @given(st.text("ab[]^-&~\\QE{},1(?=:)|*+.$", max_size=15))
-def test_any_pattern_is_taken_or_refused(pattern: str) -> None:
+def test_any_pattern_is_accepted_or_refused(pattern: str) -> None:
     try:
         translated = read_pattern(pattern)
     except PatternError:

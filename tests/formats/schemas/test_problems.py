@@ -62,7 +62,7 @@ def test_sentences(keyword: str, expected: JsonValue, instance: JsonValue, messa
     assert not any(word in hidden.message for word in ('found "', "did you mean", ", has"))
 
 
-def test_what_is_required_or_unknown_is_named() -> None:
+def test_required_and_unknown_properties_are_named() -> None:
     schema: JsonObject = {"properties": {"Name": {}, "port": {}}}
 
     def said(keyword: str, schema: JsonObject, *, shown: bool = True, name: str = "name") -> str:
@@ -84,11 +84,11 @@ def test_what_is_required_or_unknown_is_named() -> None:
     assert said("additionalProperties", many, name="x" * 200).endswith("p10, p11, …")
 
 
-def test_there_is_not_a_sentence_for_everything() -> None:
+def test_some_keywords_have_no_sentence() -> None:
     assert problem_of(finding("oneOf", [], 1), shown=True, patterns={}) is None
 
 
-def test_types_of_other_names() -> None:
+def test_names_of_unknown_types() -> None:
     assert types_sentence(["file"], 1) == "expected file, found an integer"
 
 

@@ -1,4 +1,4 @@
-"""Which schema applies to which part of a value."""
+"""The schemas that apply to the parts of a value."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ TEXT: Final[JsonObject] = {"type": "string"}
 NUMBER: Final[JsonObject] = {"type": "integer"}
 
 
-def test_a_declared_member_has_its_own_schema_and_any_other_that_of_additional_properties() -> None:
+def test_declared_and_additional_members() -> None:
     schema: JsonObject = {"properties": {"b": TEXT, "odd": True}, "additionalProperties": NUMBER}
     found = list(members(schema, {"c": 1, "b": "x", "odd": 2}))
     assert found == [("c", 1, NUMBER, True), ("b", "x", TEXT, True), ("odd", 2, None, True)]
@@ -25,7 +25,7 @@ def test_a_boolean_declares_every_member_without_a_schema() -> None:
     assert list(members({"properties": 1, "additionalProperties": 1}, {"a": 1})) == [("a", 1, None, False)]
 
 
-def test_items_have_one_schema_or_one_each() -> None:
+def test_items_have_one_common_schema_or_one_each() -> None:
     assert list(parts({"items": TEXT}, ["x", "y"])) == [(0, "x", TEXT), (1, "y", TEXT)]
     each: JsonObject = {"items": [TEXT], "additionalItems": NUMBER}
     assert sorted_parts(each, ["x", 1]) == [(0, "x", TEXT), (1, 1, NUMBER)]

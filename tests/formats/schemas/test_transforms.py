@@ -1,4 +1,4 @@
-"""What addon-operator does to schemas: closing, extending, and what Helm requires."""
+"""The transformations of schemas by addon-operator: closing, extending, and requirements of Helm."""
 
 import copy
 
@@ -36,7 +36,7 @@ from wharfinger.formats.schemas.transforms import closed, extended, required_for
             {"type": "array", "items": [{"type": "object"}]},
             {"type": "array", "items": [{"type": "object", "additionalProperties": False}]},
         ),
-        # the root is always walked, below it an author's own word ends the walk
+        # the root is always walked; below it an explicit additionalProperties ends the walk
         (
             {"additionalProperties": True, "properties": {"a": {"type": "object"}}},
             {"additionalProperties": True, "properties": {"a": {"type": "object", "additionalProperties": False}}},
@@ -126,14 +126,14 @@ def test_extended() -> None:
 @pytest.mark.parametrize(
     "extension", [{}, {"x-extend": None}, {"x-extend": "config-values.yaml"}, {"x-extend": {"a": 1}}]
 )
-def test_a_schema_that_does_not_say_so_is_not_extended(extension: JsonObject) -> None:
+def test_a_schema_without_x_extend_is_not_extended(extension: JsonObject) -> None:
     found = extended({"properties": {"b": {}}, **extension}, BASE)
 
     assert found["properties"] == {"b": {}}
     assert "required" not in found
 
 
-def test_an_extension_of_little_adds_little() -> None:
+def test_an_extension_of_an_empty_schema() -> None:
     extension: JsonObject = {"x-extend": {"schema": "config-values.yaml"}}
 
     assert extended(extension, {}) == extension
@@ -170,7 +170,7 @@ def test_required_for_helm() -> None:
 
 
 @pytest.mark.parametrize("wrong", [5, {"a": 1}, ["a", 5]])
-def test_what_helm_requires_is_named(wrong: JsonValue) -> None:
+def test_invalid_names_for_helm_are_refused(wrong: JsonValue) -> None:
     with pytest.raises(
         SchemaError, match=r"schema: properties.a.x-required-for-helm: expected a name or a list of names"
     ):
@@ -178,7 +178,7 @@ def test_what_helm_requires_is_named(wrong: JsonValue) -> None:
 
 
 @given(schemas)
-def test_every_schema_can_be_closed_again_and_again(document: JsonObject) -> None:
+def test_closing_a_schema_is_idempotent(document: JsonObject) -> None:
     once = closed(document)
 
     assert closed(once) == once

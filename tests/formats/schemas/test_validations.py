@@ -1,4 +1,4 @@
-"""Rules of schemas as text: what is read, what is passed on, what is refused."""
+"""The rules of schemas as text: reading, the parts for a worker, and refused rules."""
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,7 @@ def deckhouse_rule(place: str) -> JsonObject:
     return {"at": place, "rule": "self > 2", "message": "still too small"}
 
 
-def test_both_kinds_at_once() -> None:
+def test_both_kinds_of_rules_at_once() -> None:
     schema: JsonObject = {"type": "integer", KUBERNETES: [RULE], DECKHOUSE: [OTHER]}
     assert passed_on(schema) == {
         "type": "integer",
@@ -45,7 +45,7 @@ def test_both_kinds_at_once() -> None:
     assert rules.count == 2
 
 
-def test_every_level() -> None:
+def test_rules_at_every_level() -> None:
     inner: JsonObject = {DECKHOUSE: [OTHER]}
     schema: JsonObject = {
         "properties": {"a": inner, "b": {"type": "string"}},
@@ -82,7 +82,7 @@ def test_lists_of_items() -> None:
         ({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}, True),
     ],
 )
-def test_whether_items_are_known_again(extra: JsonObject, correlated: bool) -> None:
+def test_lists_whose_items_can_be_matched(extra: JsonObject, correlated: bool) -> None:
     items: JsonObject = {"properties": {"a": {KUBERNETES: [RULE]}}}
     place = f"items.properties.a.{KUBERNETES}[0]"
     rule = kubernetes_rule(place) if correlated else kubernetes_rule(place, uncorrelated=True)
@@ -119,7 +119,7 @@ def test_below_a_rule_of_kubernetes_types_and_names_are_passed_on() -> None:
     assert passed_on({"properties": properties}) is None
 
 
-def test_a_nullable_value_has_no_one_type() -> None:
+def test_a_nullable_value_has_no_single_type() -> None:
     schemas: list[JsonObject] = [
         {"type": "string", "nullable": True},
         {"type": ["string", "null"]},
@@ -131,7 +131,7 @@ def test_a_nullable_value_has_no_one_type() -> None:
         assert found["type"] == ""
 
 
-def test_all_of_a_rule_of_kubernetes() -> None:
+def test_every_field_of_a_rule_of_kubernetes() -> None:
     schema: JsonObject = {
         "properties": {
             "a": {"properties": {"b.c": {"type": "string"}}},
@@ -156,7 +156,7 @@ def test_all_of_a_rule_of_kubernetes() -> None:
             "rule": "self.a ==\n self.m",
             "message": "failed rule: self.a == self.m",
             "kubernetes": True,
-            "told": "'no'",
+            "messageExpression": "'no'",
             "field": ["a", "b.c"],
             "optional": True,
         },
@@ -200,7 +200,7 @@ def test_all_of_a_rule_of_kubernetes() -> None:
         ({"items": [{}], "additionalItems": {KUBERNETES: [RULE]}}, "move them out of additionalItems"),
     ],
 )
-def test_what_is_refused(schema: JsonObject, why: str) -> None:
+def test_invalid_rules_are_refused(schema: JsonObject, why: str) -> None:
     with pytest.raises(SchemaError, match=why):
         compile_schema(schema, what="s")
 
@@ -228,12 +228,12 @@ def test_rules_are_counted_over_the_whole_schema() -> None:
         ("é", ""),
     ],
 )
-def test_names_that_are_no_identifiers(name: str, spelled: str) -> None:
+def test_names_that_are_not_identifiers(name: str, spelled: str) -> None:
     assert escaped(name) == spelled
 
 
 @given(json_values(), json_values())
-def test_nothing_but_a_schema_error_comes_out(rule: JsonValue, other: JsonValue) -> None:
+def test_only_schema_errors_are_raised(rule: JsonValue, other: JsonValue) -> None:
     made: JsonObject = {"rule": rule, "message": other, "fieldPath": other, "expression": rule}
     ways: list[JsonValue] = [rule, [rule], [made]]
     for listed in ways:
@@ -255,5 +255,5 @@ def test_nothing_but_a_schema_error_comes_out(rule: JsonValue, other: JsonValue)
         ({"properties": {"a": {"x-deckhouse-immutable": True}}, KUBERNETES: [RULE]}, True),
     ],
 )
-def test_whether_a_value_is_compared_with_the_one_before(schema: JsonObject, compares: bool) -> None:
+def test_schemas_that_compare_with_the_old_value(schema: JsonObject, compares: bool) -> None:
     assert compile_schema(schema, what="s").compares is compares

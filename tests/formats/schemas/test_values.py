@@ -1,4 +1,4 @@
-"""Defaults and pruning by the examples of the Kubernetes documentation and the tests of apiextensions-apiserver."""
+"""Defaults and pruning, with the examples of the Kubernetes documentation and of the tests of apiextensions-apiserver."""
 
 from typing import Final
 
@@ -159,13 +159,13 @@ def test_write_only_paths(schema: JsonObject, value: JsonValue, paths: list[Valu
     assert has_write_only(schema) or not paths
 
 
-def test_a_schema_without_secrets_is_known_as_such() -> None:
+def test_schemas_with_and_without_secrets() -> None:
     assert not has_write_only({"properties": {"a": {"anyOf": [{"writeOnly": False}]}}})
     assert has_write_only({"properties": {"a": {"anyOf": [{}, SECRET]}}})
 
 
 def test_secrets_of_a_large_map_under_many_alternatives() -> None:
-    """A thousand schemas apply to each of ten thousand members; they are looked at once."""
+    """A thousand schemas apply to each of ten thousand members, and each schema is visited once."""
     branches: list[JsonValue] = [{"minLength": number} for number in range(1_000)]
     schema: JsonObject = {"additionalProperties": {"anyOf": [*branches, {"writeOnly": True}]}}
     value: JsonObject = {f"k{number}": "x" for number in range(10_000)}
@@ -173,7 +173,7 @@ def test_secrets_of_a_large_map_under_many_alternatives() -> None:
     assert write_only_paths(value, schema) == tuple((name,) for name in value)
 
 
-def test_where_finding_secrets_takes_too_long_all_is_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_whole_value_is_a_secret_if_the_search_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema_values, "MAX_SEARCHED", 1_000)
     secret: JsonObject = {"properties": {"a": {"writeOnly": True}}}
     branches: list[JsonValue] = [{"additionalProperties": {"minLength": number}} for number in range(300)]
@@ -183,8 +183,8 @@ def test_where_finding_secrets_takes_too_long_all_is_secret(monkeypatch: pytest.
     assert write_only_paths([1] * 2_000, {"items": secret}) == ((),)
 
 
-def test_a_schema_that_comes_twice_is_looked_at_once() -> None:
-    """Documents made of others share parts; each doubling here would double the work."""
+def test_a_repeated_schema_is_visited_once() -> None:
+    """Documents that are made of others share parts. Without sharing, each doubling here would double the work."""
     shared: JsonObject = {"writeOnly": True}
     for _ in range(100):
         shared = {"anyOf": [shared, shared]}
@@ -193,7 +193,7 @@ def test_a_schema_that_comes_twice_is_looked_at_once() -> None:
     assert write_only_paths(["x"], {"items": shared}) == ((0,),)
 
 
-def test_wide_schemas_cost_nothing_where_the_value_has_nothing() -> None:
+def test_wide_schemas_cost_nothing_for_empty_values() -> None:
     """Ten thousand properties for each of a hundred thousand empty objects."""
     names: list[str] = [f"p{number}" for number in range(10_000)]
     schema: JsonObject = {"items": {"type": "object", "properties": {name: {"type": "string"} for name in names}}}

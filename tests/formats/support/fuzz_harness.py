@@ -1,4 +1,4 @@
-"""Runs a reader over many inputs in child processes, and says which input broke it and how to see it again."""
+"""The harness that runs a reader over many inputs in child processes, and reports the input that broke it."""
 
 import json
 import signal
@@ -19,14 +19,14 @@ _SHOWN = 2_000
 
 @dataclass(frozen=True, slots=True)
 class FuzzReport:
-    """How many inputs were taken and how many refused."""
+    """The numbers of accepted and refused inputs."""
 
     accepted: int
     refused: int
 
 
 class FuzzFinding(AssertionError):  # noqa: N818 - what a fuzzer calls it
-    """A reader broke. ``kind``: crash, hang, memory or exception; ``data`` is the input."""
+    """A reader failed. ``kind`` is crash, hang, memory or exception; ``data`` is the input."""
 
     def __init__(self, target: str, seed: int, index: int, kind: str, detail: str) -> None:
         self.kind = kind

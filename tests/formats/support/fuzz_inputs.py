@@ -1,8 +1,8 @@
-"""Inputs for the fuzzer: real-looking and hostile seeds, mutated. ``(corpus, seed, index)`` always gives the same bytes.
+"""Inputs for the fuzzer: realistic and hostile seeds, mutated. ``(corpus, seed, index)`` always gives the same bytes.
 
-A mutation keeps most of a seed, so that inputs get past the first check: bits are flipped, pieces cut, repeated,
-spliced with another seed, and the words of the format put in. Tars have their checksums put right again most of the
-time and are gzipped half of the time, damaged before or after.
+A mutation keeps most of a seed, so that inputs pass the first checks: bits are flipped, pieces are cut, repeated or spliced with
+another seed, and words of the format are inserted. The checksums of tars are corrected most of the time. Half of the tars are
+gzipped, and damaged before or after that.
 """
 
 import gzip
@@ -401,7 +401,7 @@ def _tar(dice: random.Random) -> bytes:
 
 
 def _layers(dice: random.Random) -> bytes:
-    """Up to four tars with whiteouts, the first mostly whole, so that there is something to be hidden and replaced."""
+    """Return up to four tars with whiteouts. The first one is mostly undamaged, so that it has entries to hide and replace."""
     layers = [dice.choice(_LAYER_SEEDS)] if dice.random() < 0.8 else []
     for _ in range(dice.randrange(1, 4)):
         data = dice.choice(_LAYER_SEEDS)
@@ -423,7 +423,7 @@ def _shuffle_blocks(dice: random.Random, data: bytes) -> bytes:
 
 
 def _repair(data: bytes) -> bytes:
-    """Right checksums for every block that looks like a header, so that what is in it gets read."""
+    """Correct the checksum of every block that looks like a header, so that the reader reads its content."""
     blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
     return b"".join(
         with_checksum(block) if len(block) == BLOCK and block[257:262] == b"ustar" else block for block in blocks
@@ -448,5 +448,5 @@ _CORPORA: Final[dict[str, Callable[[random.Random], bytes]]] = {
 
 
 def make_input(corpus: str, seed: int, index: int) -> bytes:
-    """The input with that number."""
+    """Return the input with this number."""
     return _CORPORA[corpus](random.Random(f"{corpus} {seed} {index}"))  # noqa: S311 - repeatable on purpose

@@ -1,6 +1,6 @@
-"""What the fuzzer runs: each reader with what must hold of its answer, and readers that are bad on purpose.
+"""The targets of the fuzzer: each reader with checks of its result, and readers that are intentionally bad.
 
-A target returns when the input was taken, raises FormatError when it was refused, and anything else is a finding.
+A target returns if the input is accepted, and raises FormatError if it is refused. Anything else is a finding.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ _ARCHIVE: Final = ArchiveLimits(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A reader under test; ``run`` gets the input and a folder of its own."""
+    """A reader under test; ``run`` gets the input and an empty folder."""
 
     corpus: str
     run: Callable[[bytes, Path], None]
@@ -64,7 +64,7 @@ def _yaml_stream(data: bytes, _: Path) -> None:
 
 
 def _yaml_lines(data: bytes, _: Path) -> None:
-    """Nothing is refused; what is in a text that can be read has a place in it."""
+    """Check that no text is refused, and that every value of a readable text has a line."""
     for lines in yaml_lines(data):
         assert lines.first >= 1
         assert all(lines.first <= line <= len(data) + 1 for line in lines.places.values())
@@ -120,7 +120,7 @@ def _contained(folder: Path, extract: Callable[[Path], object]) -> None:
 
 
 def _pair(data: bytes) -> tuple[JsonValue, JsonValue]:
-    """The two documents that a list in the input holds."""
+    """Return the two documents in the list of the input."""
     value = decode_json(data, max_bytes=100_000, what="fuzz")
     if not isinstance(value, list) or len(value) < 2:
         raise JsonError("no pair")
@@ -209,7 +209,7 @@ def _cel(data: bytes, _: Path) -> None:
 
 
 def check_tree(root: Path) -> None:
-    """Every link ends inside, no mode gives more than the owner has."""
+    """Check that every link ends inside the tree, and that modes give rights to the owner only."""
     real = os.path.realpath(root)
     for path in root.rglob("*"):
         mode = path.lstat().st_mode
@@ -222,7 +222,7 @@ def check_tree(root: Path) -> None:
 
 
 def is_bad(data: bytes) -> bool:
-    """The inputs that the bad readers choke on: rare enough that the harness has to find them."""
+    """Return whether the bad readers fail on this input; such inputs are rare, so the harness has to find them."""
     return len(data) % 31 == 7
 
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for OpenAPI schemas, and for values that have a chance to fit them."""
+"""Hypothesis strategies for OpenAPI schemas, and for values that may fit them."""
 
 from typing import Final
 
@@ -92,7 +92,7 @@ schemas: st.SearchStrategy[JsonObject] = st.recursive(leaves, _around, max_leave
 
 
 def _with_default(schema: JsonObject, value: JsonValue) -> JsonObject:
-    """The schema with the value as its default, where it fits."""
+    """Return the schema with the value as its default, if the value fits."""
     compiled = compile_schema(schema, what="generated")
     return {**schema, "default": value} if not compiled.problems(compiled.defaulted(value)) else schema
 

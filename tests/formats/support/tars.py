@@ -1,4 +1,4 @@
-"""Tars for tests: ordinary ones by Python's tarfile, and raw blocks for what no honest tool writes."""
+"""Tars for tests: ordinary ones from Python's tarfile, and raw blocks that usual tools never write."""
 
 import gzip
 import io
@@ -9,7 +9,7 @@ END = b"\0" * (2 * BLOCK)
 
 
 def tar(*members: tuple[str, bytes | str | None] | tarfile.TarInfo, dialect: int = tarfile.PAX_FORMAT) -> bytes:
-    """A tar of ``(name, data)`` files, ``(name, None)`` folders, ``(name, "target")`` symbolic links, or TarInfos."""
+    """Return a tar of ``(name, data)`` files, ``(name, None)`` folders, ``(name, "target")`` symbolic links, or TarInfos."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=dialect) as archive:
         for member in members:
@@ -29,24 +29,24 @@ def tar(*members: tuple[str, bytes | str | None] | tarfile.TarInfo, dialect: int
 
 
 def hard_link(name: str, target: str) -> tarfile.TarInfo:
-    """A hard link."""
+    """Return a hard link."""
     info = tarfile.TarInfo(name)
     info.type, info.linkname = tarfile.LNKTYPE, target
     return info
 
 
 def gz(data: bytes) -> bytes:
-    """One gzip member, the same bytes each time."""
+    """Return one gzip member; the bytes are the same each time."""
     return gzip.compress(data, mtime=0)
 
 
 def padded(data: bytes) -> bytes:
-    """Data filled up to whole blocks."""
+    """Return data that is padded to whole blocks."""
     return data + b"\0" * (-len(data) % BLOCK)
 
 
 def octal(value: int, width: int) -> bytes:
-    """A number field."""
+    """Return a number field of a header."""
     return b"%0*o\0" % (width - 1, value)
 
 
@@ -60,7 +60,7 @@ def header(
     magic: bytes = b"ustar\x0000",
     prefix: bytes = b"",
 ) -> bytes:
-    """One header block with a right checksum, whatever is in it."""
+    """Return one header block with a correct checksum and any content."""
     block = b"".join(
         [
             name.ljust(100, b"\0"),
@@ -83,13 +83,13 @@ def header(
 
 
 def with_checksum(block: bytes) -> bytes:
-    """The header block with its checksum put right."""
+    """Return the header block with its checksum corrected."""
     blank = block[:148] + b" " * 8 + block[156:]
     return block[:148] + b"%06o\0 " % sum(blank) + block[156:]
 
 
 def pax_record(key: str, value: str) -> bytes:
-    """One ``length key=value`` record."""
+    """Return one ``length key=value`` record."""
     rest = f" {key}={value}\n".encode()
     length = len(rest)
     while length != len(str(length).encode()) + len(rest):
@@ -98,10 +98,10 @@ def pax_record(key: str, value: str) -> bytes:
 
 
 def pax(body: bytes, *, flag: bytes = b"x") -> bytes:
-    """A pax header with that body."""
+    """Return a pax header with this body."""
     return header(b"PaxHeaders/x", flag=flag, size=len(body)) + padded(body)
 
 
 def gnu_long(text: bytes, *, flag: bytes = b"L") -> bytes:
-    """A GNU long name (``L``) or long target (``K``)."""
+    """Return a GNU long name (``L``) or long target (``K``)."""
     return header(b"././@LongLink", flag=flag, size=len(text) + 1, magic=b"ustar  \0") + padded(text + b"\0")

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for JSON values, with the strings that YAML and JSON readers stumble over."""
+"""Hypothesis strategies for JSON values, with strings that are difficult for YAML and JSON readers."""
 
 from hypothesis import strategies as st
 
@@ -91,7 +91,7 @@ scalars: st.SearchStrategy[JsonValue] = st.one_of(st.none(), st.booleans(), numb
 
 
 def json_values(max_leaves: int = 15) -> st.SearchStrategy[JsonValue]:
-    """Any JSON value that survives YAML; integers stay within 64 bits."""
+    """Return a strategy for JSON values that YAML can express; integers have at most 64 bits."""
 
     def containers(inner: st.SearchStrategy[JsonValue]) -> st.SearchStrategy[JsonValue]:
         lists: st.SearchStrategy[JsonValue] = st.lists(inner, max_size=5)
@@ -102,5 +102,5 @@ def json_values(max_leaves: int = 15) -> st.SearchStrategy[JsonValue]:
 
 
 def json_objects(max_leaves: int = 15) -> st.SearchStrategy[JsonObject]:
-    """An object of such values."""
+    """Return a strategy for objects of such values."""
     return st.dictionaries(texts, json_values(max_leaves), max_size=5)

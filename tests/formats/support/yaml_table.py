@@ -1,6 +1,6 @@
-"""What Kubernetes makes of YAML, as rows: measured with kubectl, and asked of it again by test_yaml_kubectl.py.
+"""The values that Kubernetes reads from YAML, as rows that were measured with kubectl; test_yaml_kubectl.py measures them again.
 
-Each row is the text of a mapping (the ``spec`` of an object, when kubectl is asked) and its value as JSON.
+Each row is the text of a mapping (for kubectl, the ``spec`` of an object) and its value as JSON.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Where in a YAML text its values stand."""
+"""The lines of the values in a YAML text."""
 
 import pytest
 from hypothesis import given
@@ -50,7 +50,7 @@ f:
         ((), 2),
     ],
 )
-def test_each_value_has_the_line_of_its_key_or_of_what_is_around_it(path: Path, line: int) -> None:
+def test_each_value_has_the_line_of_its_key_or_of_its_container(path: Path, line: int) -> None:
     (lines,) = yaml_lines(TEXT)
     assert lines.of(path) == line
 
@@ -68,7 +68,7 @@ def test_each_value_has_the_line_of_its_key_or_of_what_is_around_it(path: Path, 
         ("", None),
     ],
 )
-def test_a_field_is_found_as_messages_name_it(text: str, line: int | None) -> None:
+def test_a_field_is_found_by_its_name_in_messages(text: str, line: int | None) -> None:
     (lines,) = yaml_lines(TEXT)
     assert lines.named(text) == line
 
@@ -101,7 +101,7 @@ def test_json_has_lines_too() -> None:
         (b"- a: 1\n b: 2", [1]),
     ],
 )
-def test_of_what_cannot_be_read_the_beginning_is_known(text: bytes, firsts: list[int]) -> None:
+def test_lines_before_an_error_are_known(text: bytes, firsts: list[int]) -> None:
     assert [lines.first for lines in yaml_lines(text)] == firsts
 
 
@@ -130,7 +130,7 @@ def _paths(value: JsonValue, path: Path = ()) -> list[Path]:
 
 
 @given(st.lists(VALUES, max_size=3))
-def test_every_value_that_is_written_has_a_line_and_lines_never_go_back(documents: list[JsonValue]) -> None:
+def test_every_written_value_has_a_line_in_ascending_order(documents: list[JsonValue]) -> None:
     try:
         text = write_yaml_all(documents)
     except FormatError:
@@ -148,7 +148,7 @@ def test_every_value_that_is_written_has_a_line_and_lines_never_go_back(document
         assert list(alone.places) == _paths(document)
 
 
-def test_directives_that_would_take_forever_are_not_looked_at() -> None:
-    """300,000 of them took minutes; such a text is refused by who reads it, too."""
+def test_too_many_directives_are_not_parsed() -> None:
+    """Weakness: 300,000 directives took minutes. The reader refuses such a text, too."""
     text = b"".join(b"%%TAG !a%d! x\n" % number for number in range(300_000)) + b"--- a\n"
     assert yaml_lines(text) == ()

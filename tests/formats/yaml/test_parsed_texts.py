@@ -17,7 +17,7 @@ def taken_over(texts: ParsedTexts) -> ParsedTexts:
     return other
 
 
-def test_values_and_lines_are_those_of_the_reader() -> None:
+def test_values_and_lines_equal_those_of_the_reader() -> None:
     texts = ParsedTexts()
     wanted = read_yaml_documents(TEXT, what="x")
     for each in (texts, texts, taken_over(texts)):
@@ -27,7 +27,7 @@ def test_values_and_lines_are_those_of_the_reader() -> None:
 
 
 @pytest.mark.parametrize("text", [each.encode() for each, _ in ACCEPTED])
-def test_a_table_of_texts_reads_the_same(text: bytes) -> None:
+def test_texts_of_the_table_have_the_same_values(text: bytes) -> None:
     texts = ParsedTexts()
     wanted = read_yaml(text, what="x")
     assert texts.document(text, what="x") == taken_over(texts).document(text, what="x") == wanted
@@ -49,7 +49,7 @@ def test_an_error_is_not_kept_and_names_its_file() -> None:
     assert not texts.used()
 
 
-def test_a_second_document_is_refused_where_one_is_expected() -> None:
+def test_a_second_document_is_refused() -> None:
     texts = ParsedTexts()
     for each in (texts, taken_over(texts)):
         with pytest.raises(YamlError, match="a second document"):
@@ -57,7 +57,7 @@ def test_a_second_document_is_refused_where_one_is_expected() -> None:
     assert texts.document(b"# nothing\n", what="x") is None
 
 
-def test_what_is_damaged_is_read_anew() -> None:
+def test_damaged_values_are_parsed_again() -> None:
     texts = ParsedTexts()
     texts.documents(TEXT, what="x")
     (key,) = texts.used()
@@ -75,7 +75,7 @@ def test_a_large_text_is_not_kept() -> None:
     assert not texts.used()
 
 
-def test_only_what_was_used_is_passed_on() -> None:
+def test_only_used_texts_are_passed_on() -> None:
     texts = ParsedTexts()
     texts.document(b"a: 1", what="x")
     texts.document(b"b: 1", what="x")

@@ -1,4 +1,4 @@
-"""yaml_reader: what Kubernetes reads, and what is refused before it costs anything."""
+"""The YAML reader: texts that Kubernetes reads, and texts that are refused before they cost anything."""
 
 import pytest
 import yaml
@@ -32,13 +32,13 @@ def refused(text: bytes | str, limits: YamlLimits = SMALL) -> YamlError:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("text", "expected"), [*ACCEPTED, *WE_KEEP], ids=[text for text, _ in [*ACCEPTED, *WE_KEEP]])
-def test_reads_what_kubernetes_reads(text: str, expected: JsonValue) -> None:
+def test_texts_are_read_as_by_kubernetes(text: str, expected: JsonValue) -> None:
     # Canonical bytes, because True == 1 in Python and not in JSON.
     assert canonical_json(read(text)) == canonical_json(expected)
 
 
 @pytest.mark.parametrize("text", [*REFUSED, *ONLY_WE_REFUSE])
-def test_refuses_with_line_and_column(text: str) -> None:
+def test_refusals_have_line_and_column(text: str) -> None:
     error = refused(text)
 
     assert isinstance(error, FormatError)
@@ -61,7 +61,7 @@ def test_refuses_with_line_and_column(text: str) -> None:
         ("~: 1", 1, 1, "a key is null"),
     ],
 )
-def test_says_where_and_why(text: bytes | str, line: int, column: int, reason: str) -> None:
+def test_errors_have_a_place_and_a_reason(text: bytes | str, line: int, column: int, reason: str) -> None:
     error = refused(text)
 
     assert (error.line, error.column) == (line, column)
@@ -69,12 +69,12 @@ def test_says_where_and_why(text: bytes | str, line: int, column: int, reason: s
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "---\n---\n...\n", "null", "--- ~\n"])
-def test_nothing_reads_as_none(text: str) -> None:
+def test_an_empty_text_is_none(text: str) -> None:
     assert read(text) is None
     assert read_yaml_all(text, what="x") == []
 
 
-def test_empty_documents_beside_the_one_do_not_count() -> None:
+def test_additional_empty_documents_do_not_count() -> None:
     assert read("# head\n---\n---\na: 1\n---\n# tail\n") == {"a": 1}
 
 
@@ -115,7 +115,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_depth_is_allowed_up_to_the_limit_and_no_further(shape: str) -> None:
+def test_depth_is_allowed_up_to_the_limit(shape: str) -> None:
     if shape != "explicit keys":
         read(SHAPES[shape](10))
     assert any(
@@ -166,11 +166,11 @@ NESTED_MERGES = "a: " + "{<<: " * 150 + "{" + ",".join(f"k{n}: 1" for n in range
     ],
     ids=["alias", "merge", "string", "nested merges"],
 )
-def test_bombs_are_refused_by_what_they_would_become(bomb: str, reason: str) -> None:
+def test_alias_bombs_are_refused_by_their_expanded_size(bomb: str, reason: str) -> None:
     assert reason in str(refused(bomb, YamlLimits()))
 
 
-def test_the_limits_hold_for_the_stream_and_not_for_each_document() -> None:
+def test_limits_apply_to_the_whole_stream() -> None:
     one = "[" + "1," * 400 + "]\n---\n"
 
     assert len(read_yaml_all(one * 2, what="x", limits=SMALL)) == 2
@@ -225,7 +225,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_documents_are_bounded_the_empty_ones_too() -> None:
+def test_the_number_of_documents_is_bounded_including_empty_ones() -> None:
     assert read_yaml_all("---\n---\n1\n---\n", what="x", max_documents=3) == [1]
     with pytest.raises(YamlError, match="x: line 3, column 1: more than 2 documents"):
         read_yaml_all("---\n---\n---\n", what="x", max_documents=2)
@@ -234,13 +234,13 @@ def test_documents_are_bounded_the_empty_ones_too() -> None:
             read("---\n" * (MAX_DOCUMENTS + 1), what="x")
 
 
-def test_a_stream_may_be_read_without_old_booleans() -> None:
+def test_a_stream_can_be_read_without_old_booleans() -> None:
     text = "y: on\nlist: [no, true, !!bool yes, &a n, *a]\n"
     assert read_yaml_all(text, what="x") == [{"true": True, "list": [False, True, True, False, False]}]
     assert read_yaml_all(text, what="x", old_booleans=False) == [{"y": "on", "list": ["no", True, True, "n", "n"]}]
 
 
-def test_a_text_that_grows_over_a_limit_is_told_apart() -> None:
+def test_a_text_that_grows_over_a_limit_has_its_own_error() -> None:
     with pytest.raises(YamlLimitError, match="more than 10 values, aliases written out"):
         read_yaml("a: &a [1, 2, 3]\nb: [*a, *a, *a]\n", what="x", limits=YamlLimits(max_nodes=10))
     with pytest.raises(YamlError) as caught:

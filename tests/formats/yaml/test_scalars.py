@@ -1,4 +1,4 @@
-"""yaml_scalars: the resolver by itself; the rows come from the table that kubectl is asked about."""
+"""The resolver of YAML scalars, with the rows of the table that is compared with kubectl."""
 
 import math
 import struct
@@ -60,13 +60,13 @@ def test_a_negative_zero_is_zero_as_a_value_and_not_as_a_key() -> None:
 
 
 @pytest.mark.parametrize("text", [".inf", "-.inf", ".nan"])
-def test_what_json_cannot_say_is_a_key_and_no_value(text: str) -> None:
+def test_values_without_a_json_form_may_be_keys_only(text: str) -> None:
     with pytest.raises(ScalarError, match="has no JSON form"):
         as_value(resolve(text))
     assert as_key(resolve(text)) == text
 
 
-def test_null_is_no_key() -> None:
+def test_null_is_not_a_key() -> None:
     with pytest.raises(ScalarError, match="a key is null"):
         as_key(Resolved(Kind.NULL, None))
 
@@ -96,7 +96,7 @@ def test_an_unknown_tag() -> None:
 
 
 @pytest.mark.parametrize("digits", [65, 5_000, 100_000])
-def test_very_long_numbers_cost_nothing_and_fail_nowhere(digits: int) -> None:
+def test_very_long_numbers_are_cheap_and_raise_no_error(digits: int) -> None:
     assert resolve("9" * digits) in {Resolved(Kind.FLOAT, float("9" * 65)), Resolved(Kind.STR, "9" * digits)}
     assert resolve("0" * digits + "7") == Resolved(Kind.INT, 7)
     assert resolve("0x" + "f" * digits) == Resolved(Kind.STR, "0x" + "f" * digits)
@@ -136,11 +136,11 @@ def test_number_like_text_is_one_kind_and_a_string_is_unchanged(text: str) -> No
 
 
 @pytest.mark.parametrize("text", ["y", "Y", "yes", "No", "n", "on", "OFF", "Yes"])
-def test_old_booleans_are_text_where_they_are_not_asked_for(text: str) -> None:
+def test_old_booleans_are_text_if_they_are_switched_off(text: str) -> None:
     assert isinstance(resolve(text).value, bool)
     assert resolve(text, old_booleans=False) == Resolved(Kind.STR, text)
 
 
 @pytest.mark.parametrize("text", ["true", "False", "TRUE", "null", "~", "0777", "1e3", ".inf", "text"])
-def test_all_else_is_read_alike_without_old_booleans(text: str) -> None:
+def test_other_scalars_do_not_depend_on_old_booleans(text: str) -> None:
     assert resolve(text, old_booleans=False) == resolve(text)

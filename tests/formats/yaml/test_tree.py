@@ -1,4 +1,4 @@
-"""yaml_tree: the builder fed by hand with libyaml's events, and what it charges."""
+"""The builder of YAML trees, with events of libyaml, and the costs that it counts."""
 
 import pytest
 import yaml
@@ -34,7 +34,7 @@ def build(text: str, *, depth: int = 10, nodes: int = 100, characters: int = 100
         ("1\n---\n2", 2),
     ],
 )
-def test_nodes_are_charged_as_they_would_be_written_out(text: str, nodes: int) -> None:
+def test_nodes_are_counted_with_aliases_written_out(text: str, nodes: int) -> None:
     assert build(text, nodes=nodes)
     with pytest.raises(Refused, match=f"more than {nodes - 1} values"):
         build(text, nodes=nodes - 1)
@@ -44,7 +44,7 @@ def test_nodes_are_charged_as_they_would_be_written_out(text: str, nodes: int) -
     ("text", "characters"),
     [("abc", 3), ("{ab: cde}", 5), ("[&a abc, *a, *a]", 9), ("&k ab: *k", 4), ("[&a {b: cd}, *a]", 6)],
 )
-def test_characters_are_charged_as_they_would_be_written_out(text: str, characters: int) -> None:
+def test_characters_are_counted_with_aliases_written_out(text: str, characters: int) -> None:
     assert build(text, characters=characters)
     with pytest.raises(Refused, match=f"more than {characters - 1} characters"):
         build(text, characters=characters - 1)
@@ -77,7 +77,7 @@ def test_an_anchor_belongs_to_the_node_that_took_the_name_last() -> None:
     assert build("[&a 1, &a [2], *a]") == [[1, [2], [2]]]
 
 
-def test_keys_merged_in_may_be_written_again_and_written_keys_may_not() -> None:
+def test_merged_keys_may_be_overridden_and_written_keys_may_not() -> None:
     assert build("{<<: {a: 1}, a: 2}") == [{"a": 2}]
     assert build("{a: 1, <<: {a: 2}, b: 3}") == [{"a": 2, "b": 3}]
     for text in ("{a: 1, <<: {b: 2}, a: 3}", "{<<: {a: 1}, a: 2, a: 3}"):

@@ -1,4 +1,4 @@
-"""yaml_writer: what is written reads back as the same value, and looks as a person would write it."""
+"""The YAML writer: written values are read back equal, and the style is that of a person."""
 
 import math
 
@@ -30,12 +30,12 @@ def test_awkward_text_round_trips_as_value_key_and_item(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["y", "0777", "1e3", "~", "12:30:45", "2026-01-01", "1.5", ".5", "1_000", "=", "<<"])
-def test_strings_that_any_yaml_1_1_reader_would_take_for_something_else_are_quoted(text: str) -> None:
+def test_ambiguous_strings_are_quoted(text: str) -> None:
     assert write_yaml({"a": text}) == f"a: '{text}'\n"
     assert yaml.safe_load(write_yaml({text: text})) == {text: text}
 
 
-def test_the_look() -> None:
+def test_the_style() -> None:
     value: JsonValue = {
         "kind": "ConfigMap",
         "metadata": {"name": "a", "labels": {}},
@@ -96,7 +96,7 @@ def test_numbers_read_back_equal(value: float) -> None:
     ],
     ids=["nan", "infinity", "65 bits", "65 bits down", "digits", "surrogate"],
 )
-def test_what_cannot_be_said_is_refused(value: JsonValue, reason: str) -> None:
+def test_values_without_a_yaml_form_are_refused(value: JsonValue, reason: str) -> None:
     for nested in (value, [value], {"a": value}):
         with pytest.raises(YamlError, match=reason):
             write_yaml(nested)

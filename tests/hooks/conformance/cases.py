@@ -52,9 +52,9 @@ CASES: Final[dict[int, Case]] = {
         "queue, compaction, backoff",
         _module(6, "queues"),
         (
-            _QUEUE + "test_tasks_of_a_queue_run_in_order_and_each_asker_is_told",
-            _QUEUE + "test_retries_come_at_exact_times_and_hold_what_is_behind",
-            _QUEUE + "test_fifty_tasks_at_once_enqueue_and_every_order_of_theirs_is_kept",
+            _QUEUE + "test_tasks_of_a_queue_run_in_order_and_each_callback_is_called",
+            _QUEUE + "test_retries_run_at_exact_times_and_hold_later_tasks",
+            _QUEUE + "test_tasks_of_fifty_concurrent_callers_keep_their_order",
             "tests/queue/test_backoff.py::test_a_delay_is_positive_and_never_above_the_cap",
         ),
     ),
@@ -74,8 +74,8 @@ CASES: Final[dict[int, Case]] = {
         "jq",
         _module(9, "jq"),
         (
-            "tests/formats/jq/test_worker.py::test_what_a_filter_gives",
-            "tests/formats/jq/test_worker.py::test_what_a_filter_refuses",
+            "tests/formats/jq/test_worker.py::test_results_of_filters",
+            "tests/formats/jq/test_worker.py::test_errors_of_filters",
         ),
     ),
     10: Case(

@@ -33,7 +33,7 @@ def test_documents_follow_each_other_with_or_without_white_space(data: bytes, ex
         (b'{}\n"a"', r"""line 2: expected an object or a list, found '"a"'"""),
         (b"{}\n\n  x {}", r"line 3: expected an object or a list, found 'x \{\}'"),
         (b"{} trailing", r"line 1: expected an object or a list, found 'trailing'"),
-        (b"\xe0\x30U\xa0", r"line 1: expected an object or a list, found bytes that are no text \(e0 30 55 a0\)$"),
+        (b"\xe0\x30U\xa0", r"line 1: expected an object or a list, found bytes that are not text \(e0 30 55 a0\)$"),
         (b"}", r"line 1: expected an object or a list, found '\}'"),
         (b"{}\n{", r"the document that begins in line 2 does not end"),
         (b'{"a": \n"b', r"a string that begins in line 2 does not end"),

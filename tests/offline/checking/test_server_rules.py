@@ -87,7 +87,7 @@ async def test_values_of_secrets_are_not_quoted() -> None:
     assert finding.message.startswith("the server refuses it: ")
 
 
-async def test_an_object_with_a_generated_name_is_judged() -> None:
+async def test_an_object_with_a_generated_name_is_checked() -> None:
     made: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-", "namespace": "n"}}
     assert await judged(Manifest(object_id(made), made)) == []
 

@@ -85,7 +85,7 @@ async def test_inputs_resources_and_metadata(tmp_path: Path) -> None:
 
 
 async def test_providers_by_name_and_by_label_flat_and_permuted(tmp_path: Path) -> None:
-    """The ids are those that the operator's own offline tool gives."""
+    """The ids are those of the operator's own offline tool."""
     flat = resource_set(
         "flat",
         inputs=[{"id": "own", "tenant": "own"}],
@@ -167,7 +167,7 @@ async def test_a_chain_of_forty_selections_has_the_same_bytes_each_time(tmp_path
     assert len(outputs) == 1
 
 
-async def test_it_waits_for_what_it_depends_on_of_any_kind(tmp_path: Path) -> None:
+async def test_a_set_waits_for_dependencies_of_any_kind(tmp_path: Path) -> None:
     """Rendered objects of kinds that nothing else reads count, too."""
     service: JsonObject = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "db", "namespace": "apps"}}
     late = resource_set(
@@ -221,7 +221,7 @@ async def test_verdicts(tmp_path: Path) -> None:
         "absent": "spec.dependsOn[0]: Service apps/nobody does not exist",
         "typo": "spec.inputsFrom[0]: ResourceSetInputProvider apps/team-1 does not exist; did you mean apps/team1?",
         "service": "spec.inputsFrom[0]: ResourceSetInputProvider apps/pulls gets its inputs from a service (type "
-        "GitHubPullRequest), which is not asked here; write the inputs into its status.exportedInputs, or use the type Static",
+        "GitHubPullRequest), which is not queried here; write the inputs into its status.exportedInputs, or use the type Static",
         "selector": "spec.inputsFrom[0].selector: key 'a': operator In needs values",
         "neither": "spec.inputsFrom[0]: needs a name or a selector",
         "strategy": "spec.inputStrategy.name: expected Flatten or Permute, found 'Zip'",

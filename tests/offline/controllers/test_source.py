@@ -52,7 +52,7 @@ async def test_a_bucket_with_a_fetcher_of_the_caller(tmp_path: Path) -> None:
     async with opened(write_tree(tmp_path / "tree", files), tmp_path) as orchestrator:
         assert orchestrator.with_fetcher("Bucket", given) is orchestrator
         result = await orchestrator.render()
-        with pytest.raises(FetchersFrozenError, match="BEFORE bootstrap"):
+        with pytest.raises(FetchersFrozenError, match="before bootstrap"):
             orchestrator.with_fetcher("Bucket", None)
     assert "from-bucket" in names(result)
     (request,) = given.requests
@@ -67,7 +67,7 @@ async def test_a_bucket_of_another_group_is_a_manifest(tmp_path: Path) -> None:
     assert [each.id.kind for each in result.objects] == ["Bucket.s3.example.com"]
 
 
-async def test_a_suspended_source_blocks_what_needs_its_files(tmp_path: Path) -> None:
+async def test_a_suspended_source_blocks_nodes_that_need_its_files(tmp_path: Path) -> None:
     files = {
         "source.yaml": SOURCE.format(kind="GitRepository", spec="{suspend: true, url: x}"),
         "ks.yaml": of_far("GitRepository"),

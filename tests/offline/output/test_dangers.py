@@ -1,4 +1,4 @@
-"""Changes that must not be overlooked."""
+"""Changes that a reviewer must not overlook."""
 
 import pytest
 
@@ -47,9 +47,9 @@ def test_rights_that_grow() -> None:
         rule: JsonObject = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": [*verbs]}
         return obj(RBAC, "ClusterRole", rules=[rule])
 
-    assert dangers(role("get"), role("get", "delete")) == ("ClusterRole x grows: delete deployments.apps",)
+    assert dangers(role("get"), role("get", "delete")) == ("ClusterRole x gets more rights: delete deployments.apps",)
     assert dangers(role("get", "delete"), role("get")) == ()
-    assert dangers(None, role("*")) == ("ClusterRole x grows: * deployments.apps",)
+    assert dangers(None, role("*")) == ("ClusterRole x gets more rights: * deployments.apps",)
 
 
 def test_new_subjects() -> None:
@@ -61,6 +61,6 @@ def test_new_subjects() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Role", "RoleBinding"])
-def test_malformed_rights_are_no_danger(kind: str) -> None:
+def test_malformed_rights_are_ignored(kind: str) -> None:
     wrong = obj(RBAC, kind, rules={}, subjects="x", roleRef=[])
     assert dangers(None, wrong) == ()

@@ -34,5 +34,5 @@ async def test_a_kind_without_a_fetcher_asks_for_one() -> None:
 def test_fetchers_are_frozen() -> None:
     fetchers = Fetchers({}, RetryPolicy())
     fetchers.freeze()
-    with pytest.raises(FetchersFrozenError, match="BEFORE bootstrap"):
+    with pytest.raises(FetchersFrozenError, match="before bootstrap"):
         fetchers.set(BUCKET, Folder())

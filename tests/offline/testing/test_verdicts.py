@@ -1,4 +1,4 @@
-"""The judgement of builds."""
+"""The verdicts about builds."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_fields(fields: JsonObject, told: list[str]) -> None:
     assert all(one.startswith(other) for one, other in zip(found, told, strict=True))
 
 
-def test_numbers_are_equal_by_value_and_booleans_are_no_numbers() -> None:
+def test_numbers_are_equal_by_value_and_booleans_are_not_numbers() -> None:
     two = ObjectName("two", "Pod", "web")
     assert problems(Matches(two, {"spec": {"n": 1.0}})) == []
     assert problems(Matches(two, {"spec": {"n": True}})) == ["two/Pod/web: spec.n: expected true, found 1"]
@@ -84,7 +84,7 @@ def test_objects_are_found_by_kind_and_name() -> None:
     assert several == "Pod/web: several objects have this name: Pod one/web, Pod two/web; name the namespace"
     (none,) = problems(Matches(ObjectName("", "Pod", "absent"), {}))
     assert none == "Pod/absent: is not built; built with this kind: other, web"
-    assert problems(Matches(ObjectName("", "Job", "x"), {})) == ["Job/x: is not built; nothing of this kind is"]
+    assert problems(Matches(ObjectName("", "Job", "x"), {})) == ["Job/x: is not built; nothing of this kind is built"]
     assert problems(Matches(ObjectName("", "Pod.x.io", "other"), {})) == []
 
 
@@ -93,7 +93,7 @@ def test_absence_and_numbers() -> None:
         problems(Absent(ObjectName("three", "Pod", "web")), Count("Pod", 3), Count("", 4), Count("Pod.x.io", 1)) == []
     )
     assert problems(Absent(POD), Count("Pod", 2), Count("", 5)) == [
-        "one/Pod/web: is built, and was expected to be absent",
+        "one/Pod/web: is built, but was expected to be absent",
         "Pod: expected 2, found 3",
         "objects: expected 5, found 4",
     ]
@@ -103,7 +103,7 @@ def test_failures_are_problems_unless_they_are_expected() -> None:
     assert problems(Fails("a colour"), result=FAILED) == []
     assert problems(Count("", 0), result=FAILED) == ["the build failed: HelmRelease flux-system/web: name a colour"]
     assert problems(Fails("a size"), result=FAILED)[1:] == [
-        "expected the build to fail with the text 'a size'; it failed otherwise"
+        "expected the build to fail with the text 'a size'; it failed with other messages"
     ]
     assert problems(Fails("x")) == ["expected the build to fail with the text 'x'; it succeeded"]
 

@@ -171,7 +171,7 @@ def test_what_is_written_reads_back(
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(100_000, 500))
+@settings(max_examples=scaled(5_000, 500))
 @given(
     st.text(max_size=80)
     | st.lists(

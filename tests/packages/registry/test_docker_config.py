@@ -216,7 +216,7 @@ DOCUMENTS = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(100_000, 500))
+@settings(max_examples=scaled(5_000, 500))
 @given(
     st.binary(max_size=100)
     | DOCUMENTS.map(lambda value: json.dumps(value).encode())

@@ -107,7 +107,7 @@ ENTRY = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(100_000, 300))
+@settings(max_examples=scaled(5_000, 300))
 @given(
     st.binary(max_size=100)
     | st.fixed_dictionaries({}, optional={"manifests": st.lists(ENTRY, max_size=4) | st.integers()}).map(

@@ -240,7 +240,7 @@ DOCUMENTS = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(100_000, 500))
+@settings(max_examples=scaled(5_000, 500))
 @given(
     st.binary(max_size=200)
     | DOCUMENTS.map(lambda value: json.dumps(value).encode())

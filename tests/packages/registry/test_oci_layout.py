@@ -254,7 +254,7 @@ INDEX = st.binary(max_size=60) | st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(100_000, 300))
+@settings(max_examples=scaled(5_000, 300))
 @given(INDEX)
 def test_any_index_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     root = tmp_path_factory.getbasetemp() / "fuzzed-layout"

@@ -94,7 +94,7 @@ BOMB = gzip.compress(b"\0" * (1024 * 1024), 9) * 300
         (b"no archive", "web: "),
         (packed({"../a.yaml": "x"}), r"'\.\./a.yaml' leads out of the tree"),
         (packed({"/etc/a.yaml": "x"}), "is absolute"),
-        (packed({"a.yaml": manifest("a")}, {"b.yaml": "/etc/passwd"}), "symbolic link to the absolute"),
+        (packed({"a.yaml": manifest("a")}, {"b.yaml": "/etc/passwd"}), "symbolic link to the absolute path"),
         (packed({"a.yaml": manifest("a")}, {"b.yaml": "../../x"}), "symbolic link out of the tree"),
         (packed({"README": "x"}), "web: package 'web': expected package.yaml"),
         (packed({}), "expected package.yaml"),

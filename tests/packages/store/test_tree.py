@@ -127,7 +127,7 @@ async def test_what_is_no_package_makes_no_record(manifest: Manifest, image: Man
         assert read_record(tree) is None
 
 
-@settings(max_examples=scaled(20_000, 200))
+@settings(max_examples=scaled(5_000, 200))
 @given(data=st.data())
 def test_any_damage_to_a_record_gives_none_or_a_manifest(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

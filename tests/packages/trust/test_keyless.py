@@ -384,13 +384,13 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a changed statement",
         bundled(GOOD, statement_changed),
         KEYLESS,
-        f"the signature is not by the key of its certificate: the signature or the signed content was changed; {AGAIN}",
+        f"the signature was not made with the key of its certificate: the signature or the signed content was changed; {AGAIN}",
     ),
     (
         "changed content",
         content_that_was_not_signed,
         KEYLESS,
-        f"the signature is not by the key of its certificate: the signature or the signed content was changed; {AGAIN}",
+        f"the signature was not made with the key of its certificate: the signature or the signed content was changed; {AGAIN}",
     ),
     (
         "the entry of another signature",

@@ -59,6 +59,6 @@ async def test_a_program_that_reads_no_run_at_all_has_failed_and_is_not_tried_ag
     async with opened() as programs:
         outcome = await programs.run(run_of(program), LIMITS)
         assert not outcome.ok or outcome.stderr.startswith(b"worked ")
-        assert b"it ended" in outcome.stderr
+        assert b"the program ended" in outcome.stderr
         assert outcome.stderr.count(b"worked") == 1
         assert (programs.counters.started, programs.counters.alone) == (1, 0)

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from tests.runtime.support.webhook_package import HOOKS
-from tests.runtime.support.webhook_world import open_served
+from tests.runtime.support.webhook_world import Served, open_served
 from wharfinger.cluster.api.errors import NotFoundError
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
@@ -48,17 +49,54 @@ async def test_what_an_earlier_daemon_left_is_swept(tmp_path: Path) -> None:
     async with open_served(tmp_path) as served:
         await served.install(HOOKS)
         later = HookWebhooks(served.world.client, "wharfinger")
-        await later.sweep(frozenset({"crons"}))
+        await later.sweep(lambda: frozenset({"crons"}))
         for key in KEYS:
             await served.world.client.get(key)
         bound = served.webhooks.published()["crons"]
         await served.webhooks.withdraw("crons", conversions=True)  # so that nobody keeps them
         await later.trust(Server("PEM", url="https://127.0.0.1:1"))
         await later.publish("gone", BoundWebhooks(bound.validating, bound.mutating))
-        await HookWebhooks(served.world.client, "wharfinger").sweep(frozenset({"crons"}))
+        await HookWebhooks(served.world.client, "wharfinger").sweep(lambda: frozenset({"crons"}))
+        await until_none(served, "gone")
+
+
+async def until_none(served: Served, package: str) -> None:
+    """A package has no webhooks."""
+    for resource in CONFIGURATIONS.values():
+        with pytest.raises(NotFoundError):
+            await served.world.client.get(ObjectKey(resource, "", configuration_name(package)))
+
+
+async def test_webhooks_of_a_package_that_went_to_another_shard_are_swept(tmp_path: Path) -> None:
+    async with open_served(tmp_path) as served:
+        await served.install(HOOKS)
+        bound = served.webhooks.published()["crons"]
+        ours = HookWebhooks(served.world.client, "wharfinger")
+        await ours.trust(Server("PEM", url="https://127.0.0.1:1"))
+        await ours.publish("moved", BoundWebhooks(bound.validating, bound.mutating))
+        await ours.sweep(lambda: frozenset({"crons", "moved"}))
         for resource in CONFIGURATIONS.values():
-            with pytest.raises(NotFoundError):
-                await served.world.client.get(ObjectKey(resource, "", configuration_name("gone")))
+            await served.world.client.get(ObjectKey(resource, "", configuration_name("moved")))
+        await ours.sweep(lambda: frozenset({"crons"}))
+        await ours.keep()
+        await until_none(served, "moved")
+
+
+async def test_what_a_package_publishes_during_a_sweep_stays(tmp_path: Path) -> None:
+    async with open_served(tmp_path) as served:
+        await served.install(HOOKS)
+        bound = served.webhooks.published()["crons"]
+        ours = HookWebhooks(served.world.client, "wharfinger")
+        await ours.trust(Server("PEM", url="https://127.0.0.1:1"))
+        await ours.publish("late", BoundWebhooks(bound.validating, bound.mutating))
+        ours._published["late"] = BoundWebhooks()  # as if an earlier daemon had published them
+        async with trio.open_nursery() as nursery, ours._writing:
+            nursery.start_soon(ours.publish, "late", BoundWebhooks(bound.validating, bound.mutating))
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(ours.sweep, lambda: frozenset({"crons", "late"}))
+            await trio.testing.wait_all_tasks_blocked(0.2)
+        for resource in CONFIGURATIONS.values():
+            await served.world.client.get(ObjectKey(resource, "", configuration_name("late")))
 
 
 async def test_certificates_are_replaced_under_load_without_one_failed_request(

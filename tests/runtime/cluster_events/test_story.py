@@ -127,7 +127,7 @@ def test_a_change_that_is_held_back_is_told_as_held() -> None:
 def test_suspension_and_removal_are_told_once() -> None:
     suspended = statuses.suspended(ready(), T1, suspended=True)
     assert told(ready(), suspended, suspended, statuses.suspended(suspended, T2, suspended=False)) == [
-        "Suspended suspended by spec.suspend; nothing is reconciled, nothing is deleted",
+        "Suspended spec.suspend is true: nothing is reconciled, and nothing is deleted",
         "Resumed it is reconciled again",
     ]
     removing = statuses.removing(ready(), Reason.REMOVING, "the release is being uninstalled", T1)

@@ -56,7 +56,7 @@ def test_nothing_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert out.startswith("FAILED  helm: no 'helm' on PATH\n        remedy: install Helm 3.14 or newer")
     assert f"warning daemon: no daemon answers on {tmp_path}/state/run/debug.sock: no such socket" in out
     assert out.count("\nskipped ") == 3
-    assert main([*words, "-o", "json"]) == 1
+    assert main([*words, "--admission", "--require-service-account", "-o", "json"]) == 1
     assert {each["verdict"] for each in json.loads(capsys.readouterr().out)} == {"failed", "warning", "ok", "skipped"}
 
 

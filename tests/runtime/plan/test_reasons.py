@@ -125,7 +125,7 @@ CASES = {
                 "wharfinger-system already; choose another name"
             )
         ],
-        "edit the resource",
+        "correct the field of the resource",
     ),
 }
 

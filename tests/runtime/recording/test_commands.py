@@ -116,8 +116,8 @@ def test_history_and_why_read_a_recording(tmp_path: Path, capsys: pytest.Capture
     capsys.readouterr()
     for arguments, problem in (
         (["why", WEB, "--recording", str(folder)], "error: --recording needs the time to explain; add --at TIME"),
-        (["why", WEB, "--at", (T0 - timedelta(days=1)).isoformat(), "--recording", str(folder)], "is from before"),
-        (["history", "shop.other", "--recording", str(folder)], "it has no event of 'shop.other'"),
+        (["why", WEB, "--at", (T0 - timedelta(days=1)).isoformat(), "--recording", str(folder)], "is recorded before"),
+        (["history", "shop.other", "--recording", str(folder)], "no event of 'shop.other' is recorded"),
         (["history", WEB, "--recording", str(tmp_path / "nothing")], "cannot be read"),
         (["why", WEB, "--at", at, "--recording", str(tmp_path / "nothing")], "cannot be read"),
     ):

@@ -389,6 +389,6 @@ class RoundsStory(RuleBasedStateMachine):
 
 
 RoundsStory.TestCase.settings = settings(
-    max_examples=scaled(10_000, 150), stateful_step_count=scaled(60, 30), deadline=None
+    max_examples=scaled(2_000, 150), stateful_step_count=scaled(60, 30), deadline=None
 )
 TestRoundsStory = RoundsStory.TestCase

@@ -162,7 +162,7 @@ def test_maintenance_is_told_by_managed_and_is_no_failure() -> None:
     assert conditions(status)["Ready"][0] == "True"
     state, message, tip = summarize(status)
     assert state == "Ready"
-    assert "its objects are not reconciled" in message
+    assert "objects are not reconciled" in message
     assert "spec.maintenance" in tip
     assert conditions(statuses.set_maintenance(status, "", T2))["Managed"] == ("True", "Managed")
 

@@ -78,8 +78,8 @@ def test_what_is_no_progress_says_what_it_means_and_what_to_do(reason: Reason) -
 
 
 def test_advice_says_whether_it_mends_by_itself() -> None:
-    assert advice(Reason.REGISTRY_FAILED).endswith("; it is retried automatically")
-    assert advice(Reason.CLUSTER_FAILED).endswith("; it is retried automatically")
+    assert advice(Reason.REGISTRY_FAILED).endswith("; the daemon retries automatically")
+    assert advice(Reason.CLUSTER_FAILED).endswith("; the daemon retries automatically")
     assert advice(Reason.CLUSTER_FAILED, permanent=True) == Reason.CLUSTER_FAILED.tip
     assert advice(Reason.APPLY_FAILED) == Reason.APPLY_FAILED.tip
     assert advice(Reason.REPOSITORY_NOT_FOUND, permanent=True).endswith("; the daemon notices this automatically")

@@ -287,7 +287,7 @@ def kstatus(status: PackageStatus) -> list[str]:
 def test_suspended_everything_stays_as_it_was(status: PackageStatus, is_ready: str) -> None:
     paused = statuses.suspended(replace(status, generation=9), T2, suspended=True)
     state, message, tip = summarize(paused)
-    assert (state, message) == ("Suspended", "suspended by spec.suspend; nothing is reconciled, nothing is deleted")
+    assert (state, message) == ("Suspended", "spec.suspend is true: nothing is reconciled, and nothing is deleted")
     assert "spec.suspend" in tip
     assert kstatus(paused) == [is_ready, "False", "False"]
     # Of the generation it was: nothing is said of the new one.

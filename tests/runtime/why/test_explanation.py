@@ -53,7 +53,7 @@ def test_that_it_is_left_to_people_is_said_all_the_same() -> None:
     told = why("db", replace(ready("db"), maintenance="NoResourceReconciliation"))
     assert told.ready
     (also,) = told.also
-    assert also.startswith("db is in maintenance by spec.maintenance")
+    assert also.startswith("db is in maintenance, because spec.maintenance is set")
     assert "kubectl patch modules.wharfinger.dev db" in also
 
 
@@ -91,7 +91,7 @@ def test_a_chain_three_levels_down() -> None:
         ("c", "fails"),
     ]
     assert told.causes[0] == CauseSnapshot("shop.web", "waits for a", "", SINCE)
-    assert told.remedy.startswith("look at the hook's lines")
+    assert told.remedy.startswith("read the hook's lines")
     assert (told.ready, told.also) == (False, ())
 
 

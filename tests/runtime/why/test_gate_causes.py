@@ -247,7 +247,7 @@ def test_a_tier_that_no_one_holds_goes_by_itself(order: str) -> None:
     [
         (
             LackSnapshot("vote", "shop.web", "awaited"),
-            "waits for its enabled script: the package's enabled script is being asked",
+            "waits for its enabled script: the package's enabled script is running",
             WAIT,
         ),
         (LackSnapshot("pause", "", "paused"), f"waits: {PAUSED}", PAUSE),

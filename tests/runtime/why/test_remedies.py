@@ -48,14 +48,16 @@ def test_every_word_that_has_a_tip_gives_it_as_its_remedy(reason: Reason) -> Non
 
 def test_a_word_with_a_command() -> None:
     said = of_reason("db", "DynamicallyDisabled")
-    assert said.startswith("set spec.enabled to true to enable it again: kubectl patch modules.wharfinger.dev db ")
+    assert said.startswith(
+        "set spec.enabled to true to enable the package again: kubectl patch modules.wharfinger.dev db "
+    )
     assert said.endswith("""'{"spec":{"enabled":true}}'""")
 
 
 def test_a_suspended_package_names_the_command_that_resumes_it() -> None:
     said = of_reason("prod.shop", "Suspended")
     assert said.startswith(
-        "run `wharfinger resume prod.shop`, or set spec.suspend to false to resume it: kubectl patch "
+        "run `wharfinger resume prod.shop`, or set spec.suspend to false to resume the package: kubectl patch "
     )
 
 
@@ -65,7 +67,7 @@ def test_words_without_a_tip_and_unknown_ones() -> None:
 
 
 def test_what_is_tried_again_by_itself_says_so_unless_it_is_not() -> None:
-    assert of_reason("db", "ClusterFailed").endswith("it is retried automatically")
+    assert of_reason("db", "ClusterFailed").endswith("the daemon retries automatically")
     assert "retried" not in of_reason("db", "ClusterFailed", permanent=True)
 
 

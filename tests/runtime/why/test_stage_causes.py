@@ -172,7 +172,7 @@ def test_work_says_what_and_which_task() -> None:
 def test_work_that_has_not_begun() -> None:
     said = condition(Stage.FETCHED, "Unknown", "Loading")
     (cause,) = causes(package("db", said, tasks=(task("Load"), task("Run", index=2))))
-    assert cause.message == "the package is being read; next Load"
+    assert cause.message == "the files of the package are being read; next Load"
 
 
 def test_what_was_applied_is_being_looked_at() -> None:
@@ -194,7 +194,7 @@ def test_a_hook_that_the_journal_has_in_flight() -> None:
     steps = OperationSnapshot("reconciliation", (), ("beforeHelm/1/hooks/a.sh",), (), earlier=False)
     found = replace(package("db", said, tasks=(task("Run", running=True),)), operations=(steps,))
     (cause,) = causes(found)
-    assert cause.message == "its manifests are being applied; running hooks/a.sh; Run, attempt 1"
+    assert cause.message == "the package's manifests are being applied; running hooks/a.sh; Run, attempt 1"
     assert "hooks/a.sh" in cause.remedy
     applying = replace(steps, in_flight=("apply/1",))
     (cause,) = causes(replace(found, operations=(applying,)))

@@ -1,9 +1,10 @@
 """Fields of an object that differ from what we applied, and their writers, judged by ownership.
 
-Comparing a chart's object with the live object gives endless false alarms: the server fills in defaults, normalises quantities,
-drops nulls, and other managers rightly own fields beside ours. So documents are never compared. But the server records ownership
-(``metadata.managedFields``): a field of ours that another manager changes or removes leaves our entry at that moment. So drift is
-what our entry lacks:
+A comparison of a chart's object with the live object would give endless false alarms: the server fills in defaults, normalises
+quantities and drops nulls, and other managers rightly own fields beside ours. So the two documents are never compared.
+
+Instead, drift is found by ownership, which the server records in ``metadata.managedFields``. When another manager changes or
+removes a field of ours, the server removes the field from our entry. So drift is what our entry lacks:
 
 * With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied but
   are not ours any more; and fields that are still ours, but have another value than in the server's answer (another program wrote

@@ -71,7 +71,7 @@ class _Owned:
         return any(element in fields.members for fields in self.others)
 
     def elements(self) -> set[str]:
-        """Return all elements that any manager owns here."""
+        """Return the elements at this level that any manager owns, or owns something inside of."""
         sets = (self.applied, self.updated, *self.others)
         return {element for fields in sets for element in fields.members | fields.children.keys()}
 

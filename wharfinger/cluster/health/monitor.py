@@ -7,12 +7,12 @@ Live objects are reported by :mod:`~wharfinger.cluster.objects.live_objects`; a 
 rules is determined during that report. Readiness by a release's own rules is determined in tasks here, since a rule runs in a
 worker and may not have a result for a long time. Invariants:
 
-* ``told`` is called for a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`, and
-  not before all its objects were looked up: an object that was not looked up does not count as unready. If
-  :meth:`HealthMonitor.health` has meanwhile returned anything else than the last report, the release is reported again, even if
-  it is now as it was last reported.
+* ``told`` is called for a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`. It is
+  not called before all objects of the release were looked up, because an object that was not looked up does not count as
+  unready. If :meth:`HealthMonitor.health` has returned another health since the last report, the release is reported again, even
+  if its health is now the last reported one.
 * A wait ends on certain states only: never on a state from before an apply that was reported by :meth:`HealthMonitor.applied`,
-  nor on a state that is being determined anew. A wait ends at the first failure; a cancelled wait leaves nothing behind.
+  nor on a state that is being determined. A wait ends at the first failure; a cancelled wait leaves nothing behind.
 * A release is Degraded only for a cause that lasts: an object that failed, or one that stalled
   (:mod:`~wharfinger.cluster.health.stall`). An object that becomes unready is Reconciling until then.
 * A kind that cannot be looked up does not block others: its objects are laggards, and the message gives the reason.
@@ -63,7 +63,9 @@ OnHealth: TypeAlias = Callable[[Owner, Health], None]
 
 @dataclass(frozen=True, slots=True)
 class HealthStatistics:
-    """The counts of a monitor. ``objects``: live objects with a fact; ``open``: objects whose readiness is being determined."""
+    """The counts of a monitor. ``objects``: live objects whose readiness is known; ``open``: objects whose readiness is being
+    determined.
+    """
 
     objects: int
     open: int

@@ -1,5 +1,4 @@
-"""The state machine of one candidate for a Lease: it decides whether the candidate holds the Lease, and how long it may rely on
-this.
+"""The state machine of one candidate for a Lease: does the candidate hold the Lease, and how long may it rely on that?
 
 Pure; :mod:`wharfinger.cluster.lease.lease` performs the effects, one action at a time, and reports the outcome as the next
 event. ``now`` is the candidate's own monotonic clock, in seconds; no clock of another machine is ever used::
@@ -11,15 +10,19 @@ event. ``now`` is the candidate's own monotonic clock, in seconds; no clock of a
       └─────────────────────────┘                       │       taken, deleted
                                      Woke: renew, Refused or Failed: look, then renew
 
-A Lease is free if it has no holder, if this identity holds it (in an earlier process: the provider of identities makes sure that
-two processes with one identity never run at once), or if its :attr:`~LeaseRecord.mark` did not change for as long as it is
-granted, counted from when *this* candidate first saw it.
+A Lease is free in three cases:
 
-Two candidates never rely on the Lease at once: a holder relies on it until ``deadline_s`` after it *began* the last write that
-succeeded; the server received that write later, and all other candidates saw it even later and wait ``duration_s`` from then.
-This holds as long as the clocks run at rates that differ by less than ``duration_s / deadline_s``. Writes are made over the
-state that was read (resourceVersion), so if two candidates claim, one is refused. Each claim has a fence greater than any that
-was seen.
+* it has no holder;
+* this identity holds it, from an earlier process; the provider of identities makes sure that two processes with one identity
+  never run at once;
+* its :attr:`~LeaseRecord.mark` has not changed for the duration of the Lease since *this* candidate first saw the mark.
+
+Two candidates never rely on the Lease at once. A holder relies on it until ``deadline_s`` after it *began* the last write that
+succeeded. The server received that write later, and all other candidates saw it even later and wait ``duration_s`` from then.
+This holds as long as the clocks run at rates that differ by less than ``duration_s / deadline_s``.
+
+Each write names the resourceVersion that was read, so if two candidates claim, one is refused. Each claim has a fence greater
+than any fence that the candidate has seen.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,18 +1,25 @@
-"""A release record that is too large for a Secret: a head that Helm can read, and chunks beside it with the parts that were cut
-out.
+"""Release records that are too large for one Secret. Pure; every size is bounded.
 
-These parts are cut, in this order, until the head fits: the notes together with the chart's files (then Helm can still do
-everything with the record); the manifest; the hooks; the values. The notes of the head name the parts that were cut. A cut
-manifest is replaced by one object with an invalid name: no server accepts it, and the name states that Helm cannot use the
-record. An empty manifest would let ``helm rollback`` delete everything. The same object is a hook before an uninstall, which
-would otherwise delete the record and leave the objects.
+Such a record is split into a head, which Helm can read, and chunks, which are Secrets beside it with the parts that were cut
+out. These parts are cut, in this order, until the head fits:
 
-The index of the chunks (their digests, in order) is an annotation in the chart's metadata, inside the record: Helm keeps the
-chart's metadata when it rewrites a record of ours, but drops annotations of the Secret. The index is valid only for the revision
-that it names: a rollback by Helm copies the chart, and with it the index, into a new revision. Chunks are named by their content
-and never changed; for a new status, only the head is written. Chunks are written before the head, and the head is made their
-owner afterwards. So a head exists only with all its chunks, and a crash can only leave chunks that no head names. Pure; every
-size is bounded.
+1. the notes and the chart's files; Helm can still do everything with the record;
+2. the manifest;
+3. the hooks;
+4. the values.
+
+The notes of the head name the parts that were cut. A cut manifest is replaced by one object with an invalid name. No server
+accepts it, and the name states that Helm cannot use the record. (With an empty manifest, ``helm rollback`` would delete all
+objects.) The same object is also a pre-delete hook, so that ``helm uninstall`` fails, and does not delete the record and leave
+the objects.
+
+The index of the chunks (their digests, in order) is an annotation in the chart's metadata, inside the record, because Helm keeps
+the chart's metadata when it rewrites a record, but drops annotations of the Secret. The index is valid only for the revision
+that it names, because a rollback by Helm copies the chart, and with it the index, into a new revision.
+
+Chunks are named by their content and never change; for a new status, only the head is written. The chunks are written before the
+head, and the head becomes their owner afterwards. So a head exists only with all of its chunks, and a crash can only leave
+chunks that no head names.
 """
 
 import base64
@@ -60,7 +67,7 @@ INDEX_ANNOTATION: Final = "wharfinger.dev/release-chunks"
 """The key in ``chart.metadata.annotations`` of a head."""
 DIGEST_ANNOTATION: Final = "wharfinger.dev/sha256"
 CHUNK_BYTES: Final = 900 * 1024
-"""The data in a chunk: below the limit of a Secret, and with base64 below the limit of a request to etcd."""
+"""The size of the data in a chunk: below the limit of a Secret, and in base64 below the limit of a request to etcd."""
 MAX_CHUNKS: Final = MAX_DOCUMENT_BYTES // CHUNK_BYTES + 1
 STAND_IN: Final = "Helm_cannot_do_this--only_Wharfinger_has_the_manifest"
 """The name of the object that replaces a manifest that was cut out of a head."""
@@ -98,8 +105,8 @@ class ChunkIndex:
 
 @dataclass(frozen=True, slots=True)
 class PackedRelease:
-    """A packed record. ``head`` is the Secret that Helm reads, ``cut`` its document, ``chunks`` are the Secrets beside it
-    (mostly none).
+    """A packed record: ``head`` is the Secret that Helm reads, ``cut`` the document in it, ``chunks`` the other Secrets (usually
+    none).
     """
 
     head: JsonObject
@@ -186,8 +193,9 @@ def index_of(head: Release) -> ChunkIndex | None:
 
 
 def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | None]) -> Release:
-    """Return the complete record. Raises ReleaseRecordError, which names the Secret, for a chunk that is missing (None) or
-    damaged.
+    """Return the complete record.
+
+    Raises ReleaseRecordError, which names the Secret, if a chunk is missing (None) or damaged.
     """
     what = f"release {head.namespace}/{head.name}: revision {head.revision}"
     pieces: list[bytes] = []
@@ -211,8 +219,9 @@ def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | Non
 
 
 def without_stand_in(release: Release) -> Release:
-    """Return a failed revision without its stand-in manifest. A rollback by Helm may have copied the stand-in into it, and such a
-    revision applied nothing.
+    """Return a failed revision without its stand-in manifest.
+
+    A rollback by Helm may have copied the stand-in into the revision. Such a revision has applied nothing.
     """
     if STAND_IN not in find_str(release.document, "manifest"):
         return release

@@ -2,9 +2,10 @@
 
 Each object that the upgrade would apply is applied in a dry run, with the same fields, the same manager and the same handling
 of conflicts; the API server answers with the object as it would be stored, after defaults and admission. Objects that would leave
-the release are judged as the upgrade judges them. If the kind or the namespace of an object comes with the same upgrade, or the
-definition of its kind changes with it, a dry run is not possible, and the chart's object is shown instead. The notes of a
-prediction list what it does not contain:
+the release are judged as the upgrade judges them.
+
+If the same upgrade creates the kind or the namespace of an object, or changes the definition of its kind, a dry run of the object
+is not possible, and the chart's object is shown instead. The notes of a prediction list what it does not contain:
 
 * the effects of hooks, and changes after the apply (by controllers or autoscalers);
 * for an object that a user's helm applied last: fields that are no longer in the chart, which the upgrade removes.

@@ -18,10 +18,12 @@ from wharfinger.kube.resource import ObjectKey
 class ReleaseRequest:
     """The desired state of a release.
 
-    ``chart`` is the metadata of Chart.yaml, ``values`` are those that the user gave, ``manifest`` is the text that Helm would
-    store for ``objects`` (the objects that are applied); ``crds`` come from the chart's ``crds/``; ``hooks`` are its
-    ``helm.sh/hook`` objects; ``labels`` are put on the record; ``notes`` are the chart's NOTES. A request that would leave the
-    release without objects is refused unless ``prune_to_empty`` is set, because an empty manifest is usually a mistake.
+    * ``chart``: the metadata of Chart.yaml. ``values``: those that the user gave. ``notes``: the chart's NOTES.
+    * ``objects``: the objects to apply. ``manifest``: the text that Helm would store for them.
+    * ``crds``: the objects of the chart's folder ``crds/``. ``hooks``: its ``helm.sh/hook`` objects.
+    * ``labels``: labels for the record.
+    * ``prune_to_empty``: True allows a request that would leave the release without objects. It is refused otherwise, because an
+      empty manifest is usually a mistake.
 
     ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last revision,
     without a new one. ``base`` is the source from which the caller made manifest and hooks, in a form of its own; it is kept in

@@ -1,12 +1,11 @@
 """The rows of releases in the desired table: written wave by wave, removed in reverse, forgotten if they failed.
 
-    put      a row that is new, changed, or not known to be as wanted is written, and the reconciler applies it; a row that is
-             known to be as wanted is left as it is. The wave is over when each of its rows is done, or one has failed
-             permanently.
-    remove   the row is removed, and its object deleted if it was judged so before.
-    forget   the row is removed and its object kept as it is. This happens to rows of an operation that failed, and to
-             deletions that it could not do: they are not retried outside of an operation. The next operation fills them from
-             the records again.
+    put      A row is written if it is new or changed, or if its object may differ from it; then the reconciler applies it. Any
+             other row is kept unchanged. The wave is over when each of its rows is done, or one has failed permanently.
+    remove   The row is removed. Its object is deleted if the deletion was decided before.
+    forget   The row is removed, and its object is kept as it is. This happens to rows of an operation that failed, and to
+             deletions that it could not do, because these are not retried outside of an operation. The next operation creates
+             the rows from the records again.
 
 A kind is watched for as long as it has rows.
 """

@@ -6,8 +6,8 @@
     ├── RowNotFoundError           compare_and_swap: there is no such row (any more)
     ├── RevisionChangedError       compare_and_…: the row has changed: .entry
     ├── DuplicateKeyError          another row has this value of a unique index already
-    ├── TrackerExpiredError        a change stream fell too far behind: begin anew
-    └── TableUseError              a mistake of the caller, which only a change of the program ends
+    ├── TrackerExpiredError        a change stream fell too far behind; open another one
+    └── TableUseError              a mistake of the caller: the program must be corrected
         ├── TableNameError         a name of a table, an index or an initializer that is not allowed
         ├── TableLockedError       written to by two transactions at once
         ├── TableNotLockedError    written to by a transaction that was not opened for it

@@ -102,7 +102,7 @@ Event = Listed | Seen | WatchEnded | Failed | Paused | Asked
 
 @dataclass(frozen=True, slots=True)
 class StartList:
-    """The effect of listing everything and replacing the cache; ``whole``: in one piece, for readers of pages."""
+    """The effect of listing everything and replacing the cache. ``whole``: list without pages, because pages have expired."""
 
     whole: bool = False
 
@@ -134,7 +134,9 @@ def start() -> tuple[State, Effect]:
 
 
 def step(state: State, event: Event) -> tuple[State, Effect | None]:
-    """Return the next state, and the next action if the running one has ended (or is to be ended: Asked)."""
+    """Return the next state, and the next action; None if the running action continues. After Asked, a returned action replaces
+    the running one.
+    """
     match event:
         case Listed():
             _need(state, event, Phase.LISTING)

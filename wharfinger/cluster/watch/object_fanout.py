@@ -73,20 +73,22 @@ class ObjectFanout:
     # -- lists
 
     def begin_list(self) -> None:
-        """Begin a list, which all present listeners are notified of."""
+        """Begin a list. All present listeners are notified of its objects."""
         self._listed = set()
         for listener in self._listeners:
             listener.covered = True
 
     def take_listed(self, items: Iterable[RawObject]) -> None:
-        """Process objects of the list that was begun."""
+        """Process some objects of the current list."""
         for obj in items:
             self._listed.add(obj.key)
             self._put(obj)
 
     def end_list(self) -> None:
-        """End a complete list: drop the objects that it lacks; the listeners that it covered have now been notified of all
-        objects."""
+        """End a complete list, and drop the objects that it lacks.
+
+        All listeners that were present when it began have now been notified of all objects.
+        """
         for key in sorted(self._states.keys() - self._listed):
             self._drop(key, None)
         self._listed = set()

@@ -1,9 +1,9 @@
 """The control plane's own certificates: a certificate authority for one server, created at the first start and kept
 beside the data.
 
-Clients trust the authority, because the kubeconfig carries its certificate. Each start creates a new certificate of the
-server, for its address and for the names of the API server inside a cluster. Keys are P-256 and never leave their files,
-which have mode 0600. The authority is valid for ten years, the server's certificate for one.
+Clients trust the authority, because the kubeconfig contains its certificate. Each start creates a new certificate for the
+server, with its address and the names of the API server inside a cluster. Keys are P-256, and are only written to files with
+mode 0600. The authority is valid for ten years, the server's certificate for one.
 """
 
 import ipaddress
@@ -57,14 +57,14 @@ class Authority:
 
     @property
     def pem(self) -> str:
-        """The certificate in the PEM form that kubeconfigs and ``kube-root-ca.crt`` carry."""
+        """The certificate in PEM, as kubeconfigs and ``kube-root-ca.crt`` contain it."""
         return self.certificate.public_bytes(Encoding.PEM).decode()
 
 
 def kept_authority(folder: Path, now: datetime) -> Authority:
-    """Return the authority kept in a folder; make and keep a new one if it is missing or expires soon.
+    """Return the authority in a folder; create it if it is missing or expires within :data:`RENEW_DAYS`.
 
-    Raises CertificateError if the files hold anything else, and OSError.
+    Raises CertificateError if the files are not a certificate and its key, and OSError if they cannot be read or written.
     """
     certificate_path, key_path = folder / AUTHORITY_CERTIFICATE, folder / AUTHORITY_KEY
     if certificate_path.exists() and key_path.exists():
@@ -141,7 +141,7 @@ def server_context(authority: Authority, host: str, now: datetime) -> ssl.SSLCon
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    # OpenSSL reads chains from files only; this file exists only during the call, in a folder with mode 0700.
+    # OpenSSL reads certificate chains only from files. This file exists only during the call, in a folder with mode 0700.
     with tempfile.TemporaryDirectory(prefix="wharfinger-tls-") as folder:
         path = Path(folder) / "server.pem"
         write_secret_file(path, _pem_of(key) + certificate.public_bytes(Encoding.PEM))

@@ -30,18 +30,18 @@ _GROUP_NAME: Final = "authentication.k8s.io"
 def impersonated(view: ClusterView, user: User, headers: Mapping[str, str], asked: Attributes) -> User:
     """Return the user that the request runs as: ``user``, or the user that the headers name.
 
-    Raises StatusError: 403 if the impersonation is not allowed, and 400 if there are groups, a UID or extra fields without a
-    user name.
+    ``asked`` is the request itself, with ``user`` as its user. Raises StatusError: 403 if the impersonation is not allowed, and
+    400 if the headers contain groups, a UID or extra fields, but no user name.
     """
     if not impersonates(headers):
         return user
-    wanted = _wanted(headers)
+    wanted = _requested_user(headers)
     if wanted is None:
         return user
     refused: status.StatusError | None = None
     for mode in _modes(user, wanted):
         try:
-            return _allowed(view, asked, wanted, mode)
+            return _impersonated_in(view, asked, wanted, mode)
         except status.StatusError as error:
             refused = refused or error
     raise refused or status.internal("all impersonation modes failed")
@@ -52,7 +52,7 @@ def impersonates(headers: Mapping[str, str]) -> bool:
     return any([name.startswith("impersonate-") for name in headers])  # noqa: C419 - a list is quicker
 
 
-def _wanted(headers: Mapping[str, str]) -> User | None:
+def _requested_user(headers: Mapping[str, str]) -> User | None:
     name, uid = headers.get(_USER, ""), headers.get(_UID, "")
     groups = _values(headers[_GROUP]) if _GROUP in headers else ()
     extra = {
@@ -69,7 +69,7 @@ def _wanted(headers: Mapping[str, str]) -> User | None:
 
 
 def _values(header: str) -> tuple[str, ...]:
-    """Return the values of a header that may occur several times; such headers arrive joined by line feeds."""
+    """Return the values of a header that may occur several times; the HTTP server joins such headers with line feeds."""
     return tuple(value.strip() for value in header.split("\n"))
 
 
@@ -97,11 +97,11 @@ def _modes(user: User, wanted: User) -> tuple[str, ...]:
     return ("user-info", "")
 
 
-def _allowed(view: ClusterView, asked: Attributes, wanted: User, mode: str) -> User:
+def _impersonated_in(view: ClusterView, asked: Attributes, wanted: User, mode: str) -> User:
     """Return the impersonated user, if this mode allows it. Raises StatusError."""
     if mode:
         authorize(view, replace(asked, verb=f"impersonate-on:{mode}:{asked.verb}"))
-    for part in _parts(asked.user, wanted, mode):
+    for part in _needed_permissions(asked.user, wanted, mode):
         authorize_resource(view, part)
     groups = wanted.groups
     account = service_account_of(wanted.name)
@@ -116,8 +116,8 @@ def _allowed(view: ClusterView, asked: Attributes, wanted: User, mode: str) -> U
     return replace(wanted, groups=groups)
 
 
-def _parts(user: User, wanted: User, mode: str) -> Iterator[Attributes]:
-    """Yield everything that has to be allowed: the user name, and then the UID, each group and each extra field."""
+def _needed_permissions(user: User, wanted: User, mode: str) -> Iterator[Attributes]:
+    """Yield each permission that is needed: for the user name, the UID, each group and each extra field."""
     group = _GROUP_NAME if mode else ""
     act = Attributes(user=user, verb=f"impersonate:{mode}" if mode else "impersonate", group=group, version="v1")
     account = service_account_of(wanted.name)

@@ -1,9 +1,9 @@
-"""The kubeconfig that gives clients access to a served control plane, and its token. Both are secrets and are written as
-secrets.
+"""The kubeconfig that gives clients access to a served control plane, and its token. Both are written as secrets: only their
+owner can read the files.
 
-kubectl and helm do not send tokens to a plain HTTP server, but they do send the credentials in its URL. For such a server
-the token is therefore in both places. This is as safe as the permissions of the file: only its owner can read it, and it is
-replaced as a whole, so it is never half written.
+kubectl and helm do not send tokens to a plain HTTP server, but they do send the credentials in its URL. For such a server the
+kubeconfig therefore has the token twice: as the user's token, and in the server's URL. Files are replaced as a whole, so they are
+never half written.
 """
 
 import base64
@@ -22,9 +22,10 @@ MAX_TOKEN_CHARS: Final = 512
 
 
 def kubeconfig(host: str, port: int, token: str, authority: str = "") -> JsonObject:
-    """Return a kubeconfig with one context; ``host`` is written as in a URL (IPv6 in brackets). Its JSON is YAML too.
+    """Return a kubeconfig with one context. It may be written as JSON, because JSON is also YAML.
 
-    ``authority`` is the certificate (PEM) that signed the server's certificate; "" for a server without TLS.
+    ``host`` has the form that it has in a URL (IPv6 in brackets). ``authority`` is the certificate (PEM) of the authority that
+    signed the server's certificate; "" stands for a server without TLS.
     """
     cluster: JsonObject = {"server": f"http://{USER}:{quote(token, safe='')}@{host}:{port}"}
     if authority:
@@ -41,7 +42,7 @@ def kubeconfig(host: str, port: int, token: str, authority: str = "") -> JsonObj
 
 
 def default_path() -> Path:
-    """Return the path of the kubeconfig if none is given: beside the daemon's state."""
+    """Return the path of the kubeconfig if none is given: ``embedded/kubeconfig`` in the daemon's state folder."""
     state = os.environ.get("WHARFINGER_STATE_DIR")
     if state:
         return Path(state) / "embedded" / "kubeconfig"
@@ -73,7 +74,7 @@ def kept_token(path: Path) -> str:
 
 
 def write_secret_file(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600, atomically; missing folders are made with mode 0700. Raises OSError."""
+    """Write a file with mode 0600, atomically; missing folders are created with mode 0700. Raises OSError."""
     missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700)

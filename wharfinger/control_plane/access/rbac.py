@@ -1,8 +1,8 @@
 """Role-based access control: what a user's bindings allow. Pure, except that it reads the stored roles and bindings.
 
 An administrator (``system:masters``) may do everything; no rule is consulted. Any other user may do what a rule of a bound
-role allows. A role is bound to the user, to one of its groups, or to its service account: by a ClusterRoleBinding
-everywhere, by a RoleBinding in its namespace. Rules only allow; no rule forbids anything.
+role allows. A binding binds a role to a user, a group or a service account. A ClusterRoleBinding applies in the whole cluster,
+a RoleBinding only in its namespace. Rules only allow; no rule forbids anything.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from typing import Final
 from wharfinger.control_plane.access.role_rules import Attributes, allows, rules_of
 from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.objects.strategy import ClusterView
+from wharfinger.control_plane.wire.status import aggregated
 from wharfinger.formats.json.value import JsonObject, as_object, find_list, find_object, find_str
 
 RBAC: Final = "rbac.authorization.k8s.io"
@@ -20,9 +21,7 @@ _PLURALS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An RBAC decision: whether the request is allowed, and by which rule. A refusal lists the roles that could not be
-    found.
-    """
+    """An RBAC decision. ``reason`` names the binding that allows it; in a refusal, it lists bound roles that do not exist."""
 
     allowed: bool
     reason: str = ""
@@ -30,14 +29,17 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A rule that applies to a user, or (``rule`` is None) a role that is bound to the user but does not exist."""
+    """A rule that applies to a user; ``source`` names its binding and role.
+
+    If ``rule`` is None, the bound role does not exist, and ``source`` is the error that reports this.
+    """
 
     source: str
     rule: JsonObject | None
 
 
 def decide(view: ClusterView, asked: Attributes) -> Decision:
-    """Return whether the user may do this, and why."""
+    """Return whether the user may make this request, and why."""
     if asked.user.administrator:
         return Decision(allowed=True)
     missing = []
@@ -46,16 +48,11 @@ def decide(view: ClusterView, asked: Attributes) -> Decision:
             missing.append(grant.source)
         elif allows(grant.rule, asked):
             return Decision(allowed=True, reason=f"RBAC: allowed by {grant.source}")
-    return Decision(allowed=False, reason=f"RBAC: {_aggregate(missing)}" if missing else "")
-
-
-def _aggregate(messages: list[str]) -> str:
-    said = list(dict.fromkeys(messages))
-    return said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    return Decision(allowed=False, reason=f"RBAC: {aggregated(missing)}" if missing else "")
 
 
 def grants(view: ClusterView, user: User, namespace: str) -> Iterator[Grant]:
-    """Yield the rules that apply to a user, everywhere and in a namespace ("" for none)."""
+    """Yield the rules that apply to a user in the whole cluster, and those that apply in a namespace ("" for none)."""
     for binding in reversed(view.objects(RBAC, "clusterrolebindings")):
         yield from _granted(view, user, binding, "")
     if namespace:
@@ -66,7 +63,7 @@ def grants(view: ClusterView, user: User, namespace: str) -> Iterator[Grant]:
 def _granted(view: ClusterView, user: User, binding: JsonObject, namespace: str) -> Iterator[Grant]:
     for item in find_list(binding, "subjects"):
         subject = as_object(item, "subjects")
-        if _is(user, subject, namespace):
+        if _is_subject(user, subject, namespace):
             break
     else:
         return
@@ -89,7 +86,7 @@ def bound_role(view: ClusterView, reference: JsonObject, namespace: str) -> Json
     return view.object(RBAC, plural, namespace if plural == "roles" else "", find_str(reference, "name"))
 
 
-def _is(user: User, subject: JsonObject, namespace: str) -> bool:
+def _is_subject(user: User, subject: JsonObject, namespace: str) -> bool:
     name = find_str(subject, "name")
     match find_str(subject, "kind"):
         case "User":

@@ -1,4 +1,4 @@
-"""The authorization of requests, before anything else is done for them. Refused requests raise StatusError (403)."""
+"""The authorization of requests, which comes before everything else. Refused requests raise StatusError (403)."""
 
 from typing import Final
 
@@ -15,8 +15,10 @@ _NAME_TERM: Final = "metadata.name="
 
 
 def attributes_of(user: User, route: ResourceRoute, verb: str, field_selector: str = "") -> Attributes:
-    """Return the attributes of a request for a resource; for a list or watch that selects one name by ``field_selector``, they
-    contain that name."""
+    """Return the attributes of a request for a resource.
+
+    If ``field_selector`` restricts a list, a watch or a deletion of a collection to one name, the attributes contain that name.
+    """
     namespaces = route.plural == "namespaces" and not route.group
     name = route.name
     if not name and verb in {"list", "watch", "deletecollection"}:
@@ -35,7 +37,7 @@ def attributes_of(user: User, route: ResourceRoute, verb: str, field_selector: s
 
 
 def authorize_resource(view: ClusterView, asked: Attributes) -> None:
-    """Refuse a request for a resource that is not allowed. Raises StatusError (403)."""
+    """Refuse a request for a resource if the user may not make it. Raises StatusError (403)."""
     if asked.user.administrator:
         return
     decision = decide(view, asked)
@@ -48,15 +50,14 @@ def authorize_resource(view: ClusterView, asked: Attributes) -> None:
 
 
 def authorize_creation(view: ClusterView, user: User, kind: Kind, version: str, namespace: str, name: str) -> None:
-    """Refuse an update or an apply that would create an absent object, if the user may not create that object. Raises
-    StatusError (403)."""
+    """Refuse an update or an apply that would create an object if the user may not create it. Raises StatusError (403)."""
     if not user.administrator:
         route = ResourceRoute(kind.group, version, namespace, kind.plural, name)
         authorize_resource(view, attributes_of(user, route, "create"))
 
 
 def authorize(view: ClusterView, asked: Attributes) -> None:
-    """Refuse a request that is not allowed, for a resource or for a path. Raises StatusError (403)."""
+    """Refuse a request, for a resource or for a path, if the user may not make it. Raises StatusError (403)."""
     if not asked.path:
         authorize_resource(view, asked)
     elif not decide(view, asked).allowed:

@@ -55,7 +55,7 @@ def allows(rule: JsonObject, asked: Attributes) -> bool:
 
 
 def _fits_resource(resource: str, asked: Attributes) -> bool:
-    """Return whether a rule's resource matches: ``*`` matches all, ``*/scale`` this subresource of all."""
+    """Return whether a rule's resource matches: ``*`` matches all resources, ``*/scale`` the subresource ``scale`` of each."""
     if resource in {ALL, asked.combined_resource}:
         return True
     return bool(asked.subresource) and resource == f"*/{asked.subresource}"

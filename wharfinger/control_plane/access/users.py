@@ -1,9 +1,9 @@
 """The authentication of users by token.
 
-One token makes an administrator. It comes as a bearer token or as the password of basic authentication (kubectl sends no
-token over plain HTTP, but it sends the credentials in the server's URL). A service account's token makes that service
-account. A wrong token is answered with 401; a request without a token is ``system:anonymous``. What a user may do is decided
-in :mod:`~wharfinger.control_plane.access.rbac`.
+The server's own token authenticates an administrator. It is sent as a bearer token, or as the password of basic authentication:
+kubectl sends no token over plain HTTP, but it sends the credentials in the server's URL. A service account's token authenticates
+that service account. A wrong token is answered with 401; a request without a token is ``system:anonymous``.
+:mod:`~wharfinger.control_plane.access.rbac` decides what a user may do.
 """
 
 import base64
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from wharfinger.control_plane.wire import status
+from wharfinger.formats.json.value import JsonObject
 
 MASTERS: Final = "system:masters"
 AUTHENTICATED: Final = "system:authenticated"
@@ -37,6 +38,17 @@ class User:
         return MASTERS in self.groups
 
 
+def user_info(user: User) -> JsonObject:
+    """Return a user as a UserInfo of ``authentication.k8s.io/v1``, without empty fields."""
+    info: JsonObject = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": [*user.groups],
+        "extra": {name: [*values] for name, values in user.extra.items()},
+    }
+    return {name: value for name, value in info.items() if value}
+
+
 ADMINISTRATOR: Final = User("admin", (MASTERS, AUTHENTICATED), "admin")
 ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
 ByToken = Callable[[str], "User | None"]
@@ -54,15 +66,14 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def no_account(_token: str) -> User | None:
-    """Return None: this authenticator knows no tokens."""
+    """Return None, because no service account has a token."""
     return None
 
 
 class Authenticator:
-    """An authenticator by token. Without a token of its own, it treats every user as an administrator (the in-memory
-    transport).
+    """An authenticator by token: ``token`` is that of the administrator, and ``accounts`` returns a token's service account.
 
-    ``accounts`` returns the service account of a token, or None.
+    If ``token`` is None, every client is the administrator, as the in-memory transport needs it.
     """
 
     def __init__(self, token: str | None, accounts: ByToken = no_account) -> None:
@@ -89,13 +100,13 @@ class Authenticator:
 
 
 def misplaced_space(authorization: str) -> bool:
-    """Return whether a bearer token is ignored because more than one space precedes it."""
+    """Return whether a bearer token is ignored because it follows more than one space."""
     parts = authorization.strip().split(" ", 2)
     return len(parts) == 3 and parts[0].lower() == "bearer" and not parts[1]
 
 
 def _secret(authorization: str) -> str | None:
-    """Return the token of an Authorization header; None without a supported scheme."""
+    """Return the token in an Authorization header; None if the scheme is not supported or no token follows it."""
     parts = authorization.strip().split(" ", 2)
     scheme, value = parts[0].lower(), parts[1] if len(parts) > 1 else ""
     if not value or scheme not in _SCHEMES:

@@ -1,5 +1,5 @@
-"""The cache of bound policies and configured webhooks. It is kept until one of them changes, so that writes cost nothing while
-there are none.
+"""The cache of bound policies and configured webhooks. It is only loaded again when one of them changes; while there are none, a
+write costs nothing here.
 """
 
 from collections.abc import Callable
@@ -39,13 +39,14 @@ _EXEMPT: Final = frozenset({
         )
     ),
 })  # fmt: skip
-"""Kinds that are exempt from policies: policies, so that a wrong one can be repaired, and reviews, which the cluster needs."""
+"""Kinds that are exempt from policies: policies themselves, so that a wrong one can be repaired, and reviews, because the cluster
+needs them."""
 
 
 class BoundPolicies:
-    """The policies that have bindings, compiled, and the webhooks. Call it with every change.
+    """The policies that have bindings, compiled, and the webhooks. As an observer of the backend, it is called with every change.
 
-    While there is at least one of them, ``backend.policies`` is this object; otherwise it is None.
+    While there is a policy or a webhook, ``backend.policies`` is this object, otherwise None.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -91,17 +92,23 @@ class BoundPolicies:
         return found
 
     def mutate_by_policies(self, admission: Admission, mutation: Mutation) -> JsonObject | None:
-        """Let the bound mutating policies change the object; None for a delete. Raises StatusError."""
+        """Return the object with the changes of the bound mutating policies; None for a delete. Raises StatusError."""
         if not self._mutations or admission.kind.group_kind in _EXEMPT:
             return admission.obj
         return mutate_by_policies(admission, self._backend.catalog, self._mutations, mutation)
 
     def mutate(self, admission: Admission, mutation: Mutation) -> JsonObject | None:
-        """Let the mutating webhooks change the object; None for a delete. Raises StatusError, and VerdictsNeededError."""
+        """Return the object with the changes of the mutating webhooks; None for a delete.
+
+        Raises StatusError, and VerdictsNeededError if webhooks have to be called first.
+        """
         return mutate(admission, self._mutating.all, mutation, self._backend) if self._mutating else admission.obj
 
     def enforce(self, admission: Admission) -> None:
-        """Evaluate the bound policies, and then the webhooks. Raises StatusError, and VerdictsNeededError."""
+        """Refuse the write if a bound validating policy or a webhook refuses it.
+
+        Raises StatusError, and VerdictsNeededError if webhooks have to be called first.
+        """
         if admission.kind.group_kind not in _EXEMPT:
             enforce(admission, self._backend.catalog, self._bound)
         if self._webhooks:
@@ -109,5 +116,5 @@ class BoundPolicies:
 
 
 def _state(obj: JsonObject) -> tuple[str, str]:
-    """Return a key that is equal for equal states of an object."""
+    """Return a key of the current state of an object: its UID and resourceVersion."""
     return text(obj, "metadata", "uid"), text(obj, "metadata", "resourceVersion")

@@ -39,20 +39,20 @@ ORDER: Final = (
     "ResourceQuota",
     "RoleEscalation",
 )
-"""The default plugins of kube-apiserver that exist here or may be added."""
+"""The order of the plugins: kube-apiserver's default plugins, some of which do not exist here, between two of this server."""
 
 
-def _ask_policies(admission: Admission) -> None:
+def _enforce_policies(admission: Admission) -> None:
     """Refuse a request that an admission policy refuses. Raises StatusError."""
     if admission.policies is not None and not admission.own:
         admission.policies.enforce(admission)
 
 
 _MUTATING_POLICIES: Final = Plugin("MutatingAdmissionPolicy", frozenset({Operation.CREATE, Operation.UPDATE}))
-"""The place of mutating policies among the plugins; `mutated` evaluates them."""
+"""The place of mutating policies in the order of plugins; :func:`mutated` evaluates them."""
 _MUTATING: Final = Plugin("MutatingAdmissionWebhook", frozenset({Operation.CREATE, Operation.UPDATE}))
-"""The place of mutating webhooks among the plugins; `mutated` calls them."""
-_POLICIES: Final = Plugin("ValidatingAdmissionPolicy", frozenset(Operation), check=_ask_policies)
+"""The place of mutating webhooks in the order of plugins; :func:`mutated` applies their patches."""
+_POLICIES: Final = Plugin("ValidatingAdmissionPolicy", frozenset(Operation), check=_enforce_policies)
 PLUGINS: Final[tuple[Plugin, ...]] = tuple(
     sorted(
         (
@@ -73,7 +73,7 @@ PLUGINS: Final[tuple[Plugin, ...]] = tuple(
 def mutated(admission: Admission, obj: JsonObject, completed: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
     """Return the object with the changes of all mutating plugins, policies and webhooks. Raises StatusError.
 
-    If a policy or a webhook changes the object, all plugins get it a second time. ``completed`` is described in ``Mutation``.
+    If a policy or a webhook changes the object, all plugins are called a second time. ``Mutation`` describes ``completed``.
     """
     by_policies, by_webhooks = Mutation(completed), Mutation(completed)
     obj = _mutated_once(admission, obj, by_policies, by_webhooks)
@@ -96,7 +96,7 @@ def _mutated_once(admission: Admission, obj: JsonObject, by_policies: Mutation, 
 
 
 def check(admission: Admission) -> None:
-    """Run the plugins. Raises StatusError if one of them refuses the request."""
+    """Run the checks of all plugins. Raises StatusError if one of them refuses the request."""
     for plugin in concerned(admission.operation, admission.kind.group_kind):
         if plugin.check is not None:
             plugin.check(admission)

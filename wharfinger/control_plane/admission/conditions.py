@@ -14,18 +14,22 @@ from wharfinger.control_plane.cel.values.types import Type
 from wharfinger.control_plane.cel.values.values import Value
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import parts
+from wharfinger.control_plane.wire.status import aggregated
 from wharfinger.formats.json.value import JsonObject
 
 
 class ConditionError(Exception):
-    """The evaluation of match conditions failed, and none of them is false."""
+    """Match conditions could not be evaluated, and none of the others is false."""
 
     def __init__(self, errors: Sequence[str]) -> None:
-        super().__init__(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        super().__init__(aggregated(errors))
 
 
 class Conditions:
-    """The match conditions of a policy. ``variables`` are those that it defines; ``strict``: its failure policy is ``Fail``."""
+    """The match conditions of a policy or webhook.
+
+    ``variables`` are those that the policy defines. ``strict`` is true if the failure policy is ``Fail``.
+    """
 
     def __init__(
         self, spec: JsonObject, known: environment.Environment, variables: Mapping[str, Step], *, strict: bool
@@ -35,7 +39,11 @@ class Conditions:
         self._strict = strict
 
     def hold(self, names: Mapping[str, Value]) -> bool:
-        """Return whether all of them hold. Raises ConditionError and OutOfBudgetError."""
+        """Return whether all conditions hold. If one is false, errors of others are ignored.
+
+        With the failure policy ``Ignore``, a condition that cannot be evaluated counts as false; with ``Fail``, it raises
+        ConditionError or OutOfBudgetError.
+        """
         if not self._steps:
             return True
         try:
@@ -56,5 +64,5 @@ class Conditions:
 
 
 def steps(items: Sequence[JsonObject], field: str, known: environment.Environment, *wanted: Type) -> list[Step | None]:
-    """Compile a field of each item; None for an item without it."""
+    """Compile the expression in a field of each item; None stands for an item without that field."""
     return [step_of(text(item, field), known, *wanted) if text(item, field) else None for item in items]

@@ -1,6 +1,6 @@
 """The evaluation of a policy's expressions under their budget (``apiserver/pkg/admission/plugin/cel``).
 
-Variables are evaluated on first use, once for each group of expressions. Their cost is charged to the same budget.
+A variable is evaluated when it is first used, once for each group of expressions. Its cost is charged to the same budget.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +61,7 @@ def step_of(text: str, environment: Environment, *wanted: Type) -> Step:
 
 
 class Variables(CelMap):
-    """The variables of a policy, evaluated on first use."""
+    """The variables of a policy; each is evaluated when it is first used."""
 
     __slots__ = ("_known", "_names", "_steps", "spent")
 
@@ -75,7 +75,7 @@ class Variables(CelMap):
 
     @property
     def names(self) -> Mapping[str, Value]:
-        """All names that expressions know, the variables included."""
+        """All names that expressions can use, including ``variables``."""
         return self._names
 
     def __len__(self) -> int:
@@ -110,7 +110,7 @@ class Variables(CelMap):
 def evaluated(
     steps: Sequence[Step | None], variables: Mapping[str, Step], names: Mapping[str, Value], budget: int
 ) -> tuple[list[Outcome | None], int]:
-    """Return the result of each expression (None: there is no expression) and the rest of the budget.
+    """Return the result of each expression (None if there is no expression), and the rest of the budget.
 
     Raises OutOfBudgetError.
     """

@@ -1,4 +1,4 @@
-"""The inputs of a policy's expressions: the parts of a request that they see, by the names of their variables."""
+"""The inputs of a policy's expressions: the variables through which they see the request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 from wharfinger.control_plane.access.rbac import decide
 from wharfinger.control_plane.access.role_rules import Attributes
 from wharfinger.control_plane.access.users import User, service_account_groups
-from wharfinger.control_plane.admission.request import Resource, at_resource, namespace_of, request_document
+from wharfinger.control_plane.admission.request import Resource, namespace_of, request_document, seen
 from wharfinger.control_plane.api.admissionregistration import expression_environment as environment
 from wharfinger.control_plane.api.common.admission import Admission
 from wharfinger.control_plane.cel.library.authorizer import Check, Verdict, authorizer_of, resource_check
@@ -21,18 +21,18 @@ _OF_NAMESPACES: Final = (
     "name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
     "deletionGracePeriodSeconds", "labels", "annotations", "finalizers",
 )  # fmt: skip
-"""The metadata of a namespace that expressions see."""
+"""The metadata of a namespace that expressions can see."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleAsker:
-    """A user, and the means by which expressions check this user's permissions."""
+    """A user whose permissions expressions check (``authorizer``)."""
 
     view: ClusterView
     user: User
 
     def account(self, namespace: str, name: str) -> "RoleAsker":
-        """Return a checker like this one for a service account."""
+        """Return the same for a service account."""
         groups = (*service_account_groups(namespace), "system:authenticated")
         return RoleAsker(self.view, User(f"system:serviceaccount:{namespace}:{name}", groups))
 
@@ -64,8 +64,8 @@ def inputs(
 ) -> Mapping[str, Value]:
     """Return all inputs except the authorizers and the variables that a policy defines itself."""
     return {
-        environment.OBJECT: document_value(at_resource(matched, admission.obj, admission.subresource)),
-        environment.OLD_OBJECT: document_value(at_resource(matched, admission.old, admission.subresource)),
+        environment.OBJECT: document_value(seen(admission, matched, admission.obj)),
+        environment.OLD_OBJECT: document_value(seen(admission, matched, admission.old)),
         environment.PARAMS: document_value(parameter),
         environment.REQUEST: document_value(request_document(admission, asked, matched)),
         environment.NAMESPACE: document_value(_namespace(admission)),
@@ -73,7 +73,10 @@ def inputs(
 
 
 def _namespace(admission: Admission) -> JsonObject | None:
-    """Return the namespace of the written object; a Namespace itself has none."""
+    """Return the Namespace of the written object, with the fields that expressions can see.
+
+    Return None if the object is cluster-scoped or its Namespace does not exist.
+    """
     if not admission.namespace:
         return None
     found = admission.view.object("", "namespaces", "", admission.namespace)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from wharfinger.control_plane.admission.request import Resource, namespace_of
+from wharfinger.control_plane.admission.request import SCALE, Resource, namespace_of
 from wharfinger.control_plane.api.common.admission import Admission, Operation
 from wharfinger.control_plane.catalog.catalog import Catalog
 from wharfinger.control_plane.objects.amounts import text
@@ -16,9 +16,9 @@ _NAMESPACE: Final = "Namespace"
 
 
 def matched(match: JsonObject, admission: Admission, asked: Resource, catalog: Catalog) -> Resource | None:
-    """Return the resource as which a policy sees a request; None if the policy does not match it.
+    """Return the resource that a policy sees in a request; None if the policy does not match the request.
 
-    It is the requested resource or, with ``matchPolicy: Equivalent``, another version of it.
+    It is the requested resource, or with ``matchPolicy: Equivalent`` another version of it that the rules of the policy name.
     """
     if not _namespace_fits(match, admission) or not _object_fits(match, admission):
         return None
@@ -41,9 +41,14 @@ def _namespace_fits(match: JsonObject, admission: Admission) -> bool:
 
 
 def _object_fits(match: JsonObject, admission: Admission) -> bool:
-    selector = match.get("objectSelector")
+    """Return whether the labels of an object fit. A scale has no labels; the options of a connection have no metadata, so no
+    selector fits them.
+    """
+    selector, scaled = match.get("objectSelector"), admission.subresource == SCALE
     return is_empty(selector) or any(
-        obj is not None and selects(selector, text_map(obj, "metadata", "labels"))
+        obj is not None
+        and "metadata" in obj
+        and selects(selector, {} if scaled else text_map(obj, "metadata", "labels"))
         for obj in (admission.obj, admission.old)
     )
 
@@ -62,7 +67,7 @@ def _by_rules(
 
 
 def equivalents(asked: Resource, catalog: Catalog) -> Iterator[Resource]:
-    """Yield all versions of a resource, including those of other groups that serve the same objects."""
+    """Yield all versions of a resource, including those in other groups that serve the same objects."""
     for kind in catalog.kinds():
         if kind.collection == asked.kind.collection:
             for version in kind.versions:
@@ -96,5 +101,5 @@ def _resource_fits(item: str, plural: str, subresource: str) -> bool:
 
 
 def match_of(holder: JsonObject, name: str) -> JsonObject | None:
-    """Return the matching rules of a policy (``matchConstraints``) or binding (``matchResources``), or None."""
+    """Return the member ``name`` of a spec, or None: ``matchConstraints`` of a policy, ``matchResources`` of a binding."""
     return part(holder, "spec", name)

@@ -1,6 +1,7 @@
-"""The mutating webhooks of a write: they are called one after the other, each with the object as changed by the ones before.
+"""The mutating webhooks of a write: they are called one after the other, and each gets the object with the changes of the
+previous ones.
 
-A webhook with ``reinvocationPolicy: IfNeeded`` is called a second time if the object has changed since its first call. As for
+A webhook with ``reinvocationPolicy: IfNeeded`` is called a second time if the object has changed since its first call. As with
 validating webhooks, the calls themselves are made between two attempts of the write (`VerdictsNeededError`).
 
 Source: kube-apiserver, ``apiserver/pkg/admission/plugin/webhook/mutating``.
@@ -8,7 +9,7 @@ Source: kube-apiserver, ``apiserver/pkg/admission/plugin/webhook/mutating``.
 
 from collections.abc import Sequence
 
-from wharfinger.control_plane.admission.request import SCALE, Resource, at_resource, resource_of
+from wharfinger.control_plane.admission.request import Resource, resource_of, seen
 from wharfinger.control_plane.admission.webhook_reviews import Verdict
 from wharfinger.control_plane.admission.webhooks import EXEMPT, VERDICTS, VerdictsNeededError, Webhook, WebhookCall
 from wharfinger.control_plane.api.common.admission import Admission, Mutation
@@ -21,12 +22,15 @@ from wharfinger.kube.json_patch import JsonPatchError, apply_json_patch
 def mutate(
     admission: Admission, webhooks: Sequence[Webhook], mutation: Mutation, backend: Backend
 ) -> JsonObject | None:
-    """Return the object after one round of the webhooks; None for a delete. Raises StatusError, and VerdictsNeededError."""
+    """Return the object after one round of the webhooks; None for a delete.
+
+    Raises StatusError if a webhook refuses the write, and VerdictsNeededError if a webhook has to be called first.
+    """
     asked = resource_of(admission)
     if asked is None or admission.kind.group_kind in EXEMPT:
         return admission.obj
     if mutation.second and admission.obj != mutation.output:
-        mutation.changed()  # by the server's own plugins
+        mutation.changed()  # the server's own plugins have changed the object
     known = VERDICTS.get()
     for webhook in webhooks:
         if mutation.second and webhook.id not in mutation.again:
@@ -58,16 +62,17 @@ def _patched(
     mutation: Mutation,
     backend: Backend,
 ) -> JsonObject | None:
-    """Return the object with the webhook's patch; None without one. Raises StatusError: a patch that does not fit is an error
-    whatever the failure policy.
+    """Return the object with the webhook's patch applied; None without a patch.
+
+    Raises StatusError if the patch cannot be applied, even if the failure policy is ``Ignore``.
     """
     if not verdict.patch or verdict.failed:
         return None
-    if admission.obj is None or admission.subresource == SCALE:
+    if admission.obj is None:
         why = f'admission webhook "{webhook.name}" attempted to modify the object, which is not supported for this operation'
         raise status.internal_error(why)
     taken = webhook.taken(admission, asked, backend) or asked
-    before = at_resource(taken, admission.obj, admission.subresource)
+    before = seen(admission, taken, admission.obj)
     try:
         patched = as_object(apply_json_patch(before, verdict.patch), "the patched object")
     except (JsonPatchError, ShapeError) as error:

@@ -1,10 +1,10 @@
-"""The evaluation of MutatingAdmissionPolicies: each policy changes the object by its mutations, once for each binding and
+"""The evaluation of MutatingAdmissionPolicies: each policy applies its mutations to the object, once for each binding and
 parameter.
 
-Policies are called in the order of their names, before mutating webhooks, each with the object as changed by the ones before. A
-policy with ``reinvocationPolicy: IfNeeded`` is evaluated a second time if another mutation may have changed the object since.
-As kube-apiserver does, an error of one mutation does not stop the next one; after all of them, the errors of policies with the
-failure policy ``Fail`` refuse the request.
+Policies are evaluated in the order of their names, before mutating webhooks, and each gets the object with the changes of the
+previous ones. A policy with ``reinvocationPolicy: IfNeeded`` is evaluated a second time if another mutation may have changed the
+object since. As in kube-apiserver, the next mutation is evaluated even if one has failed; after the last one, the errors of
+policies with the failure policy ``Fail`` refuse the request.
 
 Source: kube-apiserver, ``apiserver/pkg/admission/plugin/policy/mutating``.
 """
@@ -18,7 +18,7 @@ from wharfinger.control_plane.admission.evaluation import BUDGET, OutOfBudgetErr
 from wharfinger.control_plane.admission.inputs import authorizers, inputs
 from wharfinger.control_plane.admission.matching import match_of, matched
 from wharfinger.control_plane.admission.parameters import ConfigurationError, parameter_kind, parameters
-from wharfinger.control_plane.admission.request import SCALE, Resource, at_resource, namespace_of, resource_of
+from wharfinger.control_plane.admission.request import Resource, form_of, namespace_of, resource_of, seen
 from wharfinger.control_plane.api.admissionregistration import expression_environment as environment
 from wharfinger.control_plane.api.admissionregistration.expressions import Compiler
 from wharfinger.control_plane.api.common.admission import Admission, Mutation
@@ -41,7 +41,7 @@ class MutationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error of a policy. ``binding`` is "" if it concerns all bindings; ``reason`` is that of the Status."""
+    """An error of a policy. ``binding`` is "" if the error concerns all bindings; ``reason`` is that of the Status."""
 
     policy: str
     binding: str
@@ -87,7 +87,7 @@ class CompiledMutation:
     def mutate(
         self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None, mutation: Mutation
     ) -> tuple[JsonObject | None, list[str], bool]:
-        """Return the object after all mutations, their errors, and whether at least one of them was carried out."""
+        """Return the object after all mutations, their errors, and whether at least one of them was applied."""
         errors: list[str] = []
         done = False
         for applies, step in self._mutations:
@@ -116,18 +116,18 @@ class CompiledMutation:
         (outcome,), _ = evaluated([step], self._variables, known, BUDGET)
         if outcome is None or outcome.error:
             raise MutationError(outcome.error if outcome is not None else "there is no expression")
-        before = at_resource(taken, admission.obj, admission.subresource)
+        before = seen(admission, taken, admission.obj)
         if before is None:
             raise MutationError("there is no object to change")
         try:
             if applies:
-                return _configured(before, outcome.value, taken)
+                return _configured(before, outcome.value, form_of(admission) or taken)
             return _patched(before, outcome.value)
         except MadeError as error:
             raise MutationError(str(error)) from error
 
 
-def _configured(before: JsonObject, value: Value, taken: Resource) -> JsonObject:
+def _configured(before: JsonObject, value: Value, form: Resource) -> JsonObject:
     """Return the object with an apply configuration merged into it. Raises MutationError and MadeError."""
     if not isinstance(value, MadeObject):
         raise MutationError("unsupported return type from ApplyConfiguration expression")
@@ -136,13 +136,13 @@ def _configured(before: JsonObject, value: Value, taken: Resource) -> JsonObject
     configuration = as_object(document_of(value), "the apply configuration")
     own: JsonObject = {name: before[name] for name in ("apiVersion", "kind") if name in before}
     try:
-        return configured(before, {**configuration, **own}, taken.version.lists)
+        return configured(before, {**configuration, **own}, form.version.lists)
     except ConfigurationRefusedError as error:
         raise MutationError(f"error applying patch: {error}") from error
 
 
 def _patched(before: JsonObject, value: Value) -> JsonObject:
-    """Return the object with a JSON patch applied; a failed ``test`` leaves it as it is. Raises MutationError and MadeError."""
+    """Return the object with a JSON patch applied; unchanged, if a ``test`` fails. Raises MutationError and MadeError."""
     operations: list[JsonValue] = []
     for each in value if isinstance(value, list) else []:
         made = each.find("value")[1] if isinstance(each, MadeObject) else None
@@ -170,7 +170,7 @@ class _Invocation:
 
     @property
     def key(self) -> str:
-        """The name of the invocation among those of one request."""
+        """A key that identifies the invocation within one request."""
         parameter = [text(self.parameter, "metadata", name) for name in ("namespace", "name")] if self.parameter else []
         return " ".join((self.policy.name, self.binding, *parameter))
 
@@ -183,7 +183,7 @@ def mutate_by_policies(
 ) -> JsonObject | None:
     """Return the object after one round of the policies. Raises StatusError."""
     asked = resource_of(admission)
-    if asked is None or admission.subresource == SCALE:
+    if asked is None:
         return admission.obj
     if mutation.second and admission.obj != mutation.output:
         mutation.changed()

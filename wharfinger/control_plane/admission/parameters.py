@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class ConfigurationError(Exception):
-    """A policy cannot be evaluated with its present configuration or that of its binding."""
+    """A policy cannot be evaluated because of its configuration or that of its binding."""
 
 
 def parameter_kind(policy: JsonObject, catalog: Catalog) -> Served | None:
@@ -30,8 +30,9 @@ def parameter_kind(policy: JsonObject, catalog: Catalog) -> Served | None:
 def parameters(
     served: Served | None, binding: JsonObject, namespace: str, view: ClusterView
 ) -> list[JsonObject | None]:
-    """Return the parameters of a policy, which is evaluated once for each of them. None among them means an evaluation
-    without a parameter. Raises ConfigurationError.
+    """Return the parameters of a policy, which is evaluated once for each of them.
+
+    An item that is None stands for an evaluation without a parameter. Raises ConfigurationError.
     """
     reference = part(binding, "spec", "paramRef")
     if served is None or reference is None:

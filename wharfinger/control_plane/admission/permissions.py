@@ -29,7 +29,7 @@ _BUILT_IN: Final = {
 
 
 def check_parameters(admission: Admission) -> None:
-    """Refuse a policy or binding with parameters that its user may not read. Raises StatusError (422)."""
+    """Refuse a policy or binding if the user who writes it may not read its parameters. Raises StatusError (422)."""
     if admission.user.administrator or admission.obj is None:
         return
     new, old = part(admission.obj, "spec") or {}, part(admission.old, "spec") or {}
@@ -106,4 +106,4 @@ PARAMETER_PLUGIN: Final = Plugin(
     frozenset(f"{kind}.{_GROUP}" for kind in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy", *_POLICIES)),
     check=check_parameters,
 )
-"""A plugin that kube-apiserver does not have: there this check is part of the validation of these kinds."""
+"""The plugin for these checks. kube-apiserver has no such plugin: there, the checks belong to the validation of these kinds."""

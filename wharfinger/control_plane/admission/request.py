@@ -1,4 +1,4 @@
-"""The request that a policy judges: one write, and the parts of it that policies see."""
+"""The request that a policy judges: one write, and the parts of it that policies can see."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,6 +9,7 @@ from wharfinger.control_plane.catalog.conversions import shown
 from wharfinger.control_plane.catalog.custom_versions import converted_custom
 from wharfinger.control_plane.catalog.scales import scale_of
 from wharfinger.control_plane.kinds.kind import Kind, KindVersion
+from wharfinger.control_plane.kinds.type_shapes import builtin_list_types
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 SCALE: Final = "scale"
@@ -16,7 +17,7 @@ SCALE: Final = "scale"
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource at a version, and its kind."""
+    """A kind in one of its versions."""
 
     kind: Kind
     version: KindVersion
@@ -32,6 +33,24 @@ class Resource:
         return {"group": self.kind.group, "version": self.version.name, "resource": self.kind.plural}
 
 
+_SCALE: Final = Resource(
+    Kind("autoscaling", "Scale", "scales", "scale", "ScaleList", True, (), "v1"),  # noqa: FBT003
+    KindVersion("v1", (), builtin_list_types("autoscaling", "v1", "Scale")),
+)
+_OPTIONS: Final = {
+    Operation.CREATE: "CreateOptions",
+    Operation.UPDATE: "UpdateOptions",
+    Operation.DELETE: "DeleteOptions",
+}
+
+
+def form_of(admission: Admission) -> Resource | None:
+    """Return the kind of the object, if it is not that of the resource: a Scale, an Eviction, the options of an ``exec``."""
+    if admission.subresource == SCALE:
+        return _SCALE
+    return None if admission.form is None else Resource(admission.form.kind, admission.form.version)
+
+
 def resource_of(admission: Admission) -> Resource | None:
     """Return the written resource at the requested version; None if that version is no longer served."""
     version = admission.kind.version(admission.version or admission.kind.storage_version)
@@ -43,21 +62,28 @@ def namespace_of(admission: Admission) -> str:
     return admission.name if admission.kind.group_kind == "Namespace" else admission.namespace
 
 
-def at_resource(resource: Resource, obj: JsonObject | None, subresource: str = "") -> JsonObject | None:
-    """Return a stored object as expressions see it: at a version, or as its scale."""
+def at_resource(resource: Resource, obj: JsonObject | None) -> JsonObject | None:
+    """Return a stored object as expressions see it: at a version."""
     if obj is None:
         return None
-    if subresource == SCALE and resource.version.scale is not None:
-        return scale_of(resource.version.scale, obj)
     served = Served(resource.kind, resource.version)
     found = converted_custom(resource.kind, obj, served.api_version) if resource.kind.converter else shown(served, obj)
     return {**found, "kind": resource.kind.kind}
 
 
+def seen(admission: Admission, resource: Resource, obj: JsonObject | None) -> JsonObject | None:
+    """Return an object of a request as expressions see it: at the version of ``resource``, as its scale, or in its own form."""
+    if obj is None or admission.form is not None:
+        return obj
+    if admission.subresource == SCALE and resource.version.scale is not None:
+        return scale_of(resource.version.scale, obj)
+    return at_resource(resource, obj)
+
+
 def request_document(admission: Admission, asked: Resource, matched: Resource) -> JsonObject:
     """Return the ``request`` variable of expressions; empty fields are left out.
 
-    ``matched`` is the resource as the rules of the policy name it, ``asked`` the resource as the user has requested it.
+    ``asked`` is the resource in the version that the user has requested, ``matched`` in the version that the policy matches.
     """
     user = admission.user
     who: dict[str, JsonValue] = {
@@ -66,18 +92,13 @@ def request_document(admission: Admission, asked: Resource, matched: Resource) -
         "groups": [*user.groups],
         "extra": {name: [*values] for name, values in user.extra.items()},
     }
-    options = "CreateOptions" if admission.operation is Operation.CREATE else "UpdateOptions"
-    if admission.operation is Operation.DELETE:
-        options = "DeleteOptions"
-    scaled: JsonObject = (
-        {"group": "autoscaling", "version": "v1", "kind": "Scale"} if admission.subresource == SCALE else {}
-    )
+    form, options = form_of(admission), _OPTIONS.get(admission.operation)
     document: JsonObject = {
         "uid": "",
-        "kind": scaled or matched.group_version_kind,
+        "kind": (form or matched).group_version_kind,
         "resource": matched.group_version_resource,
         "subResource": admission.subresource,
-        "requestKind": scaled or asked.group_version_kind,
+        "requestKind": (form or asked).group_version_kind,
         "requestResource": asked.group_version_resource,
         "requestSubResource": admission.subresource,
         "name": admission.name,
@@ -87,7 +108,7 @@ def request_document(admission: Admission, asked: Resource, matched: Resource) -
         "object": None,
         "oldObject": None,
         "dryRun": admission.dry_run,
-        "options": {"kind": options, "apiVersion": "meta.k8s.io/v1", **dict(admission.asked)},
+        "options": options and {"kind": options, "apiVersion": "meta.k8s.io/v1", **dict(admission.asked)},
     }
     optional = ("subResource", "requestSubResource", "name", "namespace")
     return {name: value for name, value in document.items() if value != "" or name not in optional}

@@ -33,7 +33,7 @@ _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413}
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """The reason why a policy denies a request; ``reason`` is a reason of a Status."""
+    """A policy's denial of a request; ``reason`` is that of the Status."""
 
     message: str
     reason: str = "Invalid"
@@ -65,7 +65,7 @@ class CompiledPolicy:
     def denials(
         self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None
     ) -> tuple[list[Denial], list[Denial]]:
-        """Return the denials of a request, and separately the errors that refuse it independently of the binding's actions."""
+        """Return the denials, which cause the actions of a binding, and the errors, which refuse the request in any case."""
         known = inputs(admission, asked, taken, parameter)
         asking = {**known, **authorizers(admission)}
         try:
@@ -112,7 +112,7 @@ class CompiledPolicy:
 def enforce(
     admission: Admission, catalog: Catalog, bound: Sequence[tuple[CompiledPolicy, Sequence[JsonObject]]]
 ) -> None:
-    """Evaluate all policies, each for its bindings, and add their warnings. Raises StatusError for the first denial."""
+    """Evaluate each policy for all of its bindings, and add the warnings. Raises StatusError for the first refusal."""
     asked = resource_of(admission)
     if asked is None:
         return
@@ -138,7 +138,7 @@ def enforce(
                 continue
             for parameter in found:
                 denials, errors = policy.denials(admission, asked, taken, parameter)
-                refused += _acted(admission, policy, binding, denials)
+                refused += _refusals_and_warnings(admission, policy, binding, denials)
                 refused += [_refusal(admission, policy, name, denial) for denial in errors]
     if refused:
         raise refused[0]
@@ -148,11 +148,13 @@ def _misconfigured(admission: Admission, policy: CompiledPolicy, binding: str, w
     return [_refusal(admission, policy, binding, Denial(why))] if policy.strict else []
 
 
-def _acted(
+def _refusals_and_warnings(
     admission: Admission, policy: CompiledPolicy, binding: JsonObject, denials: Sequence[Denial]
 ) -> list[status.StatusError]:
-    """Return the refusals if the binding's actions include ``Deny``, and add warnings if they include ``Warn``. ``Audit``
-    has no effect, because there is no audit log."""
+    """Return the refusals if the binding's actions include ``Deny``, and add warnings if they include ``Warn``.
+
+    ``Audit`` has no effect, because there is no audit log.
+    """
     name, actions = text(binding, "metadata", "name"), texts(binding, "spec", "validationActions")
     refused: list[status.StatusError] = []
     for denial in denials:

@@ -1,11 +1,11 @@
-"""The AdmissionReviews that webhooks are sent, and their answers (``admission.k8s.io/v1``)."""
+"""The AdmissionReviews that are sent to webhooks, and the answers of webhooks (``admission.k8s.io/v1``)."""
 
 import base64
 import binascii
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.control_plane.admission.request import Resource, at_resource, request_document
+from wharfinger.control_plane.admission.request import Resource, request_document, seen
 from wharfinger.control_plane.api.common.admission import Admission
 from wharfinger.control_plane.wire import status
 from wharfinger.formats.errors import FormatError
@@ -25,12 +25,12 @@ KIND: Final = "AdmissionReview"
 MAX_ANSWER_BYTES: Final = 3 * 1024 * 1024
 BAD_REQUEST: Final = 400
 _DRAWN: Final = ("uid", "creationTimestamp", "managedFields")
-"""The metadata of a new object that differs each time the write is tried."""
+"""The metadata of a new object that differs in each attempt of the write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of a webhook. If there is no answer, ``failed`` says why, and no other field is set."""
+    """The answer of a webhook. If there is no valid answer, ``failed`` has the reason, and no other field is set."""
 
     allowed: bool = False
     code: int = 0
@@ -47,13 +47,13 @@ def review_of(admission: Admission, asked: Resource, taken: Resource) -> JsonObj
     document = request_document(admission, asked, taken)
     return {
         **document,
-        "object": at_resource(taken, admission.obj, admission.subresource),
-        "oldObject": at_resource(taken, admission.old, admission.subresource),
+        "object": seen(admission, taken, admission.obj),
+        "oldObject": seen(admission, taken, admission.old),
     }
 
 
 def key_of(webhook: str, review: JsonObject) -> str:
-    """Return a key of the question; a second attempt of the same write has the same key, even if generated values differ."""
+    """Return the key of a call; all attempts of one write have the same key, even if their generated values differ."""
     obj = find(review, "object")
     if find(review, "operation") == "CREATE" and isinstance(obj, dict):
         metadata = find(obj, "metadata")
@@ -64,13 +64,16 @@ def key_of(webhook: str, review: JsonObject) -> str:
     elif isinstance(obj, dict):
         metadata = find(obj, "metadata")
         kept = dict(metadata) if isinstance(metadata, dict) else {}
-        kept.pop("managedFields", None)  # the times in them move
+        kept.pop("managedFields", None)  # their times differ in each attempt
         review = {**review, "object": {**obj, "metadata": kept}}
     return f"{webhook} {checksum(review)}"
 
 
 def read_verdict(code: int, body: bytes, uid: str, *, mutating: bool = False) -> Verdict:
-    """Return the verdict in an answer to the review with this uid; only a ``mutating`` webhook may return a patch."""
+    """Return the verdict in the answer to the review with this uid; ``code`` is the HTTP status.
+
+    Only a ``mutating`` webhook may return a patch.
+    """
     if not 200 <= code < 300:
         return Verdict(failed=f"the server answered with {code}")
     try:
@@ -101,7 +104,7 @@ def read_verdict(code: int, body: bytes, uid: str, *, mutating: bool = False) ->
 
 
 def _patch_of(response: JsonObject, *, mutating: bool) -> tuple[JsonValue, ...] | str:
-    """Return the operations of the patch in a response, or why it is not valid. Raises FormatError."""
+    """Return the operations of the patch in a response, or the reason why the patch is invalid. Raises FormatError."""
     given, kind = find(response, "patch"), find(response, "patchType")
     if not mutating:
         return "validating webhook may not return response.patch" if given else ()
@@ -120,7 +123,7 @@ def _patch_of(response: JsonObject, *, mutating: bool) -> tuple[JsonValue, ...] 
 
 
 def denial(name: str, verdict: Verdict) -> status.StatusError:
-    """Return the error with which a denied write fails, as the kube-apiserver words it."""
+    """Return the error of a write that a webhook denies, with kube-apiserver's message."""
     by = f'admission webhook "{name}" denied the request'
     if verdict.message:
         by = f"{by}: {verdict.message}"
@@ -130,5 +133,5 @@ def denial(name: str, verdict: Verdict) -> status.StatusError:
 
 
 def failure(name: str, why: str) -> status.StatusError:
-    """Return the error with which a write fails if a webhook that must answer does not."""
+    """Return the error of a write if a webhook with the failure policy ``Fail`` gives no valid answer."""
     return status.internal_error(f'failed calling webhook "{name}": failed to call webhook: {why}')

@@ -1,8 +1,8 @@
 """The webhooks that are configured, and the verdicts of validating ones on a write; mutating ones are in ``mutating``.
 
-A write is decided in one step, without a wait, so a webhook cannot be called in the middle of it. Instead, `judge` raises
-VerdictsNeededError with the calls that are missing, before anything is stored. The HTTP handler makes the calls, and tries the
-request again with the verdicts (``VERDICTS``). If the object has changed meanwhile, the webhook is called again.
+A write is synchronous, so a webhook cannot be called in the middle of it. Instead, `Webhooks.judge` raises VerdictsNeededError
+with the missing calls, before anything is stored. The HTTP handler makes the calls, and repeats the request with the verdicts
+(``VERDICTS``). If the object has changed meanwhile, the webhook is called again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ _HOLDS: Final = "failed expression: false"
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """One question for a webhook; ``client`` is its ``clientConfig``, ``review`` the request without its uid."""
+    """One call of a webhook; ``client`` is its ``clientConfig``, ``review`` the ``request`` of the review without its uid."""
 
     key: str
     webhook: str
@@ -57,13 +57,13 @@ class VerdictsNeededError(Exception):
     """The write can be decided once these webhooks have been called."""
 
     def __init__(self, calls: Sequence[WebhookCall]) -> None:
-        super().__init__(f"{len(calls)} webhooks have to be called")
+        super().__init__(f"{len(calls)} webhooks have to be called before the write can be decided")
         self.calls = tuple(calls)
 
 
 _NOTHING: Final[Mapping[str, Verdict]] = {}
 VERDICTS: Final[ContextVar[Mapping[str, Verdict]]] = ContextVar("VERDICTS", default=_NOTHING)
-"""The verdicts that the present request has, by the keys of their calls."""
+"""The verdicts for the current request, by the keys of their calls."""
 
 
 class Webhook:
@@ -96,7 +96,7 @@ class Webhook:
         self._conditions = CompiledPolicy({"metadata": {"name": self.name}, "spec": spec}) if conditions else None
 
     def call(self, admission: Admission, asked: Resource, backend: Backend) -> WebhookCall | None:
-        """Return the call for a write; None if the webhook is not concerned. Raises StatusError."""
+        """Return the call for a write; None if the webhook does not match the write. Raises StatusError."""
         taken = self.taken(admission, asked, backend)
         if taken is None or not self._conditions_hold(admission, asked, taken):
             return None
@@ -106,7 +106,7 @@ class Webhook:
         return WebhookCall(key_of(self._id, review), self.name, self._client, self._timeout_s, review, self._mutating)
 
     def taken(self, admission: Admission, asked: Resource, backend: Backend) -> Resource | None:
-        """Return the resource as the webhook's rules name it; None if they do not concern the write."""
+        """Return the resource in the version that the webhook's rules match; None if they do not match the write."""
         return matched(self._match, admission, asked, backend.catalog) if self._match["resourceRules"] else None
 
     def _conditions_hold(self, admission: Admission, asked: Resource, taken: Resource) -> bool:
@@ -118,7 +118,10 @@ class Webhook:
         return bool(denials)
 
     def apply(self, verdict: Verdict, admission: Admission) -> None:
-        """Add the verdict's warnings. Raises StatusError if it refuses the write."""
+        """Add the verdict's warnings.
+
+        Raises StatusError if the verdict refuses the write, or if the call failed and the failure policy is ``Fail``.
+        """
         if verdict.failed:
             if self._strict:
                 raise failure(self.name, verdict.failed)
@@ -129,7 +132,7 @@ class Webhook:
 
 
 class Webhooks:
-    """The webhooks of one kind of one control plane, in the order of their configurations' names."""
+    """All validating or all mutating webhooks of a control plane, in the order of their configurations' names."""
 
     def __init__(self, backend: Backend, configurations: Collection = CONFIGURATIONS) -> None:
         self._backend = backend
@@ -138,7 +141,7 @@ class Webhooks:
         self.load()
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return whether there are any webhooks."""
         return bool(self._webhooks)
 
     def load(self) -> None:
@@ -156,7 +159,10 @@ class Webhooks:
         return self._webhooks
 
     def judge(self, admission: Admission) -> None:
-        """Apply the verdicts on a write. Raises StatusError for the first refusal, and VerdictsNeededError."""
+        """Apply the verdicts on a write.
+
+        Raises StatusError for the first refusal, and VerdictsNeededError if webhooks have to be called first.
+        """
         asked = resource_of(admission)
         if asked is None or admission.kind.group_kind in EXEMPT:
             return

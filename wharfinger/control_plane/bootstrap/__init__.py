@@ -1,5 +1,4 @@
-"""The initial content of a cluster: the roles and objects with which every kube-apiserver starts, written at the first
-start.
+"""The initial content of a cluster: the roles and objects that every kube-apiserver creates at its first start.
 
 May import ``backend``, ``catalog`` and ``storage``.
 """

@@ -1,8 +1,8 @@
 """The first objects of a cluster: its own APIServices, priority classes, flow control and the first Service.
 
 ``first_objects.json`` (made by ``generate_first_objects.py``) holds them as a kube-apiserver stores them; roles and bindings are
-in :mod:`~wharfinger.control_plane.bootstrap.roles`. They are all written at the first start, when the marker object does not
-exist yet, and never again. So later changes and deletions by a user are kept. The objects that the server itself needs are
+in :mod:`~wharfinger.control_plane.bootstrap.roles`. All of them are written at the first start, when the marker object does not
+exist yet, and never again, so later changes and deletions by a user are kept. The objects that the server itself needs are
 restored by :mod:`~wharfinger.control_plane.controllers.standing_objects`.
 """
 
@@ -28,7 +28,7 @@ from wharfinger.kube.times import format_time
 DATA: Final = table(Path(__file__).with_name("first_objects.json"))
 _MAX_DATA_BYTES: Final = 100_000
 _MARK: Final = Key(Collection("apiregistration.k8s.io", "apiservices"), "", "v1.")
-"""The marker object: if it is stored, the first objects were written."""
+"""The marker object: if it is stored, the first objects have already been written."""
 
 
 def install(backend: Backend) -> None:
@@ -44,7 +44,7 @@ def is_first(key: Key) -> bool:
 
 
 def restore(backend: Backend, key: Key) -> None:
-    """Store one of the first objects as if it were new."""
+    """Store one of the first objects with a new UID and new times. Raises KeyError if the key is not that of a first object."""
     obj = _by_key()[key]
     backend.put(key, _stamped(obj, find_object(obj, "metadata"), format_time(backend.now()), backend.new_uid()))
 

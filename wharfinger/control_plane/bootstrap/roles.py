@@ -1,6 +1,6 @@
-"""The roles and bindings with which every kube-apiserver starts (``roles.json``, made by generate_bootstrap_roles.py).
+"""The roles and bindings that every kube-apiserver creates (``roles.json``, made by generate_bootstrap_roles.py).
 
-They exist from the first start; a user's changes of them are kept.
+Missing ones are created at every start. Existing ones are not modified, so changes by a user are kept.
 """
 
 from collections.abc import Iterator

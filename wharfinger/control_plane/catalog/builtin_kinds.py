@@ -2,10 +2,12 @@
 
 ``builtin_kinds.json`` beside this file holds what discovery reports (names, scope, verbs, subresources; made by
 ``generate_builtin_kinds.py``). This module holds what discovery does not report but clients still observe: how a kind is
-created, counted, deleted and selected. Versions of one kind are one :class:`~wharfinger.control_plane.kinds.kind.Kind`; a
-kind that is served in a second group (events.k8s.io) is a kind of its own over the same stored objects.
+created, deleted and selected, and how its generation is counted. All versions of one kind are one
+:class:`~wharfinger.control_plane.kinds.kind.Kind`; a kind that is served in a second group (events.k8s.io) is a kind of its own
+with the same stored objects.
 
-A few kinds are virtual: they answer requests, but none of their objects are stored (bindings, reviews, component statuses).
+A few kinds are virtual: requests for them are answered, but none of their objects are stored (bindings, reviews, component
+statuses).
 """
 
 from pathlib import Path
@@ -30,7 +32,8 @@ DATA: Final = table(Path(__file__).with_name("builtin_kinds.json"))
 _MAX_DATA_BYTES: Final = 40_000
 REPLICAS: Final = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
 
-_EVENT_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+EVENT_OBJECT_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+"""The fields of the object that an Event is about, by which Events can be selected."""
 _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "Pod": (
         "spec.nodeName",
@@ -44,14 +47,14 @@ _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
         "status.nominatedNodeName",
     ),
     "Event": (
-        *(f"involvedObject.{name}" for name in _EVENT_FIELDS),
+        *(f"involvedObject.{name}" for name in EVENT_OBJECT_FIELDS),
         "reason",
         "reportingComponent",
         "source",
         "type",
     ),
     "Event.events.k8s.io": (
-        *(f"regarding.{name}" for name in _EVENT_FIELDS),
+        *(f"regarding.{name}" for name in EVENT_OBJECT_FIELDS),
         "reason",
         "reportingController",
         "type",
@@ -66,7 +69,7 @@ _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "ClusterTrustBundle.certificates.k8s.io": ("spec.signerName",),
     "ResourceSlice.resource.k8s.io": ("spec.nodeName", "spec.driver"),
 }
-"""The fields that a field selector may use beside name and namespace."""
+"""The fields that a field selector may use in addition to name and namespace, by kind."""
 
 _GENERATION: Final = frozenset(
     """
@@ -79,7 +82,7 @@ _GENERATION: Final = frozenset(
     ResourceSlice.resource.k8s.io StatefulSet.apps ValidatingAdmissionPolicy.admissionregistration.k8s.io
     ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io
     ValidatingWebhookConfiguration.admissionregistration.k8s.io
-    """.split()  # noqa: SIM905 - two dozen words read better so
+    """.split()  # noqa: SIM905 - two dozen names are easier to read in one text
 )
 """Kinds whose ``metadata.generation`` counts changes of the specification."""
 _OTHER_GENERATION: Final = {
@@ -88,7 +91,7 @@ _OTHER_GENERATION: Final = {
     "PriorityClass.scheduling.k8s.io": Generation.FIRST,
 }
 
-_GIVEN_BACK: Final = frozenset(
+_RETURNED_BY_DELETE: Final = frozenset(
     """
     CSIDriver.storage.k8s.io CSINode.storage.k8s.io DeviceClass.resource.k8s.io DeviceTaintRule.resource.k8s.io
     Namespace PersistentVolume PersistentVolumeClaim Pod PodTemplate ResourceClaim.resource.k8s.io
@@ -119,7 +122,7 @@ _CONDITIONAL: Final = frozenset(
     ValidatingWebhookConfiguration.admissionregistration.k8s.io VolumeAttachment.storage.k8s.io
     """.split()  # noqa: SIM905
 )
-"""Kinds whose PUT must carry the resourceVersion."""
+"""Kinds whose updates must have a resourceVersion (``AllowUnconditionalUpdate`` is false in their strategy)."""
 
 _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
     "APIService.apiregistration.k8s.io": {},
@@ -163,7 +166,7 @@ _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
 }
 """The initial ``status`` of an object, for the kinds whose status the server sets at creation."""
 _STORED_AS: Final = {"Event.events.k8s.io": (Collection("", "events"), "v1")}
-"""Kinds that show the objects of another kind: the collection and version in which those are stored."""
+"""Kinds whose objects are those of another kind: the collection and the version in which the objects are stored."""
 _WARNINGS: Final = {
     "v1/ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
     "v1/Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
@@ -196,7 +199,7 @@ def _kind(group_kind: str, rows: list[JsonObject]) -> Kind:
         short_names=_words(row, "short"),
         categories=_words(row, "categories"),
         generation=Generation.SPEC if group_kind in _GENERATION else _OTHER_GENERATION.get(group_kind, Generation.NONE),
-        deletion=Deletion.OBJECT if group_kind in _GIVEN_BACK else Deletion.STATUS,
+        deletion=Deletion.OBJECT if group_kind in _RETURNED_BY_DELETE else Deletion.STATUS,
         initial_status=_INITIAL_STATUS.get(group_kind),
         create_on_update=group_kind in _CREATED_BY_PUT,
         unconditional_update=group_kind not in _CONDITIONAL,
@@ -225,8 +228,8 @@ def _version(group_kind: str, row: JsonObject) -> KindVersion:
 
 def _subresource(name: str, entry: JsonValue) -> Subresource:
     """Read a subresource: ``["Scale", ["get"]]``, or with group and version: ``autoscaling/v1/Scale``."""
-    said, verbs = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])
-    *api, kind = str(said).split("/")
+    qualified, verbs = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])
+    *api, kind = str(qualified).split("/")
     group, version = api if len(api) == 2 else ("", "")
     listed = verbs if isinstance(verbs, list) else []
     return Subresource(name, kind, tuple(str(verb) for verb in listed), group, version)

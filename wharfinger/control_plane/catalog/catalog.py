@@ -1,4 +1,4 @@
-"""The kinds that are served now: the built-in and the custom ones, looked up as requests and discovery need them."""
+"""The kinds that are served now, built-in and custom ones, with the lookups that requests and discovery need."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,7 +23,10 @@ class Served:
 
 
 class Catalog:
-    """The served kinds by resource name. ``generation`` grows with every change, for documents made from the catalog."""
+    """The served kinds by resource name.
+
+    ``generation`` grows with every change, so that documents made from the catalog are made again.
+    """
 
     def __init__(self, builtin: Iterable[Kind] = BUILTIN_KINDS) -> None:
         self._builtin = {Collection(kind.group, kind.plural): kind for kind in builtin}
@@ -31,7 +34,7 @@ class Catalog:
         self._found: dict[tuple[str, str, str], Served] = {}
         """Cached results of ``find``; only served resources are cached."""
         self._named: dict[tuple[str, str], Kind] | None = None
-        """The served kinds by group and name; None: to be made again."""
+        """The served kinds by group and name; None if the map must be built again."""
         self.generation = 0
 
     def find(self, group: str, version: str, plural: str) -> Served | None:

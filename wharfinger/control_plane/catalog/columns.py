@@ -1,8 +1,8 @@
-"""The columns with which each built-in kind is shown.
+"""The columns of each built-in kind in a Table.
 
 Names and descriptions of the columns are data (``table_columns.json``, made by ``generate_documents.py`` from the answers of
-a kube-apiserver). This module defines how each column is filled, kind by kind, in the same order. A kind without a row here
-shows its name and creation time.
+a kube-apiserver). This module defines how the cells of each column are computed, in the same order. A kind without an entry
+here has two columns: its name and its creation time.
 """
 
 from dataclasses import replace
@@ -345,4 +345,4 @@ def _first(group_kind: str, index: int) -> Column:
 
 NAME: Final = _first(_DEFAULT, 0)
 AGE: Final = replace(_first("ConfigMap", 2), type="date")
-"""The only column of a custom kind that declares none."""
+"""The column that a custom kind without declared columns has in addition to its name."""

@@ -1,5 +1,4 @@
-"""The conversions of built-in kinds that have different forms in different versions: each version to the stored one and
-back.
+"""The conversions of built-in kinds whose versions differ in form: from each version to the stored one and back.
 
 There are two such kinds. HorizontalPodAutoscalers are stored as autoscaling/v2; autoscaling/v1 shows one metric as a field and
 the rest as annotations. Events are stored in the core group's form; in events.k8s.io, their fields have other names. Pure: each
@@ -11,8 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from wharfinger.control_plane.api.apps.deployments import ROLLBACK_TO
 from wharfinger.control_plane.api.autoscaling.versions import autoscaler_v1, autoscaler_v2
 from wharfinger.control_plane.api.batch.cron_schedules import integer_problem
+from wharfinger.control_plane.api.by_kind.workload_defaults import TEMPLATE_GENERATION
+from wharfinger.control_plane.catalog.builtin_kinds import EVENT_OBJECT_FIELDS
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.unserved_kinds import is_former
 from wharfinger.control_plane.kinds.type_shapes import ListTypes, builtin_list_types, is_builtin
@@ -51,14 +53,13 @@ def shown(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def settled(served: Served, obj: JsonObject) -> JsonObject:
-    """Return an object of the served version as a client reads it back: with all fields that its other fields imply."""
+    """Return an object of the served version in the form in which a client would read it back after it was stored."""
     conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
     return obj if conversion is None else conversion.shown(conversion.stored(obj))
 
 
 def check_annotations(served: Served, obj: JsonObject) -> None:
-    """Refuse (400) an annotation whose value is not a number although the server's internal type has a number in its
-    place."""
+    """Refuse (400) an annotation that is not a number, if the server's internal type keeps it as a number."""
     known = _NUMBERS.get(served.kind.group_kind)
     if known is None:
         return
@@ -85,7 +86,7 @@ def at_version(served: Served, obj: JsonObject, api_version: str) -> tuple[JsonO
 
 
 def with_known_entries(served: Served, obj: JsonObject) -> JsonObject:
-    """Return the object without the managed fields entries whose version is not a version of its kind."""
+    """Return the object without those entries of ``managedFields`` that name an unknown version of its kind."""
     entries = find(obj, "metadata", "managedFields")
     if not isinstance(entries, list):
         return obj
@@ -113,13 +114,13 @@ def stored_field(served: Served, path: str) -> str:
 
 
 _NUMBERS: Final = {
-    "DaemonSet.apps": ("deprecated.daemonset.template.generation", ""),
+    "DaemonSet.apps": (TEMPLATE_GENERATION, ""),
     "Deployment.apps": (
-        "deprecated.deployment.rollback.to",
-        "failed to parse annotation[deprecated.deployment.rollback.to]={} as int64: ",
+        ROLLBACK_TO,
+        f"failed to parse annotation[{ROLLBACK_TO}]={{}} as int64: ",
     ),
 }
-"""Kinds with an annotation that holds a number: its name, and the text that precedes the parse error."""
+"""Kinds with an annotation that holds a number: the annotation's name, and the text that precedes the parse error."""
 _EVENT_NAMES: Final = {
     "regarding": "involvedObject",
     "note": "message",
@@ -152,10 +153,7 @@ CONVERSIONS: Final[Mapping[tuple[str, str], Conversion]] = {
         _shown_event,
         {
             "reportingController": "reportingComponent",
-            **{
-                f"regarding.{name}": f"involvedObject.{name}"
-                for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-            },
+            **{f"regarding.{name}": f"involvedObject.{name}" for name in EVENT_OBJECT_FIELDS},
         },
     ),
     ("HorizontalPodAutoscaler.autoscaling", "autoscaling/v1"): Conversion(autoscaler_v2, autoscaler_v1, {}),

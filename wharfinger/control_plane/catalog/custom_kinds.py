@@ -1,7 +1,8 @@
 """CustomResourceDefinitions: the kinds that they define, and the status that the server writes into them. Pure.
 
-A definition has these states in turn: created (no conditions) → names accepted and established, from then on served → being
-deleted (``Terminating``; its instances are deleted, new ones refused) → deleted, once the last instance is deleted.
+A definition passes through these states: created (no conditions) → names accepted and established; from then on, the kind is
+served → being deleted (``Terminating``; its instances are deleted, and new ones are refused) → deleted, once it has no
+instances.
 """
 
 import re
@@ -46,7 +47,7 @@ _STAGES: Final = {"": 2, "beta": 1, "alpha": 0}
 
 
 def version_rank(version: str) -> tuple[int, int, int, int]:
-    """Return a sort key for versions. The reverse order is GA, beta, alpha, each by number, and then all other names."""
+    """Return a sort key for versions; a greater key is preferred: GA before beta before alpha before all other names."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return (0, 0, 0, 0)
@@ -177,7 +178,7 @@ def _with_warnings(
 
 
 def _column(item: JsonObject) -> Column | None:
-    """Return a printer column, or None if its path cannot be read (the definition does not report this, as upstream)."""
+    """Return a printer column, or None if its path cannot be parsed (which nothing reports, as in kube-apiserver)."""
     kind = find_str(item, "type", default="string")
     try:
         steps = parse_json_path(find_str(item, "jsonPath"))
@@ -231,7 +232,7 @@ def updated_status(definition: JsonObject) -> JsonObject:
 
 
 def _stored(known: list[JsonValue], definition: JsonObject) -> list[JsonValue]:
-    """Return the versions in which objects may be stored, with the present storage version added."""
+    """Return the versions in which objects may be stored, including the current storage version."""
     versions = find_list(definition, "spec", "versions")
     storage = next((find_str(item, "name") for item in versions if find(item, "storage") is True), None)
     return known if storage is None or storage in known else [*known, storage]

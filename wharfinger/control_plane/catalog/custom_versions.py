@@ -1,4 +1,4 @@
-"""The versions of a custom kind: an object is stored in one version and shown in any.
+"""The versions of a custom kind: an object is stored in one version, and shown in any version.
 
 A stored object is read with the schema of the version in which it was stored: it is pruned and gets that version's
 defaults. The conversion to another version is done by a webhook, or changes nothing but the apiVersion. Then fields that the
@@ -17,7 +17,7 @@ from wharfinger.control_plane.catalog.webhook_conversions import by_webhook
 from wharfinger.control_plane.custom.defaulting import without_nulls
 from wharfinger.control_plane.custom.pruning import pruned
 from wharfinger.control_plane.kinds.kind import Kind, KindVersion
-from wharfinger.control_plane.merging.typed_check import type_problems
+from wharfinger.control_plane.merging.typed_check import all_type_problems
 from wharfinger.formats.json.value import JsonObject, as_object, find_list, find_str
 from wharfinger.kube.resource import split_api_version
 
@@ -43,7 +43,7 @@ def shown_custom(served: Served, obj: JsonObject) -> JsonObject:
         return obj
     converted = _converted(by_webhook(served.kind, obj, served.api_version), served.version, served.api_version)
     if (custom := custom_of(served.version)) is not None:
-        custom.is_complete(converted)  # so that it gets no defaults of this version
+        custom.is_complete(converted)  # mark it as complete, so that it gets no defaults of this version
     return converted
 
 
@@ -61,11 +61,12 @@ def converted_custom(kind: Kind, obj: JsonObject, api_version: str) -> JsonObjec
 
 
 def undeclared(served: Served, entries_of: JsonObject, *states: JsonObject) -> str:
-    """Return the first mismatch between the object's ``states`` and the other versions in its managed fields, or "".
+    """Return the error of the first field in ``states`` that another version does not declare; "" if there is none.
 
-    A mismatch is a field that such a version does not declare.
+    The other versions are those that the managed fields of ``entries_of`` name.
     """
-    return next((what for version in _other_versions(served, entries_of) for what in _undeclared(version, states)), "")
+    found = (all_type_problems(state, other.lists) for other in _other_versions(served, entries_of) for state in states)
+    return next(filter(None, found), "")
 
 
 def _other_versions(served: Served, obj: JsonObject) -> Iterator[KindVersion]:
@@ -76,13 +77,6 @@ def _other_versions(served: Served, obj: JsonObject) -> Iterator[KindVersion]:
         version = served.kind.version(name) if group == served.kind.group else None
         if version is not None and name != served.version.name:
             yield version
-
-
-def _undeclared(version: KindVersion, states: tuple[JsonObject, ...]) -> Iterator[str]:
-    for state in states:
-        problems = list(type_problems(state, version.lists))
-        if problems:
-            yield problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {what}" for what in problems)
 
 
 def _converted(obj: JsonObject, version: KindVersion, api_version: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Kinds that kube-apiserver can read but does not serve: lists, options, and retired versions.
+"""Kinds that kube-apiserver can decode but does not serve: lists, options, and retired versions.
 
 A body of such a kind is refused with a different message than a body of an unknown kind.
 """
@@ -41,7 +41,7 @@ _RETIRED: Final = {
     "storage.k8s.io/v1alpha1": {"CSIStorageCapacity", "VolumeAttachment", "VolumeAttributesClass"},
     "storage.k8s.io/v1beta1": {"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"},
 }  # fmt: skip
-"""The kinds that are read from a group version but no longer served from it, by group version."""
+"""The kinds that kube-apiserver still decodes but no longer serves, by group version."""
 _NO_LISTS: Final = frozenset({"DeploymentRollback", "Eviction", "Scale"})
 _PLAIN: Final = frozenset(
     {
@@ -53,7 +53,7 @@ _PLAIN: Final = frozenset(
 
 
 def is_unserved(group: str, version: str, kind: str) -> bool:
-    """Return whether a kind can be read although no request can be made for it."""
+    """Return whether kube-apiserver can decode a kind that no endpoint serves."""
     api_version = f"{group}/{version}" if group else version
     if f"{api_version}/{kind}" in _PLAIN or _is_retired(api_version, kind):
         return True

@@ -1,8 +1,8 @@
 """Conversions of custom objects by the webhook that their definition names (``spec.conversion.strategy: Webhook``).
 
-A request is answered in one step, without a wait, so a webhook cannot be called in the middle of it. Instead, `by_webhook` raises
-ConversionsNeededError before anything is stored; the HTTP handler makes the calls, and tries the request again with the results
-(``CONVERTED``). The metadata of a result is the original's, except for labels and annotations.
+A request is answered in one step without a checkpoint, so no webhook can be called during that step. Instead, `by_webhook`
+raises ConversionsNeededError before anything is stored. The HTTP handler then makes the calls, and tries the request again
+with the results (``CONVERTED``). A result keeps the metadata of the original, except for labels and annotations.
 
 Source: apiextensions-apiserver, ``pkg/apiserver/conversion/webhook_converter.go``.
 """
@@ -17,8 +17,9 @@ from wharfinger.control_plane.wire import status
 from wharfinger.formats.json.value import JsonObject, as_object, checksum, decode_json, find, find_object, find_str
 
 MAX_CONVERTER: Final = 4 * 1024 * 1024
+"""The maximum size of ``spec.conversion.webhook`` as JSON, in bytes."""
 _VOLATILE: Final = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"})
-"""The metadata that may differ between two attempts of the same request, and that no conversion changes."""
+"""The metadata that may differ between two attempts of the same request, and that no conversion can change."""
 _FROM_WEBHOOK: Final = ("annotations", "labels")
 _KEPT: Final = ("name", "namespace", "uid")
 Result = TypeVar("Result")
@@ -49,7 +50,7 @@ class ConversionsNeededError(Exception):
 
 _NOTHING: Final[Mapping[str, JsonObject | str]] = {}
 CONVERTED: Final[ContextVar[Mapping[str, JsonObject | str]]] = ContextVar("CONVERTED", default=_NOTHING)
-"""The converted objects of the present request by the keys of their calls; a text says why a conversion failed."""
+"""The converted objects of the current request by the keys of their calls; a string is the reason of a failed conversion."""
 
 
 def by_webhook(kind: Kind, obj: JsonObject, api_version: str) -> JsonObject:
@@ -73,9 +74,10 @@ def by_webhook(kind: Kind, obj: JsonObject, api_version: str) -> JsonObject:
     return {**found, "metadata": {**kept, **changed}}
 
 
-def gathered(makers: Iterable[Callable[[], Result]]) -> list[Result]:
-    """Return all results. Raises ConversionsNeededError with the objects that any of them needs, so that they are converted
-    together.
+def gather(makers: Iterable[Callable[[], Result]]) -> list[Result]:
+    """Return the results of all ``makers``.
+
+    Raises ConversionsNeededError with the calls that all of them need, so that their objects are converted together.
     """
     found: list[Result] = []
     calls: list[ConversionCall] = []
@@ -90,8 +92,9 @@ def gathered(makers: Iterable[Callable[[], Result]]) -> list[Result]:
 
 
 def answered(response: JsonObject, uid: str, calls: Sequence[ConversionCall]) -> Sequence[JsonObject] | str:
-    """Return the converted objects in the ``response`` of a ConversionReview, in the order of the calls, or the reason why it is
-    refused.
+    """Return the converted objects in the ``response`` of a ConversionReview, in the order of the calls.
+
+    If the response is refused, return the reason as a string.
     """
     if find_str(response, "uid") != uid:
         return f'expected response.uid="{uid}", got "{find_str(response, "uid")[:80]}"'

@@ -1,6 +1,6 @@
-"""CEL as in kube-apiserver: expressions are compiled (``compiling``), checked against types, estimated, and evaluated within
-a cost limit (``evaluation``).
+"""The Common Expression Language (CEL) as in kube-apiserver.
 
-``schema_rules`` compiles the rules of a schema. The folders here hold the values, the syntax, the checker, the costs and the
-library of functions. May import ``objects``, ``wire`` and ``kinds``; it knows nothing of requests.
+Expressions are parsed and type-checked (``compiling``), their cost is estimated (``costs``), and they are evaluated within a
+cost limit (``evaluation``). ``schema_rules`` compiles the rules of a schema. The folders hold the values, the syntax, the type
+checker, the costs and the library of functions. May import ``objects``, ``wire`` and ``kinds``; it does not depend on requests.
 """

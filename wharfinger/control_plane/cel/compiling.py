@@ -1,4 +1,4 @@
-"""The compiler: it turns the text of an expression into a checked tree, or into all of its errors."""
+"""The compilation of an expression: its text is parsed and type-checked."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from wharfinger.control_plane.cel.checking.checker import Checked, Fields, check
 from wharfinger.control_plane.cel.checking.literals import literal_issues
 from wharfinger.control_plane.cel.syntax.grammar_errors import TOO_DEEP, syntax_errors
-from wharfinger.control_plane.cel.syntax.issues import told
+from wharfinger.control_plane.cel.syntax.issues import format_issues
 from wharfinger.control_plane.cel.syntax.macros import NO_MACROS, Macro, MacroKey
 from wharfinger.control_plane.cel.syntax.parser import NotAnExpressionError, parse
 from wharfinger.control_plane.cel.values.types import Type
@@ -33,11 +33,11 @@ def judged(
     try:
         parsed = parse(text, more)
         if parsed.issues:
-            return told([*parsed.issues], text)
+            return format_issues([*parsed.issues], text)
         checked = check(parsed.root, variables, fields, patches=patches)
         issues = checked.issues or literal_issues(checked)
     except NotAnExpressionError:
         return syntax_errors(text)
     except RecursionError:  # such as ``a + a + …`` with thousands of operands
         return TOO_DEEP
-    return told(issues, text) if issues else checked
+    return format_issues(issues, text) if issues else checked

@@ -1,6 +1,6 @@
 """The evaluation of expressions: each node becomes a Python function that counts its cost.
 
-``&&``, ``||`` and the loops of ``all`` and ``exists`` ignore an error if the other operand, or another element, decides.
+``&&``, ``||``, ``all`` and ``exists`` ignore an error in one operand or element if another one determines the result.
 An evaluation ends with an error if its cost exceeds ``CALL_LIMIT`` or if its CPU time exceeds ``CPU_S``.
 """
 
@@ -42,7 +42,8 @@ CALL_LIMIT: Final = 1_000_000
 CPU_S: Final = 5.0
 """The CPU time that one evaluation may take, in case its cost is counted too low."""
 _EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
-_LOOPS_BETWEEN_LOOKS: Final = 100
+_LOOPS_BETWEEN_CHECKS: Final = 100
+"""The number of passes of a loop between two checks of the CPU time."""
 
 
 class Run:
@@ -61,7 +62,7 @@ class Run:
         if self.cost > CALL_LIMIT:
             raise CostError(_EXCEEDED)
 
-    def look(self) -> None:
+    def check_time(self) -> None:
         """Check that CPU time is left. Raises CostError."""
         if time.process_time() > self._until:
             self.cost = CALL_LIMIT + 1
@@ -319,8 +320,8 @@ class _Planner:
             run.names[accumulator] = start(run)
             try:
                 for count, item in enumerate(items):
-                    if count % _LOOPS_BETWEEN_LOOKS == 0:
-                        run.look()
+                    if count % _LOOPS_BETWEEN_CHECKS == 0:
+                        run.check_time()
                     run.names.update(zip(names, item, strict=True))
                     if condition(run) is not True:
                         break
@@ -368,7 +369,7 @@ _ABSENT: Final = object()
 
 
 def _tried(run: Run, step: Step) -> Value:
-    """Return the value of a step, or its error, which the next step may ignore."""
+    """Return the value of a step, or its error as a value, which a later step may ignore."""
     try:
         return step(run)
     except CostError:
@@ -389,7 +390,7 @@ def _within(run: Run, names: Mapping[str, Value], step: Step) -> Value:
 
 
 def _logical(run: Run, first: Step, second: Step, *, deciding: bool) -> Value:
-    """Evaluate ``&&`` or ``||``: ``deciding`` on either side is the result, even if the other side has an error."""
+    """Evaluate ``&&`` or ``||``: if one side is ``deciding``, that is the result, even if the other side has an error."""
     failed: CelError | None = None
     for step in (first, second):
         try:

@@ -1,4 +1,4 @@
-"""The compiler of the rules of a schema: it finds their errors, estimates their cost, and makes programs of them."""
+"""The compilation of the rules of a schema: their errors, their estimated costs, and the programs that evaluate them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +17,7 @@ OLD: Final = "oldSelf"
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled expression: its error, or its program, its estimated cost, and whether it uses ``oldSelf``."""
+    """A compiled expression: its error (``problem``), or its program, its estimated cost, and whether it uses ``oldSelf``."""
 
     problem: str = ""
     program: Program | None = None
@@ -34,12 +34,15 @@ class Scope:
 
     @property
     def most_values(self) -> int:
-        """The number of values of this schema that the largest request can hold."""
+        """The maximum number of values of this schema in a request of the maximum size."""
         least = 0 if self.declared is None else self.declared.least_bytes
         return REQUEST_BYTES // (least + 1)
 
     def compiled(self, text: str, wanted: Type, *, optional_old: bool, message: bool = False) -> Compiled:
-        """Compile an expression that must have a certain type."""
+        """Compile an expression that must have the type ``wanted``.
+
+        With ``optional_old``, ``oldSelf`` is an optional. ``message`` is true for a ``messageExpression``.
+        """
         declared = self.declared
         prefix = "messageExpression compilation failed: " if message else "compilation failed: "
         if declared is None:
@@ -58,9 +61,9 @@ class Scope:
         if isinstance(checked, str):
             return Compiled(prefix + checked)
         if checked.result != wanted:
-            said = (
+            problem = (
                 "messageExpression must evaluate to a string" if message else "cel expression must evaluate to a bool"
             )
-            return Compiled(said)
+            return Compiled(problem)
         cost = estimate(checked, declared)
         return Compiled(program=Program(checked), cost=cost, uses_old=OLD in checked.names)

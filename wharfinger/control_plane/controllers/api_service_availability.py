@@ -1,12 +1,13 @@
-"""The status of APIServices with a Service behind them: the reason why they are not available.
+"""The status of APIServices that are served through a Service: here they are never available, and the status states the reason.
 
 The reason is a missing Service, port or endpoint. If all of these exist, a real cluster sends a request to the server behind
-them; nothing runs here, so the reason is then a refused connection.
+the Service. No such server runs here, so the reason is then a refused connection.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
+from wharfinger.control_plane.api.discovery.endpoint_slices import SERVICE_NAME
 from wharfinger.control_plane.controllers.framework.controller import Controller, itself
 from wharfinger.control_plane.controllers.framework.objects import API_SERVICES, SERVICES, SLICES, key_of, labels_of
 from wharfinger.control_plane.controllers.framework.state import ClusterState
@@ -17,11 +18,10 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find_object, fi
 
 MANAGER: Final = "kube-apiserver"
 _TYPE: Final = "Available"
-_SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
 
 class AvailabilityController:
-    """The controller of APIServices that other servers serve."""
+    """The controller of APIServices that another server serves through a Service."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -32,13 +32,13 @@ class AvailabilityController:
         return Controller("APIService", self.reconcile, wakes)
 
     def _of_service(self, change: Change) -> Iterable[Key]:
-        return self._behind(change.key.namespace, change.key.name)
+        return self._served_by(change.key.namespace, change.key.name)
 
     def _of_slice(self, change: Change) -> Iterable[Key]:
-        named = {find_str(obj, "metadata", "labels", _SERVICE_LABEL) for obj in (change.obj, change.previous)}
-        return [key for name in sorted(named - {""}) for key in self._behind(change.key.namespace, name)]
+        named = {find_str(obj, "metadata", "labels", SERVICE_NAME) for obj in (change.obj, change.previous)}
+        return [key for name in sorted(named - {""}) for key in self._served_by(change.key.namespace, name)]
 
-    def _behind(self, namespace: str, name: str) -> list[Key]:
+    def _served_by(self, namespace: str, name: str) -> list[Key]:
         return [
             key_of(API_SERVICES, one)
             for one in self._state.objects(API_SERVICES)
@@ -52,7 +52,7 @@ class AvailabilityController:
         wanted = None if one is None else part(one, "spec", "service")
         if one is None or wanted is None:
             return None
-        reason, message = self._fault(one, wanted)
+        reason, message = self._problem(one, wanted)
         conditions = parts(one, "status", "conditions")
         known = next((item for item in conditions if item.get("type") == _TYPE), {})
         since = known.get("lastTransitionTime") if known.get("status") == "False" else None
@@ -68,8 +68,8 @@ class AvailabilityController:
         self._state.set_status(key, one, status, manager=MANAGER)
         return None
 
-    def _fault(self, one: JsonObject, wanted: JsonObject) -> tuple[str, str]:
-        """Return the reason and the message why a group is not available."""
+    def _problem(self, one: JsonObject, wanted: JsonObject) -> tuple[str, str]:
+        """Return the reason and the message of the condition: why the group is not available."""
         namespace, name, number_of_port = (
             find_str(wanted, "namespace"),
             find_str(wanted, "name"),
@@ -84,12 +84,12 @@ class AvailabilityController:
             if not ports:
                 return "ServicePortError", f"{called} is not listening on port {number_of_port}"
             slices = [
-                item for item in self._state.objects(SLICES, namespace) if labels_of(item).get(_SERVICE_LABEL) == name
+                item for item in self._state.objects(SLICES, namespace) if labels_of(item).get(SERVICE_NAME) == name
             ]
             if not slices:
                 return "EndpointsNotFound", f"cannot find endpointslices for {called}"
             port_name = find_str(ports[0], "name")
-            if not any(_answers(item, port_name) for item in slices):
+            if not any(_has_ready_endpoint(item, port_name) for item in slices):
                 why = f'endpointslices for {called} have no addresses with port name "{port_name}"'
                 return "MissingEndpoints", why
         host = f"{find_str(service, 'spec', 'clusterIP')}:{number_of_port}"
@@ -98,7 +98,7 @@ class AvailabilityController:
         return "FailedDiscoveryCheck", why
 
 
-def _answers(item: JsonObject, port_name: str) -> bool:
+def _has_ready_endpoint(item: JsonObject, port_name: str) -> bool:
     """Return whether an EndpointSlice has a ready endpoint for a port."""
     if all(find_str(port, "name") != port_name for port in parts(item, "ports")):
         return False

@@ -8,7 +8,6 @@ from wharfinger.control_plane.controllers.framework.objects import (
     BUDGETS,
     PODS,
     condition_of,
-    controller_of,
     generation_of,
     is_deleted,
     is_over,
@@ -38,7 +37,7 @@ class BudgetController:
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
         for budget in self._state.objects(BUDGETS, change.key.namespace):
-            if _takes(budget, change.obj) or _takes(budget, change.previous):
+            if _selects(budget, change.obj) or _selects(budget, change.previous):
                 yield key_of(BUDGETS, budget)
 
     def reconcile(self, key: Key) -> float | None:
@@ -46,7 +45,7 @@ class BudgetController:
         budget = self._state.get(key)
         if budget is None or is_deleted(budget):
             return None
-        pods = [pod for pod in self._state.objects(PODS, key.namespace) if _takes(budget, pod) and not is_over(pod)]
+        pods = [pod for pod in self._state.objects(PODS, key.namespace) if _selects(budget, pod) and not is_over(pod)]
         expected, desired = self._wanted(budget, pods)
         healthy = sum(is_true(pod, "Ready") and not is_deleted(pod) for pod in pods)
         allowed = max(healthy - desired, 0) if expected > 0 else 0
@@ -78,8 +77,7 @@ class BudgetController:
         """Return the total replicas that the controllers of the Pods want."""
         owners: dict[Key, int] = {}
         for pod in pods:
-            reference = controller_of(pod)
-            key = None if reference is None else self._state.owner_key(key_of(PODS, pod).namespace, reference)
+            key = self._state.controller_key(pod)
             owner = None if key is None else self._state.get(key)
             if key is not None and owner is not None:
                 owners[key] = replicas_of(owner)
@@ -89,7 +87,7 @@ class BudgetController:
         status, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
         old = condition_of(budget, _ALLOWED)
         since = find_str(old, "lastTransitionTime") if find(old, "status") == status else ""
-        said: JsonObject = {
+        condition: JsonObject = {
             "type": _ALLOWED,
             "status": status,
             "reason": reason,
@@ -97,9 +95,9 @@ class BudgetController:
             "lastTransitionTime": since or self._state.time(),
             "observedGeneration": generation_of(budget),
         }
-        return [*(one for one in find_list(budget, "status", "conditions") if find(one, "type") != _ALLOWED), said]
+        return [*(one for one in find_list(budget, "status", "conditions") if find(one, "type") != _ALLOWED), condition]
 
 
-def _takes(budget: JsonObject, pod: JsonValue) -> bool:
+def _selects(budget: JsonObject, pod: JsonValue) -> bool:
     selector = find(budget, "spec", "selector")
     return isinstance(pod, dict) and selector is not None and selects(selector, labels_of(pod))

@@ -1,8 +1,8 @@
 """The binding of volume claims to volumes, and the finalizers that protect claims and volumes that are in use.
 
 A claim is bound at once to a volume that was made for it or that fits it (class, size, access modes). If there is no such
-volume, the claim is bound one second later to a volume that is not an object, as if by a provisioner. The annotation
-``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` such a claim is never
+volume, the claim is bound one second later, as if a provisioner had made a volume, but no PersistentVolume is created. The
+annotation ``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` such a claim is never
 bound. When a claim is being deleted, its finalizer is removed once no Pod uses it. When a volume is being deleted, its
 finalizer is removed once no claim is bound to it.
 """
@@ -24,7 +24,7 @@ from wharfinger.control_plane.controllers.framework.objects import (
     uid_of,
     with_fields,
 )
-from wharfinger.control_plane.controllers.framework.simulation_annotations import read_knobs
+from wharfinger.control_plane.controllers.framework.simulation_annotations import read_options
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
@@ -68,7 +68,7 @@ class ClaimController:
             return None
         if is_deleted(claim):
             if not any(_uses(pod, key.name) for pod in self._state.objects(PODS, key.namespace)):
-                _released(self._state, key, claim, CLAIM_PROTECTION)
+                self._state.remove_finalizer(key, claim, CLAIM_PROTECTION)
             return None
         if find(claim, "status", "phase") == "Bound":
             return None
@@ -76,10 +76,10 @@ class ClaimController:
         if volume is not None:
             self._bind(key, claim, name_of(volume), find_object(volume, "spec", "capacity"))
             return None
-        knobs = read_knobs(find_object(claim, "metadata", "annotations"))
-        if knobs.never_ready:
+        options = read_options(find_object(claim, "metadata", "annotations"))
+        if options.never_ready:
             return None
-        left = max(knobs.ready_after_s, PROVISION_S) - self._ages.age(key, uid_of(claim))
+        left = max(options.ready_after_s, PROVISION_S) - self._ages.age(key, uid_of(claim))
         if left > 0:
             return left
         name = find_str(claim, "spec", "volumeName") or f"pvc-{uid_of(claim)}"
@@ -147,7 +147,7 @@ class VolumeController:
         bound = any(find(claim, "spec", "volumeName") == key.name for claim in self._state.objects(CLAIMS))
         if is_deleted(volume):
             if not bound:
-                _released(self._state, key, volume, VOLUME_PROTECTION)
+                self._state.remove_finalizer(key, volume, VOLUME_PROTECTION)
             return None
         was = find(volume, "status", "phase") in {"Bound", "Released"}
         phase = "Bound" if bound else "Released" if was else "Available"
@@ -183,10 +183,3 @@ def _size(quantity: JsonValue) -> Fraction:
 def _uses(pod: JsonObject, claim: str) -> bool:
     volumes = find_list(pod, "spec", "volumes")
     return not is_over(pod) and any(find(one, "persistentVolumeClaim", "claimName") == claim for one in volumes)
-
-
-def _released(state: ClusterState, key: Key, obj: JsonObject, finalizer: str) -> None:
-    finalizers = find_list(obj, "metadata", "finalizers")
-    if finalizer in finalizers:
-        kept: list[JsonValue] = [item for item in finalizers if item != finalizer]
-        state.update(key, with_fields(obj, finalizers=kept or None))

@@ -35,11 +35,11 @@ class FlowSchemaController:
         if schema is None:
             return None
         name = _level_of(schema)
-        said = f'This FlowSchema references the PriorityLevelConfiguration object named "{name}" '
+        reference = f'This FlowSchema references the PriorityLevelConfiguration object named "{name}" '
         if self._state.get(Key(PRIORITY_LEVELS, "", name)) is not None:
-            wanted = {"status": "False", "reason": "Found", "message": f"{said}and it exists"}
+            wanted = {"status": "False", "reason": "Found", "message": f"{reference}and it exists"}
         else:
-            wanted = {"status": "True", "reason": "NotFound", "message": f"{said}but there is no such object"}
+            wanted = {"status": "True", "reason": "NotFound", "message": f"{reference}but there is no such object"}
         known = next((item for item in parts(schema, "status", "conditions") if item.get("type") == _TYPE), {})
         if any(known.get(field) != value for field, value in wanted.items()):
             condition: JsonObject = {"type": _TYPE, "lastTransitionTime": self._state.time(), **wanted}

@@ -1,7 +1,7 @@
 """Garbage collection by owner references: which objects are deleted with their owners, and which owners wait for
 dependents.
 
-The propagation that the deletion of an owner requested decides:
+What happens depends on the propagation policy with which the owner was deleted:
 
 * background: the owner is removed at once; a dependent is deleted if none of its owners exists any more, otherwise it
   loses the references to the owners that no longer exist;
@@ -22,20 +22,22 @@ from wharfinger.control_plane.controllers.framework.controller import Controller
 from wharfinger.control_plane.controllers.framework.objects import is_deleted, uid_of, with_fields
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Key
+from wharfinger.control_plane.verbs.deletion import FOREGROUND, ORPHAN
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
 
-ORPHAN: Final = "orphan"
-FOREGROUND: Final = "foregroundDeletion"
-_LOOK_AGAIN_S: Final = 30.0
+_RECHECK_S: Final = 30.0
 """Seconds between checks of a dependent whose owner's kind is not served."""
 
-_MOST_LOOKED_THROUGH: Final = 1000
-"""The number of objects of a kind above which no owner is searched in other namespaces."""
+_MAX_SEARCHED: Final = 1000
+"""The number of objects of a kind above which an owner is not searched for in other namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """The uids of an object's owners: existing ones, those that wait for their dependents, and missing ones."""
+    """The uids of an object's owners: existing ones, those that wait for their dependents, and missing ones.
+
+    ``unknown`` is true if the kind of any owner is not served.
+    """
 
     solid: frozenset[str] = frozenset()
     waiting: frozenset[str] = frozenset()
@@ -84,7 +86,7 @@ class GarbageController:
         if obj is None:
             return None
         if is_deleted(obj):
-            self._let_go(key, obj)
+            self._release(key, obj)
             return None
         owners = self._owners(key, obj)
         lost = owners.waiting | owners.gone
@@ -92,16 +94,16 @@ class GarbageController:
             self._state.update(key, without_owners(obj, lost))
         elif lost and not owners.unknown:
             if owners.waiting and any(waits_for_dependents(one) for _, one in self._state.dependents(uid_of(obj))):
-                obj = self._state.update(key, blocking_nobody(obj))  # a cycle: one object must be removed first
+                obj = self._state.update(key, without_blocking(obj))  # a cycle: one object must be removed first
             self._state.delete(key, obj, self._propagation(obj, owners))
-        return _LOOK_AGAIN_S if owners.unknown else None
+        return _RECHECK_S if owners.unknown else None
 
     def _propagation(self, obj: JsonObject, owners: Owners) -> str:
         if (owners.waiting and self._state.dependents(uid_of(obj))) or has_finalizer(obj, FOREGROUND):
             return "Foreground"
         return "Orphan" if has_finalizer(obj, ORPHAN) else "Background"
 
-    def _let_go(self, key: Key, obj: JsonObject) -> None:
+    def _release(self, key: Key, obj: JsonObject) -> None:
         """Remove the garbage collector's finalizer from an object that is being deleted, once its dependents allow it.
 
         Dependents of an object with the finalizer ``orphan`` first lose their references to it.
@@ -116,9 +118,8 @@ class GarbageController:
 
     def _without_finalizer(self, key: Key, finalizer: str) -> None:
         obj = self._state.get(key)
-        if obj is not None and has_finalizer(obj, finalizer):
-            kept: list[JsonValue] = [item for item in find_list(obj, "metadata", "finalizers") if item != finalizer]
-            self._state.update(key, with_fields(obj, finalizers=kept or None))
+        if obj is not None:
+            self._state.remove_finalizer(key, obj, finalizer)
 
     def _owners(self, key: Key, obj: JsonObject) -> Owners:
         solid, waiting, gone, unknown = set[str](), set[str](), set[str](), False
@@ -135,20 +136,22 @@ class GarbageController:
                 owner = self._state.get(where)
                 if owner is None or uid_of(owner) != uid:
                     gone.add(uid)
-                    self._tell_strangers(obj, where, reference, uid)
+                    self._record_foreign_owner(obj, where, reference, uid)
                 else:
                     (waiting if waits_for_dependents(owner) else solid).add(uid)
         return Owners(frozenset(solid), frozenset(waiting), frozenset(gone), unknown)
 
-    def _tell_strangers(self, obj: JsonObject, where: Key, reference: JsonObject, uid: str) -> None:
+    def _record_foreign_owner(self, obj: JsonObject, where: Key, reference: JsonObject, uid: str) -> None:
         """Write an event if an owner exists, but in another namespace; such an owner does not count."""
-        if not where.namespace or self._state.backend.storage.count(where.collection) > _MOST_LOOKED_THROUGH:
+        if not where.namespace or self._state.backend.storage.count(where.collection) > _MAX_SEARCHED:
             return
         if any(uid_of(one) == uid for one in self._state.objects(where.collection)):
             kind = f"{find_str(reference, 'apiVersion')}/{find_str(reference, 'kind')}"
             which = f"[{kind}, namespace: {where.namespace}, name: {where.name}, uid: {uid}]"
             message = f'ownerRef {which} does not exist in namespace "{where.namespace}"'
-            self._state.tell(obj, "garbage-collector-controller", "OwnerRefInvalidNamespace", message, warning=True)
+            self._state.record_event(
+                obj, "garbage-collector-controller", "OwnerRefInvalidNamespace", message, warning=True
+            )
 
 
 def has_finalizer(obj: JsonValue, finalizer: str) -> bool:
@@ -168,7 +171,7 @@ def without_owners(obj: JsonObject, uids: frozenset[str]) -> JsonObject:
     return with_fields(obj, ownerReferences=kept or None)
 
 
-def blocking_nobody(obj: JsonObject) -> JsonObject:
+def without_blocking(obj: JsonObject) -> JsonObject:
     """Return the object with ``blockOwnerDeletion`` set to false in all owner references."""
     owners = find_list(obj, "metadata", "ownerReferences")
     freed: list[JsonValue] = [

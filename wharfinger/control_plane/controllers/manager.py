@@ -1,9 +1,8 @@
 """The runner of the simulated controller manager, scheduler and kubelets, in the process of the server.
 
 The order of the controllers is the order in which they work
-(:mod:`~wharfinger.control_plane.controllers.framework.work_queue`): a controller of parts runs before the controller that
-counts them. They end with the block; the next start completes unfinished work, because all decisions depend on stored
-objects (level-triggered).
+(:mod:`~wharfinger.control_plane.controllers.framework.work_queue`): the controller of Pods runs before the controllers that count
+Pods. All decisions depend on stored objects (level-triggered), so a later start completes unfinished work.
 """
 
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""The life of namespaces: the objects that each one has, and the removal of all objects from one that is deleted.
+"""The lifecycle of namespaces: the objects that each namespace has, and the removal of all objects from a deleted namespace.
 
 A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap in the step that creates it. A
 namespace that is being deleted is emptied one second later. While objects remain (finalizers), its conditions list them. When
@@ -34,8 +34,8 @@ DESCRIPTION: Final = (
 )
 GRACE_S: Final = 1.0
 """Seconds between the deletion of a namespace and its emptying, so that clients can finish creating objects there."""
-LOOK_AGAIN_S: Final = 10.0
-"""Seconds between checks of a namespace that does not become empty, in addition to checks after changes."""
+RECHECK_S: Final = 10.0
+"""Seconds between checks of a namespace that is not empty yet, in addition to checks after changes."""
 
 
 class NamespaceController:
@@ -52,16 +52,16 @@ class NamespaceController:
 
     def _of_namespace(self, change: Change) -> Iterable[Key]:
         if change.type is ChangeType.ADDED:
-            self._furnish(change.key.name, change.obj)
+            self._create_standard_objects(change.key.name, change.obj)
         return (change.key,)
 
     def _of_content(self, change: Change) -> Iterable[Key]:
-        """Yield the namespace of a deleted object if every namespace has that object, or if the namespace is being deleted."""
+        """Yield the namespace of a deleted object if it must have that object, or if the namespace is being deleted."""
         if change.type is not ChangeType.DELETED or not change.key.namespace:
             return
         key = Key(NAMESPACES, "", change.key.namespace)
-        furniture = change.key.collection in (ACCOUNTS, CONFIG_MAPS) and change.key.name in ("default", ROOT_CA)
-        if furniture or is_deleted(self._state.get(key)):
+        standard = change.key.collection in (ACCOUNTS, CONFIG_MAPS) and change.key.name in ("default", ROOT_CA)
+        if standard or is_deleted(self._state.get(key)):
             yield key
 
     def reconcile(self, key: Key) -> float | None:
@@ -71,14 +71,14 @@ class NamespaceController:
             self._ages.forget(key)
             return None
         if not is_deleted(namespace):
-            self._furnish(key.name, namespace)
+            self._create_standard_objects(key.name, namespace)
             return None
         left = GRACE_S - self._ages.age(key, f"{uid_of(namespace)} deleted")
         if left > 0:
             return left
         return self._empty(key, namespace)
 
-    def _furnish(self, name: str, namespace: JsonObject) -> None:
+    def _create_standard_objects(self, name: str, namespace: JsonObject) -> None:
         if is_deleted(namespace):
             return
         if self._state.get(Key(ACCOUNTS, name, "default")) is None:
@@ -100,12 +100,12 @@ class NamespaceController:
                 if one.collection == PODS and (left := self._state.get(one)) is not None:
                     self._end(one, left)
         content = self._content(key.name)
-        said = [*_SUCCESSES, _content_remaining(content), _finalizers_remaining(content)]
-        made = conditions(namespace, said, self._state.now())
+        wanted = [*_SUCCESSES, _content_remaining(content), _finalizers_remaining(content)]
+        made = conditions(namespace, wanted, self._state.now())
         status = find_object(namespace, "status") | {"conditions": made}
         namespace = self._state.set_status(key, namespace, status)
         if content:
-            return LOOK_AGAIN_S
+            return RECHECK_S
         kept: list[JsonValue] = [item for item in finalizers if item != FINALIZER]
         self._state.update(key, {**namespace, "spec": {"finalizers": kept}}, "finalize")
         return None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from wharfinger.control_plane.api.discovery.endpoint_slices import MANAGED_BY, SERVICE_NAME
 from wharfinger.control_plane.controllers.framework.controller import Ages, Controller, itself
 from wharfinger.control_plane.controllers.framework.objects import (
     ENDPOINTS,
@@ -30,8 +31,6 @@ from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
-MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
-SERVICE_NAME: Final = "kubernetes.io/service-name"
 HEADLESS: Final = "service.kubernetes.io/headless"
 TRIGGERED: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 MIRRORED: Final = "endpoints.kubernetes.io/managed-by"
@@ -49,7 +48,7 @@ class Backend:
 
     @property
     def ready(self) -> bool:
-        """True if the Pod takes traffic."""
+        """True if the Pod is ready for traffic."""
         return is_true(self.pod, "Ready") and not is_deleted(self.pod)
 
 
@@ -96,7 +95,7 @@ class ServiceController:
             backends = self._backends(service)
             self._write_endpoints(service, backends)
             self._write_slices(service, backends)
-        return self._balance(key, service)
+        return self._assign_address(key, service)
 
     def _forget_endpoints(self, key: Key) -> None:
         """Delete the Endpoints of a deleted Service by name, because they have no owner."""
@@ -110,7 +109,7 @@ class ServiceController:
         found: list[Backend] = []
         for pod in self._state.objects(PODS, find_str(service, "metadata", "namespace")):
             if selects(selector, labels_of(pod)) and find_str(pod, "status", "podIP") and not is_over(pod):
-                ports = tuple(_reached(port, pod) for port in find_list(service, "spec", "ports"))
+                ports = tuple(_target_port(port, pod) for port in find_list(service, "spec", "ports"))
                 found.append(Backend(pod, tuple(port for port in ports if port is not None)))
         return found[:_MOST]
 
@@ -164,7 +163,7 @@ class ServiceController:
                 new = with_fields({**found, **content}, labels=labels, annotations=annotations)
                 self._state.update(key_of(SLICES, found), new)
 
-    def _balance(self, key: Key, service: JsonObject) -> float | None:
+    def _assign_address(self, key: Key, service: JsonObject) -> float | None:
         if find_str(service, "spec", "type") != "LoadBalancer" or find_str(service, "spec", "loadBalancerClass"):
             return None
         if find_list(service, "status", "loadBalancer", "ingress"):
@@ -176,11 +175,11 @@ class ServiceController:
         address = f"198.51.100.{self._balancers % 254 + 1}"
         balancer: JsonObject = {"ingress": [{"ip": address, "ipMode": "VIP"}]}
         self._state.set_status(key, service, find_object(service, "status") | {"loadBalancer": balancer})
-        self._state.tell(service, "service-controller", "EnsuredLoadBalancer", "Ensured load balancer")
+        self._state.record_event(service, "service-controller", "EnsuredLoadBalancer", "Ensured load balancer")
         return None
 
 
-def _reached(port: JsonValue, pod: JsonObject) -> tuple[str, int, str, str] | None:
+def _target_port(port: JsonValue, pod: JsonObject) -> tuple[str, int, str, str] | None:
     """Return the port of a Pod that a Service's port reaches, or None if the Pod has no port of that name."""
     target = find(port, "targetPort")
     protocol = find_str(port, "protocol", default="TCP")
@@ -205,7 +204,7 @@ def _pod_reference(pod: JsonObject) -> JsonObject:
 
 
 def _subsets(service: JsonObject, backends: Sequence[Backend]) -> list[JsonValue]:
-    """Group addresses by their common ports."""
+    """Return the subsets of the Endpoints: the addresses grouped by their ports."""
     unready_too = find(service, "spec", "publishNotReadyAddresses") is True
     groups: dict[tuple[tuple[str, int, str, str], ...], list[Backend]] = {}
     for one in backends:
@@ -236,8 +235,8 @@ def _address(pod: JsonObject) -> JsonObject:
 
 def _port(port: tuple[str, int, str, str]) -> JsonObject:
     name, number, protocol, application = port
-    said: JsonObject = {"port": number, "protocol": protocol}
-    return said | ({"name": name} if name else {}) | ({"appProtocol": application} if application else {})
+    shown: JsonObject = {"port": number, "protocol": protocol}
+    return shown | ({"name": name} if name else {}) | ({"appProtocol": application} if application else {})
 
 
 def _endpoint(backend: Backend) -> JsonObject:

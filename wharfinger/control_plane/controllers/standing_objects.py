@@ -1,4 +1,4 @@
-"""Objects that every kube-apiserver maintains: if one is deleted, it is written again after a pause.
+"""Objects that every kube-apiserver maintains: if such an object is deleted, it is created again after a pause.
 
 These are the Service ``kubernetes`` with its endpoints, the range of Service addresses, flow control's own objects, and the
 namespaces that the system needs.
@@ -25,13 +25,13 @@ PAUSES_S: Final[Mapping[Collection, float]] = {
     **dict.fromkeys((SERVICES, ENDPOINTS, SLICES, SERVICE_RANGES), 10.0),
     **dict.fromkeys((FLOW_SCHEMAS, PRIORITY_LEVELS, NAMESPACES), 60.0),
 }
-"""Seconds until a deleted object is written again, by kind; upstream checks at these intervals."""
+"""Seconds until a deleted object is created again, by kind: the intervals at which kube-apiserver checks these objects."""
 SYSTEM_NAMESPACES: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
 MANAGER: Final = "kube-apiserver"
 
 
 class StandingController:
-    """The controller that writes deleted standing objects again."""
+    """The controller that creates deleted standing objects again."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -39,14 +39,14 @@ class StandingController:
 
     def controller(self) -> Controller:
         """Return the controller for the runner."""
-        return Controller("standing objects", self.reconcile, dict.fromkeys(PAUSES_S, self._gone))
+        return Controller("standing objects", self.reconcile, dict.fromkeys(PAUSES_S, self._deleted))
 
-    def _gone(self, change: Change) -> Iterable[Key]:
+    def _deleted(self, change: Change) -> Iterable[Key]:
         if change.type is ChangeType.DELETED and _is_standing(change.key):
             yield change.key
 
     def reconcile(self, key: Key) -> float | None:
-        """Write a deleted object again once its pause is over."""
+        """Create a deleted object again once its pause is over."""
         if self._state.get(key) is not None:
             self._ages.forget(key)
             return None

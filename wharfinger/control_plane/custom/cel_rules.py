@@ -1,9 +1,9 @@
 """The evaluation of rules in CEL (``x-kubernetes-validations``) on new and old values, within one cost budget for all
 rules.
 
-A rule that uses ``oldSelf`` is skipped if there is no old value, unless it takes ``oldSelf`` as an optional. A failed
-rule that does not use ``oldSelf`` is only a warning if the value, or the nearest part around it that has an old value, is
-unchanged. A rule that cannot be evaluated has failed.
+A rule that uses ``oldSelf`` is skipped if there is no old value, unless it takes ``oldSelf`` as an optional. A failed rule that
+does not use ``oldSelf`` only causes a warning if its value is unchanged; for a value without an old value, the nearest enclosing
+value with one is compared. A rule that cannot be evaluated counts as failed.
 """
 
 from dataclasses import dataclass, field
@@ -25,12 +25,12 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 BUDGET: Final = 10_000_000
 _MESSAGE_BYTES: Final = 5 * 1024
 _ROOT: Final = "<nil>"
-_SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_BUDGET_SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of an evaluation, and the rest of the budget, which is negative if the budget was exceeded."""
+    """The result of an evaluation; ``left`` is the rest of the budget, negative if the budget was exceeded."""
 
     errors: list[FieldError]
     left: int
@@ -47,8 +47,8 @@ class Rule:
     field: str
 
     @property
-    def said(self) -> str:
-        """The name of the rule in errors: its message, or else its text."""
+    def label(self) -> str:
+        """The text that stands for the rule in errors: its message, or else its expression."""
         return (schemas.text(self.document, "message") or schemas.text(self.document, "rule")).strip()
 
     @property
@@ -59,7 +59,7 @@ class Rule:
 
 @dataclass(slots=True)
 class _Node:
-    """The rules of a schema, and the nodes inside it that have rules."""
+    """The rules of a schema, and the nodes inside the schema that have rules."""
 
     schema: JsonObject
     root: bool
@@ -75,7 +75,10 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Ratchet:
-    """A value paired with its old value; without an old value, ``nearest`` is the pair of the nearest enclosing value."""
+    """A value paired with its old value (``current``), and the pair of the nearest enclosing value (``nearest``).
+
+    ``current`` is None if the value has no old value; then ``nearest`` is compared instead.
+    """
 
     current: Pair | None
     nearest: Pair | None
@@ -96,7 +99,7 @@ class _Ratchet:
 
 
 def compiled_rules(schema: JsonObject, scope: Scope) -> list[Rule]:
-    """Compile the rules of one node."""
+    """Compile the rules of a schema, without those of the schemas inside it."""
     found = []
     for document in schemas.rules(schema):
         text, expression = schemas.text(document, "rule"), schemas.text(document, "messageExpression")
@@ -121,7 +124,7 @@ def _field_path(document: JsonObject, schema: JsonObject) -> str:
 
 
 class RuleSet:
-    """The rules of a schema; the object is falsy if the schema has no rules. ``root`` is set for an object with metadata."""
+    """The rules of a schema and of the schemas inside it; falsy if there are none. ``root``: the object has metadata."""
 
     def __init__(self, schema: JsonObject, *, root: bool) -> None:
         self._node: _Node | None = None
@@ -134,7 +137,7 @@ class RuleSet:
     def errors(
         self, value: JsonValue, old: JsonValue, budget: int, *, path: str = "", pair: Pair | None = None
     ) -> Outcome:
-        """Evaluate the rules on a value; ``pair`` is the value with the stored one, if there is one."""
+        """Evaluate the rules on a value. ``pair`` is the value with the stored value; without it, no failure is tolerated."""
         if self._node is None:
             return Outcome([], budget)
         run = _Run(budget, ratcheting=pair is not None)
@@ -207,7 +210,7 @@ class _Run:
             if rule.compiled.program is None or (rule.compiled.uses_old and old is None and not rule.optional_old):
                 continue
             if self.left <= 0:
-                self._spent(path, kind, _SPENT)
+                self._spent(path, kind, _BUDGET_SPENT)
                 return
             if index == 0 or view is None:
                 schema = with_meta(node.schema) if node.root else node.schema
@@ -216,19 +219,21 @@ class _Run:
             names: dict[str, Value] = {SELF: view, OLD: before}
             if rule.optional_old:
                 names[OLD] = NONE if old is None else Optional(present=True, value=before)
-            self._one(rule, names, value, path, kind, was)
+            self._evaluate(rule, names, value, path, kind, was)
 
     def _spent(self, path: str, kind: str, why: str) -> None:
         self.errors.append(invalid(path or _ROOT, kind, why))
         self.left = -1
 
-    def _one(self, rule: Rule, names: dict[str, Value], value: JsonValue, path: str, kind: str, was: _Ratchet) -> None:
+    def _evaluate(
+        self, rule: Rule, names: dict[str, Value], value: JsonValue, path: str, kind: str, was: _Ratchet
+    ) -> None:
         program = rule.compiled.program
         if program is None:
             return
         result, cost = program.evaluate(names)
         if cost > self.left:
-            self._spent(path, kind, _SPENT)
+            self._spent(path, kind, _BUDGET_SPENT)
             return
         self.left -= cost
         if isinstance(result, CelError):
@@ -240,7 +245,7 @@ class _Run:
         if rule.field:
             place = f"{path}.{rule.field}" if path else rule.field
         detail = self._detail(rule, names)
-        error = _said(place or _ROOT, kind, value, detail, rule.document.get("reason"))
+        error = _rule_error(place or _ROOT, kind, value, detail, rule.document.get("reason"))
         if self._ratcheting and not rule.compiled.uses_old and was.same():
             self.warnings.append(str(error))
         else:
@@ -251,12 +256,12 @@ class _Run:
         text = str(error)
         if text.startswith("no such overload"):
             why = "call arguments did not match a supported operator, function or macro signature for rule"
-            self.errors.append(invalid(path or _ROOT, kind, f"'{text}': {why}: {rule.said}"))
+            self.errors.append(invalid(path or _ROOT, kind, f"'{text}': {why}: {rule.label}"))
         elif isinstance(error, CostError):
             why = "no further validation rules will be run due to call cost exceeds limit for rule"
-            self._spent(path, kind, f"'{text}': {why}: {rule.said}")
+            self._spent(path, kind, f"'{text}': {why}: {rule.label}")
         else:
-            self.errors.append(invalid(path or _ROOT, kind, f"{text} evaluating rule: {rule.said}"))
+            self.errors.append(invalid(path or _ROOT, kind, f"{text} evaluating rule: {rule.label}"))
 
     def _detail(self, rule: Rule, names: dict[str, Value]) -> str:
         message = rule.message
@@ -267,18 +272,18 @@ class _Run:
             if text and "\n" not in text and len(text.encode()) <= _MESSAGE_BYTES:
                 return text
         own = schemas.text(rule.document, "message")
-        return own.strip() if own else f"failed rule: {rule.said}"
+        return own.strip() if own else f"failed rule: {rule.label}"
 
 
 def _view(value: JsonValue, schema: JsonObject) -> Value:
-    """Return a value as rules see it, or the error that fails every rule that uses it."""
+    """Return a value as rules see it; if it cannot be converted, return the error, which fails every rule that uses the value."""
     try:
         return viewed(value, schema)
     except CelError as error:
         return error
 
 
-def _said(path: str, kind: str, value: JsonValue, detail: str, reason: JsonValue) -> FieldError:
+def _rule_error(path: str, kind: str, value: JsonValue, detail: str, reason: JsonValue) -> FieldError:
     shown = kind not in {"object", "array"}
     if reason == "FieldValueForbidden":
         return forbidden(path, detail)

@@ -1,4 +1,4 @@
-"""The correlation of the old and the new state of an object, side by side (KEP-4008, ratcheting).
+"""The correlation of the values in the new state of an object with those in its old state (KEP-4008, ratcheting).
 
 Members of objects correspond by name. Items of lists correspond by their keys, and only in lists of type ``map``. A value
 without a counterpart is treated as new.
@@ -14,7 +14,7 @@ _SCALARS: Final = bool | int | float | str
 
 
 def equal(one: JsonValue, other: JsonValue) -> bool:
-    """Return whether two values are the same in JSON; true is not 1, and 1.0 is not 1."""
+    """Return whether two JSON values are equal; unlike in Python, true does not equal 1, and 1.0 does not equal 1."""
     if isinstance(one, dict) and isinstance(other, dict):
         return len(one) == len(other) and all(name in other and equal(item, other[name]) for name, item in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -23,7 +23,7 @@ def equal(one: JsonValue, other: JsonValue) -> bool:
 
 
 def item_key(schema: JsonObject, item: JsonValue) -> tuple[tuple[str, JsonValue], ...] | None:
-    """Return the key of an item of a ``map`` list, or None if it lacks one."""
+    """Return the key of an item of a ``map`` list: type and value of each key field. Return None if a key field is missing."""
     if not isinstance(item, dict):
         return None
     found = tuple((type(item.get(key)).__name__, item.get(key)) for key in schemas.strings(schema, schemas.LIST_KEYS))
@@ -31,7 +31,7 @@ def item_key(schema: JsonObject, item: JsonValue) -> tuple[tuple[str, JsonValue]
 
 
 def keyed_items(schema: JsonObject, items: JsonValue) -> dict[tuple[tuple[str, JsonValue], ...], JsonValue]:
-    """Return the items of a ``map`` list by key (the first item of each), or {} for other lists."""
+    """Return the items of a ``map`` list by key, the first item if several have the same key; {} for other lists."""
     found: dict[tuple[tuple[str, JsonValue], ...], JsonValue] = {}
     if schemas.text(schema, "type") != "array" or schemas.list_type(schema) != "map" or not isinstance(items, list):
         return found

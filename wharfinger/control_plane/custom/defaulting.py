@@ -12,13 +12,13 @@ from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json
 from wharfinger.formats.schemas.structural import members, parts
 
-_MOST: Final = 16 * 1024 * 1024
+_MAX_BYTES: Final = 16 * 1024 * 1024
 """The maximum total size of the defaults in one object, in bytes."""
 
 
 def defaulted(schema: JsonObject, obj: JsonObject) -> JsonObject:
     """Return the object with its defaults and without disallowed nulls. Raises ShapeError if the defaults are too large."""
-    result = _filled(schema, without_nulls(schema, obj), _Budget(_MOST))
+    result = _filled(schema, without_nulls(schema, obj), _Budget(_MAX_BYTES))
     return result if isinstance(result, dict) else obj
 
 
@@ -30,7 +30,7 @@ class _Budget:
         """Count the size of a default and return it; no copy is needed, because values are never altered in place."""
         self.left -= len(encode_json(value))
         if self.left < 0:
-            raise ShapeError(f"the defaults of the schema come to more than {_MOST} bytes")
+            raise ShapeError(f"the defaults of the schema are larger than {_MAX_BYTES} bytes in total")
         return value
 
 
@@ -78,7 +78,7 @@ def _members(schema: JsonObject, value: JsonObject, budget: _Budget) -> JsonObje
 
 
 def _given(schema: JsonObject, value: JsonValue, budget: _Budget) -> JsonValue:
-    """Fill an item or an additional member, which is replaced by the default only if it is a disallowed null."""
+    """Set the defaults in an item or an additional member. The value itself gets its default only if it is a disallowed null."""
     if _is_unwanted(value, schema):
         value = budget.copied(schema.get("default"))
     return _filled(schema, value, budget)

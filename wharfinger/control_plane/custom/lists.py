@@ -33,12 +33,12 @@ def _array_errors(schema: JsonObject, items: list[JsonValue], path: str) -> list
 
 
 def _same_as(value: JsonValue) -> tuple[str, bytes]:
-    """Return a comparison key that is the same for equal values; as in Go, 1 does not equal 1.0, and true is not a number."""
+    """Return a key that equal values share. As in Go, 1 does not equal 1.0, and true is not a number."""
     return type(value).__name__, canonical_json(value)
 
 
 def _repeated(keys: list[tuple[str, bytes]]) -> list[int]:
-    """Return the indices of second occurrences; further occurrences are not reported."""
+    """Return the index of the second occurrence of each key that is repeated; further occurrences are not reported."""
     seen: dict[tuple[str, bytes], int] = {}
     found = []
     for index, key in enumerate(keys):

@@ -1,7 +1,7 @@
 """Pruning: fields that a structural schema does not declare are removed (KEP-1693), and reported for strict validation.
 
-``x-kubernetes-preserve-unknown-fields`` keeps undeclared fields; declared fields inside are pruned again.
-``additionalProperties: true`` keeps scalars, but the fields of objects under it are undeclared, and are removed.
+``x-kubernetes-preserve-unknown-fields`` keeps the undeclared fields of an object; inside its declared fields, pruning continues.
+``additionalProperties: true`` keeps scalars. The fields of objects under it are not declared, and are removed.
 """
 
 from typing import Final
@@ -43,7 +43,7 @@ def _pruned(schema: JsonObject | None, value: JsonValue, path: str, unknown: lis
 
 
 def _preserved(schema: JsonObject | None, value: JsonValue, path: str, unknown: list[str]) -> JsonValue:
-    """Return the value with its undeclared fields, and prune the declared ones inside."""
+    """Return the value with its undeclared fields, and with its declared fields pruned."""
     if schema is None:
         return value
     if isinstance(value, list):

@@ -1,14 +1,15 @@
-"""The checks of the fields that ``scale`` reads: replicas from 0 to 2³¹-1, and a selector that is text."""
+"""The validation of the fields that ``scale`` reads: replicas must be from 0 to 2³¹-1, and the selector must be a string."""
 
 from typing import Final
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.control_plane.wire.field_errors import invalid
-from wharfinger.control_plane.wire.go_numbers import go_number, native
+from wharfinger.control_plane.wire.go_numbers import native
+from wharfinger.control_plane.wire.go_printing import map_text
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
-_MOST: Final = 2**31 - 1
+_MAX_REPLICAS: Final = 2**31 - 1
 _OBJECT: Final = "map[string]interface{}"
 _GO_TYPES: Final[dict[type, str]] = {
     bool: "bool", int: "int64", float: "float64", str: "string", list: "[]interface {}", dict: "map[string]interface {}",
@@ -16,7 +17,7 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 def scale_errors(scale: JsonObject, obj: JsonObject, *, status_only: bool = False) -> list[FieldError]:
-    """Return the errors at the paths of a definition's ``scale``."""
+    """Return the errors of an object at the paths in a definition's ``scale``; with ``status_only``, only those of the status."""
     errors: list[FieldError] = []
     for name in ("statusReplicasPath",) if status_only else ("specReplicasPath", "statusReplicasPath"):
         path = schemas.text(scale, name)
@@ -25,8 +26,8 @@ def scale_errors(scale: JsonObject, obj: JsonObject, *, status_only: bool = Fals
             errors.append(invalid(path, 0, problem))
         elif isinstance(count, int) and count < 0:
             errors.append(invalid(path, count, "should be a non-negative integer"))
-        elif isinstance(count, int) and count > _MOST:
-            errors.append(invalid(path, count, f"should be less than or equal to {_MOST}"))
+        elif isinstance(count, int) and count > _MAX_REPLICAS:
+            errors.append(invalid(path, count, f"should be less than or equal to {_MAX_REPLICAS}"))
     selector = scale.get("labelSelectorPath")
     if isinstance(selector, str):
         _, problem = _found(obj, selector, "string")
@@ -50,19 +51,8 @@ def _found(obj: JsonObject, path: str, wanted: str) -> tuple[JsonValue, str]:
 
 
 def _accessor(steps: list[str], value: JsonValue, wanted: str) -> str:
-    return f".{'.'.join(steps)} accessor error: {_printed(value)} is of the type {_go_type(value)}, expected {wanted}"
+    return f".{'.'.join(steps)} accessor error: {map_text(value)} is of the type {_go_type(value)}, expected {wanted}"
 
 
 def _go_type(value: JsonValue) -> str:
     return "<nil>" if value is None else _GO_TYPES[type(value)]
-
-
-def _printed(value: JsonValue) -> str:
-    """Return a value in the format of ``%v``."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{_printed(item)}' for name, item in sorted(value.items()))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_printed, value))}]"
-    if isinstance(value, str):
-        return value
-    return "<nil>" if value is None else go_number(value)

@@ -19,7 +19,7 @@ from wharfinger.control_plane.custom.embedded_objects import embedded_errors, em
 from wharfinger.control_plane.custom.lists import list_errors
 from wharfinger.control_plane.custom.pruning import pruned
 from wharfinger.control_plane.custom.replicas import scale_errors
-from wharfinger.control_plane.custom.values import ROOT, Checker, TooMuchError
+from wharfinger.control_plane.custom.values import ROOT, Checker, TooManyStepsError
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.control_plane.wire.status import FieldError
@@ -27,8 +27,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_
 
 MAX_ERRORS: Final = 1_000
 """The maximum number of errors that are reported for one object."""
-_MOST_COMPLETE: Final = 20_000
-"""The maximum number of object states to remember; complete and incomplete states have this limit each."""
+_MAX_STATES: Final = 20_000
+"""The maximum number of complete object states to remember; the same limit applies to incomplete states."""
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
@@ -44,20 +44,20 @@ _States: TypeAlias = "OrderedDict[tuple[JsonValue, JsonValue], None]"
 
 def _remember(states: _States, state: tuple[JsonValue, JsonValue]) -> None:
     states[state] = None
-    while len(states) > _MOST_COMPLETE:
+    while len(states) > _MAX_STATES:
         states.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The errors of an object, and the warnings for the client that writes it."""
+    """The errors of an object, and the warnings for the client that writes the object."""
 
     errors: list[FieldError]
     warnings: tuple[str, ...] = ()
 
 
 class CustomSchema:
-    """The schema of one version of a custom kind, and the paths of the numbers for ``scale``."""
+    """The schema of one version of a custom kind; ``scale`` has the paths of the fields that the subresource ``scale`` reads."""
 
     def __init__(self, document: JsonObject, *, scale: JsonObject | None = None) -> None:
         self._document = document
@@ -73,7 +73,7 @@ class CustomSchema:
         return defaulted(self._document, obj)
 
     def completed(self, obj: JsonObject) -> JsonObject:
-        """Return a stored object by the current schema: with newer defaults, without undeclared fields."""
+        """Return a stored object in the form of the current schema: with its defaults, and without undeclared fields."""
         state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
         if state in self._complete:  # most objects are read many times without a change
             return obj
@@ -88,7 +88,7 @@ class CustomSchema:
         return completed
 
     def is_complete(self, obj: JsonObject) -> None:
-        """Remember that a stored object has all defaults in its current state, so that later reads don't check it again."""
+        """Remember that the current state of a stored object has all defaults, so that later reads do not check it again."""
         state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
         if None not in state:
             _remember(self._complete, state)
@@ -112,11 +112,11 @@ class CustomSchema:
         subresource: str = "",
         found: Sequence[FieldError] = (),
     ) -> Judgement:
-        """Return the errors as ``errors`` does, and the warnings."""
+        """Return the errors of an object, with the warnings; the parameters are those of :meth:`errors`."""
         pair = None if old is None else Pair(obj, old, self._document)
         try:
             errors = self._status_errors(obj, pair) if subresource == "status" else self._errors(obj, pair)
-        except TooMuchError as error:
+        except TooManyStepsError as error:
             return Judgement([invalid(ROOT, "", str(error))])
         before = [] if old is None else list_errors(self._document, old)
         errors += [] if before else list_errors(self._document, obj)
@@ -134,8 +134,10 @@ class CustomSchema:
         return errors + embedded_errors(self._document, obj) if self._embeds else errors
 
     def _status_errors(self, obj: JsonObject, pair: Pair | None) -> list[FieldError]:
-        """Return the errors of ``status`` alone. Paths in their messages begin inside ``status``, their ``field`` begins
-        with ``status``."""
+        """Return the errors of ``status`` alone.
+
+        As in kube-apiserver, the paths in their messages begin inside ``status``, while their ``field`` begins with ``status``.
+        """
         schema = schemas.child(schemas.child(self._document, "properties") or {}, "status")
         errors: list[FieldError] = []
         if schema is not None and "status" in obj:

@@ -1,8 +1,8 @@
 """The validation of a value by its schema, with the errors and the wording of kube-openapi's ``validate``.
 
-Every keyword is checked, even if the type is already wrong. Each message is reported once, in the order of discovery. For
-``anyOf`` and ``oneOf``, the errors of the branch in which most checks passed (``Found.held``) are reported. Errors of an
-unchanged value are ignored (:class:`~wharfinger.control_plane.custom.correlation.Pair`).
+Every keyword is checked, even if the type is already wrong. Each message is reported once, in the order of discovery. If no
+branch of ``anyOf`` or ``oneOf`` is valid, the errors of the branch in which most checks passed (``Found.held``) are reported.
+Errors of an unchanged value are ignored (:class:`~wharfinger.control_plane.custom.correlation.Pair`).
 """
 
 import json
@@ -31,13 +31,13 @@ from wharfinger.kube.patterns import matches
 ROOT: Final = "<nil>"
 """The name of the whole value in errors that have no path."""
 MAX_STEPS: Final = 1_000_000
-"""The maximum number of validations by a schema or one of its branches in one object."""
+"""The maximum number of steps for one object; each validation of a value by a schema or a branch of one is a step."""
 _TYPE_OF: Final[dict[type, str]] = {dict: "object", list: "array", str: "string", bool: "boolean"}
 
 
 @dataclass(slots=True)
 class Found:
-    """The errors so far, by their text, and the number of passed checks."""
+    """The errors so far, by their text (``problems``), and the number of passed checks (``held``)."""
 
     problems: dict[str, FieldError] = field(default_factory=dict)
     held: int = 0
@@ -53,7 +53,7 @@ class Found:
         self.held += other.held
 
 
-class TooMuchError(Exception):
+class TooManyStepsError(Exception):
     """The validation of a value takes more than ``MAX_STEPS`` steps."""
 
 
@@ -62,8 +62,10 @@ _BRANCHES: Final = frozenset({*schemas.BRANCHES, "not"})
 
 @dataclass(slots=True)
 class Checker:
-    """The validator of the values below one field; ``base`` is the path of that field, "" for a whole object. Raises
-    TooMuchError."""
+    """The validator of a value; ``base`` is the path of the value in its object, "" for the whole object.
+
+    ``steps`` is the number of steps that are left. The methods raise TooManyStepsError if it becomes negative.
+    """
 
     base: str = ""
     steps: int = MAX_STEPS
@@ -73,22 +75,24 @@ class Checker:
         return list(self.checked(schema, value, "", pair).problems.values())
 
     def checked(self, schema: JsonObject, value: JsonValue, path: str, pair: Pair | None) -> Found:
-        """Validate a value; if it is unchanged, its errors are dropped."""
+        """Validate the value at ``path``, below ``base``. If ``pair`` shows that the value is unchanged, drop its errors."""
         self.steps -= 1
         if self.steps < 0:
-            raise TooMuchError(f"validating the object by its schema takes more than {MAX_STEPS} steps")
+            raise TooManyStepsError(
+                f"the validation of the object takes more than {MAX_STEPS} steps; make the object smaller or its schema simpler"
+            )
         found = _judged(self, schema, value, path, pair)
         return Found(held=found.held) if found.problems and pair is not None and pair.same() else found
 
     def field(self, path: str) -> str:
-        """Return the path of an error."""
+        """Return the field of an error at ``path``, which is relative to ``base``."""
         name = path.removeprefix(".")
         if not name:
             return self.base or ROOT
         return f"{self.base}.{name}" if self.base else name
 
     def unnamed(self, text: str) -> FieldError:
-        """Return an error that has no path of its own."""
+        """Return an error that is reported at ``base``, because kube-openapi gives it no path."""
         return invalid(self.base or ROOT, "", text)
 
 
@@ -123,11 +127,11 @@ def _judged(checker: Checker, schema: JsonObject, value: JsonValue, path: str, p
     _enum(checker, found, schema, value, path)
     if isinstance(value, dict):
         _object(checker, found, schema, value, path, pair)
-    found.held += 2  # the enum, which applies to all types, and the schema itself
+    found.held += 2  # as in kube-openapi: one for the enum, and one for the schema itself
     return found
 
 
-def _say(checker: Checker, found: Found, path: str, value: JsonValue, sentence: str) -> None:
+def _add_value_error(checker: Checker, found: Found, path: str, value: JsonValue, sentence: str) -> None:
     """Add an error that shows the value: ``spec.x in body should …``."""
     text = f"{path} in body {sentence}"
     found.add(text, invalid(checker.field(path), value, text))
@@ -139,7 +143,7 @@ def _wrong_type(checker: Checker, found: Found, path: str, wanted: str, shown: s
 
 
 def _type(checker: Checker, found: Found, types: tuple[str, ...], form: str, value: JsonValue, path: str) -> int:
-    """Check the type, and return 1 if it is right, else 0."""
+    """Check the type, and return the number of passed checks: 1 or 0."""
     kind = _TYPE_OF.get(type(value)) or ("number" if is_float(value) else "integer")
     own_form = {"integer": "int64", "number": "float64"}.get(kind, "")
     fits = kind in types or (kind == "integer" and "number" in types)
@@ -157,7 +161,7 @@ def _type(checker: Checker, found: Found, types: tuple[str, ...], form: str, val
 
 
 def _branches(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, path: str) -> None:
-    """Check ``anyOf``, ``oneOf``, ``allOf`` and ``not``, in this order, without tolerance for unchanged values."""
+    """Check ``anyOf``, ``oneOf``, ``allOf`` and ``not``, in this order. Errors of unchanged values are not dropped here."""
     found.held += 2  # for all branches together
     if _BRANCHES.isdisjoint(schema):
         return
@@ -217,16 +221,16 @@ def _one_of(checker: Checker, found: Found, schema: JsonObject, value: JsonValue
 
 
 def _string(checker: Checker, found: Found, schema: JsonObject, value: str, path: str) -> None:
-    """Check length and pattern, and add the first error."""
+    """Check length and pattern, and add only the first error."""
     most, least = schemas.whole(schema, "maxLength"), schemas.whole(schema, "minLength")
     pattern = schemas.text(schema, "pattern")
     found.held += 1
     if most is not None and len(value) > most:
         found.add(f"{path} in body should be at most {most} chars long", too_long(checker.field(path), most))
     elif least is not None and len(value) < least:
-        _say(checker, found, path, value, f"should be at least {least} chars long")
+        _add_value_error(checker, found, path, value, f"should be at least {least} chars long")
     elif pattern and not matches(pattern, value):
-        _say(checker, found, path, value, f"should match '{pattern}'")
+        _add_value_error(checker, found, path, value, f"should match '{pattern}'")
 
 
 def _format(checker: Checker, found: Found, form: str, value: str, path: str) -> None:
@@ -239,7 +243,7 @@ def _format(checker: Checker, found: Found, form: str, value: str, path: str) ->
 
 
 def _range_problem(value: float, types: tuple[str, ...], form: str, what: str, path: str) -> str:
-    """Return the error of a number that its type or format cannot hold, or ""."""
+    """Return the error if the type or the format cannot hold a number, or ""; ``what`` names the number in the error."""
     if types == ("integer",):
         low, high = (-(2**31), 2**31) if form == "int32" else (-(2**63), 2**63)
         if not math.isfinite(value) or value != math.trunc(value) or not low <= value < high:
@@ -308,13 +312,13 @@ def _list(
         found.merge(checker.checked(items or {}, item, f"{path}[{index}]", was))
     least, most = schemas.whole(schema, "minItems"), schemas.whole(schema, "maxItems")
     if least is not None and len(value) < least:
-        _say(checker, found, path, len(value), f"should have at least {least} items")
+        _add_value_error(checker, found, path, len(value), f"should have at least {least} items")
     if most is not None and len(value) > most:
         found.add(f"{path} in body should have at most {most} items", too_many(checker.field(path), len(value), most))
     if schemas.flag(schema, "uniqueItems") and any(
         equal(item, other) for index, item in enumerate(value) for other in value[:index]
     ):
-        _say(checker, found, path, "", "shouldn't contain duplicates")
+        _add_value_error(checker, found, path, "", "shouldn't contain duplicates")
     found.held += 2
 
 
@@ -323,7 +327,7 @@ def _object(
 ) -> None:
     least, most = schemas.whole(schema, "minProperties"), schemas.whole(schema, "maxProperties")
     if least is not None and len(value) < least:
-        _say(checker, found, path, len(value), f"should have at least {least} properties")
+        _add_value_error(checker, found, path, len(value), f"should have at least {least} properties")
     if most is not None and len(value) > most:
         text = f"{path} in body should have at most {most} properties"
         found.add(text, too_many(checker.field(path), len(value), most))

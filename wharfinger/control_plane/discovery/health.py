@@ -1,5 +1,7 @@
-"""``/healthz``, ``/livez``, ``/readyz``: the checks of a kube-apiserver by name, all of which pass as long as this process
-answers."""
+"""The endpoints ``/healthz``, ``/livez`` and ``/readyz``.
+
+They have the checks of a kube-apiserver by name. All checks pass, because this process answers.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -31,11 +33,11 @@ CHECKS: Final[dict[str, tuple[str, ...]]] = {
     "livez": _ALIVE,
     "readyz": ("ping", "log", "etcd", "etcd-readiness", "informer-sync", *_COMMON, "shutdown"),
 }
-"""The checks of each endpoint, in the order in which they are made."""
+"""The checks of each endpoint, in the order in which they are reported."""
 
 
 def health(endpoint: str, check: str, request: Request) -> Response | None:
-    """Return the answer of an endpoint, or of one of its checks; None if there is no such check."""
+    """Return the answer of an endpoint, or of one of its checks; None if the endpoint has no such check."""
     if check:
         return Response(200, b"ok", PLAIN) if check in CHECKS[endpoint] else None
     headers = (("x-content-type-options", "nosniff"),)

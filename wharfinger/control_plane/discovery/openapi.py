@@ -1,8 +1,9 @@
-"""OpenAPI as clients request it: an index and one document per group version (version 3), or a single document (version
-2). The descriptions of built-in kinds are stored data (:mod:`~wharfinger.control_plane.discovery.openapi_data`); the
-descriptions of custom kinds are generated from their definitions
-(:mod:`~wharfinger.control_plane.discovery.openapi_custom`). Documents are kept as bytes with their hash until the catalog
-changes: the hash is in the index, and it is the ETag, so that clients request only the documents that changed.
+"""The OpenAPI documents: an index and one document per group version (version 3), or a single document (version 2).
+
+The descriptions of built-in kinds are stored data (:mod:`~wharfinger.control_plane.discovery.openapi_data`); the descriptions of
+custom kinds are generated from their definitions (:mod:`~wharfinger.control_plane.discovery.openapi_custom`). Documents are kept
+as bytes with their hash until the catalog changes. The hash is in the index, and it is the ETag, so clients request only the
+documents that have changed.
 """
 
 import hashlib
@@ -18,8 +19,7 @@ from wharfinger.formats.json.value import JsonObject, encode_json, find, find_ob
 
 VERSION_2_PROTOBUF_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 VERSION_2_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""The media type that clients request (which RFC 9110 §8.3.1 does not allow, because of its ``@``), and that of the
-response."""
+"""The media type that clients request, and that of the response. RFC 9110 §8.3.1 does not allow the ``@`` of the first one."""
 _CUSTOM_INFO: Final[JsonObject] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
@@ -29,7 +29,7 @@ class Document:
 
     body: bytes
     hash: str
-    """The SHA-512 of the JSON in capital hex digits; it is the ETag, and part of the URL in the index."""
+    """The SHA-512 of the JSON form in capital hex digits; it is the ETag, and part of the URL in the index."""
 
 
 class OpenApi:
@@ -43,7 +43,7 @@ class OpenApi:
 
     def index(self) -> Document:
         """Return the document of ``/openapi/v3``: the URLs of all version 3 documents."""
-        return self._keep("index", self._index)
+        return self._cached("index", self._index)
 
     def version_3(self, name: str) -> Document | None:
         """Return one document (``apis/apps/v1``), or None if it does not exist."""
@@ -52,15 +52,15 @@ class OpenApi:
         if name in self._fixed:
             return self._fixed[name]
         served = self._custom_versions().get(name, [])
-        return self._keep(name, lambda: encode_json(_custom_document(served))) if served else None
+        return self._cached(name, lambda: encode_json(_custom_document(served))) if served else None
 
     def version_2(self) -> Document:
         """Return the document of ``/openapi/v2``."""
-        return self._keep("v2", self._version_2)
+        return self._cached("v2", self._version_2)
 
     def version_2_protobuf(self) -> Document:
         """Return the document of ``/openapi/v2`` in protobuf, with the hash of its JSON form."""
-        made = self._keep("v2 protobuf", lambda: version_2_protobuf(self._whole()))
+        made = self._cached("v2 protobuf", lambda: version_2_protobuf(self._whole()))
         return Document(made.body, self.version_2().hash)
 
     def _index(self) -> bytes:
@@ -94,7 +94,7 @@ class OpenApi:
                     found.setdefault(f"apis/{kind.group}/{version.name}", []).append(Served(kind, version))
         return found
 
-    def _keep(self, name: str, make: Callable[[], bytes]) -> Document:
+    def _cached(self, name: str, make: Callable[[], bytes]) -> Document:
         if self._generation != self._catalog.generation:
             self._generation = self._catalog.generation
             self._kept.clear()

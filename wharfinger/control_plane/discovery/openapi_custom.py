@@ -1,8 +1,9 @@
-"""Custom kinds in OpenAPI: their schemas and their paths, as a kube-apiserver publishes them. Paths are not built but copied:
-``custom/v3`` and ``custom/v2`` of the data hold a server's documents of two sample kinds, one namespaced and one cluster-scoped,
-and the names of the sample kinds are replaced with those of the actual kind. Schemas are expanded (the meaning of an embedded
-object or an int-or-string is written out), and for version 2 cut down to what kubectl can read (apiextensions'
-``ToStructuralOpenAPIV2``).
+"""Custom kinds in OpenAPI: their schemas and their paths, as a kube-apiserver publishes them.
+
+Paths are copied from a sample: ``custom/v3`` and ``custom/v2`` in the data are the documents of a server with two sample kinds,
+one namespaced and one cluster-scoped. The names of the sample kinds are replaced with those of the actual kind. Schemas are
+expanded (embedded objects and int-or-string values are written out). For version 2, they are reduced to what kubectl can read
+(``ToStructuralOpenAPIV2`` in apiextensions-apiserver).
 """
 
 from collections.abc import Callable, Iterable
@@ -10,7 +11,15 @@ from typing import Final
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.discovery.openapi_data import MAX_BYTES, document
-from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, encode_json, find, find_object
+from wharfinger.formats.json.value import (
+    JsonObject,
+    as_object,
+    decode_json,
+    encode_json,
+    find,
+    find_object,
+    strings_of,
+)
 
 _MORE: Final = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _METADATA: Final = f"Standard object's metadata. {_MORE}#metadata"
@@ -26,7 +35,7 @@ _EMBEDDED: Final[JsonObject] = {
 }
 _KEPT: Final = frozenset({"default", "example", "additionalProperties"})
 """The members that are kept even if they are empty."""
-_JUNCTORS: Final = ("allOf", "oneOf", "anyOf", "not")
+_COMBINERS: Final = ("allOf", "oneOf", "anyOf", "not")
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _CLUSTER: Final = ("Clustertoken", "Clusterlisttoken")
 _NAMESPACED: Final = ("Kindtoken", "Listtoken")
@@ -69,7 +78,7 @@ def parts(served: Served, version: str) -> JsonObject:
 
 
 def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
-    """Return those paths of the sample kind ``plural`` that the actual kind has too."""
+    """Return the paths of the sample kind ``plural``, without those of subresources that the actual kind does not have."""
     known = {item.name for item in served.version.subresources}
     found: JsonObject = {}
     for path, item in paths.items():
@@ -80,7 +89,7 @@ def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
 
 
 def _replacements(served: Served, kind: str, list_kind: str, plural: str) -> Iterable[tuple[str, str]]:
-    """Return the replacements of names, the longest first if one contains the other."""
+    """Yield the replacements of names; if a name contains another one, it comes first."""
     group, version, name = served.kind.group, served.version.name, served.kind.kind
     camel = _identifier(group.removesuffix(".k8s.io"))
     article = "an" if name[0].lower() in "aeiou" else "a"
@@ -98,7 +107,7 @@ def _replacements(served: Served, kind: str, list_kind: str, plural: str) -> Ite
 
 
 def _identifier(text: str) -> str:
-    """Return the letters and digits of a text, with a capital after each omitted part."""
+    """Return the letters and digits of a text in camel case: with a capital after each omitted character."""
     found, capital = "", False
     for index, char in enumerate(text):
         if char.isalpha() or char == "_" or (index and char.isdigit()):
@@ -121,12 +130,12 @@ def _selectable(served: Served) -> JsonObject:
 
 
 def _schema(served: Served, version: str) -> JsonObject:
-    """Return the schema of a kind, without its group, version and kind."""
+    """Return the schema of a kind, without ``x-kubernetes-group-version-kind``."""
     schema = served.version.schema
     old = version == "v2"
     if not schema or (old and find(schema, "x-kubernetes-preserve-unknown-fields") is True):
         return {"type": "object"}
-    found = _cut(schema) if old else _unfolded(schema)
+    found = _reduced(schema) if old else _expanded(schema)
     sample = find_object(document(f"custom/{version}"), *_sample(version))
     own: JsonObject = {name: find(sample, "properties", name) for name in ("apiVersion", "kind")}
     return {**found, "properties": {**find_object(found, "properties"), **own, "metadata": _reference(version)}}
@@ -144,21 +153,21 @@ def _reference(version: str) -> JsonObject:
     return {"description": _METADATA, "allOf": [{"$ref": f"#/components/schemas/{_OBJECT_META}"}]}
 
 
-def _unfolded(schema: JsonObject) -> JsonObject:
+def _expanded(schema: JsonObject) -> JsonObject:
     """Return a schema for version 3."""
-    found = _mapped(schema, _unfolded)
+    found = _mapped(schema, _expanded)
     if find(schema, "x-kubernetes-int-or-string") is True and not any(name in schema for name in ("anyOf", "allOf")):
         found["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if find(schema, "x-kubernetes-embedded-resource") is True:
-        required = [name for name in _names(schema.get("required")) if name not in _EMBEDDED]
+        required = [name for name in strings_of(schema.get("required")) if name not in _EMBEDDED]
         found["properties"] = {**find_object(found, "properties"), **_EMBEDDED, "metadata": _reference("v3")}
         found["required"] = [*required, "kind", "apiVersion"]
     return found
 
 
-def _cut(schema: JsonObject) -> JsonObject:
+def _reduced(schema: JsonObject) -> JsonObject:
     """Return a schema for version 2."""
-    found = {name: value for name, value in _mapped(schema, _cut).items() if name not in {*_JUNCTORS, "default"}}
+    found = {name: value for name, value in _mapped(schema, _reduced).items() if name not in {*_COMBINERS, "default"}}
     nullable = found.pop("nullable", None) is True
     open_end = find(schema, "x-kubernetes-preserve-unknown-fields") is True
     if nullable or open_end:
@@ -168,15 +177,11 @@ def _cut(schema: JsonObject) -> JsonObject:
         found.pop("type", None)
     properties = find_object(schema, "properties") if "properties" in found else {}
     nullables = {name for name, value in properties.items() if find(value, "nullable") is True}
-    required = [name for name in _names(found.get("required")) if name not in nullables]
+    required = [name for name in strings_of(found.get("required")) if name not in nullables]
     if find(schema, "additionalProperties", "nullable") is True:
         required = []
     found.pop("required", None)
     return {**found, "required": [*required]} if required else found
-
-
-def _names(value: JsonValue) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _mapped(schema: JsonObject, change: Callable[[JsonObject], JsonObject]) -> JsonObject:

@@ -1,7 +1,7 @@
-"""OpenAPI version 2 in protobuf, which clients of Kubernetes request: gnostic's ``openapi.v2.Document``.
+"""OpenAPI version 2 in protobuf, as clients of Kubernetes request it: gnostic's ``openapi.v2.Document``.
 
-A message is written by a table of its fields: number and content. Values that the tables do not name (vendor extensions, values
-of enums) are written as JSON text, which gnostic reads as YAML.
+Each message is encoded by a table of its fields, with the number and the writer of each. Values of arbitrary JSON (vendor
+extensions, values of enums, defaults) are written as JSON text, which gnostic parses as YAML.
 """
 
 import struct
@@ -16,7 +16,7 @@ Fields: TypeAlias = Mapping[str, tuple[int, Writer]]
 
 
 def version_2_protobuf(document: JsonObject) -> bytes:
-    """Return a whole document."""
+    """Encode a whole document."""
     return _message(_DOCUMENT, 16)(document)
 
 
@@ -31,7 +31,7 @@ def _varint(value: int) -> bytes:
 
 
 def _block(number: int, content: bytes) -> bytes:
-    """Return a field with a length: text, or a message."""
+    """Return a field with a length prefix: a text or a message."""
     return _varint(number << 3 | _BYTES) + _varint(len(content)) + content
 
 
@@ -86,7 +86,7 @@ def _message(fields: Fields, extension: int = 0) -> Writer:
 
 
 def _named(number: int, writer: Writer) -> Writer:
-    """Return a map as a list of names and values."""
+    """Return a writer of maps, which are lists of names and values."""
 
     def write(value: JsonValue) -> bytes:
         entries = value.items() if isinstance(value, dict) else ()

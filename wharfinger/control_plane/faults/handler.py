@@ -1,6 +1,7 @@
-"""A handler in front of the control plane's handler, which applies the faults of the plan to requests. The order of faults is
-that of a network and a server: partitions, then latency, then dropping or refusing the request before it is processed, then the
-request itself (perhaps on an older state), and finally faults of the response.
+"""A handler that injects the faults of the plan into requests, in front of the control plane's handler.
+
+Before a request is processed, it may meet a partition, latency, a dropped connection or an error, in the order of the rules. Then
+the request is processed, perhaps on an older state. Faults of the response come last.
 """
 
 import logging
@@ -131,7 +132,7 @@ class FaultyHandler:
         return answer
 
     def _partitions(self, call: Call) -> list[float]:
-        """Return the start times of the partitions that would cut off a stream of this request."""
+        """Return the start times of the next partitions, each of which would cut the stream of this request."""
         found = (
             rule.fault.next(self._now())
             for rule in self._rules
@@ -162,12 +163,12 @@ async def _until_cut(
     left = events
     deadline = None if after_s is None else trio.current_time() + max(0.0, after_s)
     while left is None or left > 0:
-        with trio.CancelScope(deadline=float("inf") if deadline is None else deadline) as patience:
+        with trio.CancelScope(deadline=float("inf") if deadline is None else deadline) as scope:
             try:
                 chunk = await anext(chunks)
             except StopAsyncIteration:
                 return
-        if patience.cancelled_caught:
+        if scope.cancelled_caught:
             break
         lines = chunk.splitlines(keepends=True)
         if left is not None:

@@ -1,7 +1,4 @@
-"""A read-only view of a storage some revisions ago, for stale reads.
-
-Revisions that are older than the history are read as of its beginning. Nothing is written through it.
-"""
+"""A read-only view of a storage at an earlier revision, for stale reads."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +7,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class PastStorage:
-    """A read-only ``Storage`` that shows ``storage`` as it was at ``revision``, or at its oldest revision if that is later."""
+    """A read-only ``Storage`` that shows another storage at ``revision``, or at its oldest known revision if that is later."""
 
     def __init__(self, storage: Storage, revision: int) -> None:
         self._storage = storage
@@ -52,10 +49,14 @@ class PastStorage:
 
     def put(self, key: Key, obj: JsonObject) -> Change:
         del obj
-        raise StorageError(f"{key.collection.plural} {key.place} cannot be written into the past")
+        raise StorageError(
+            f"{key.collection.plural} {key.place} cannot be written: this view of an old revision is read-only"
+        )
 
     def delete(self, key: Key) -> Change:
-        raise StorageError(f"{key.collection.plural} {key.place} cannot be deleted from the past")
+        raise StorageError(
+            f"{key.collection.plural} {key.place} cannot be deleted: this view of an old revision is read-only"
+        )
 
     def changes(
         self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None

@@ -1,5 +1,4 @@
-"""The decision which faults to inject into each request. It is deterministic: the same seed and requests give the same
-faults."""
+"""The decision which faults to inject into each request. It is deterministic: it depends only on the seed and the requests."""
 
 import random
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from wharfinger.control_plane.faults.rule import Call, Partition, Rule
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """The number of requests that each rule has selected, and the number that it has hit."""
+    """The number of requests that each rule has selected (``asked``), and the number that it has hit."""
 
     asked: tuple[int, ...]
     hits: tuple[int, ...]
@@ -26,8 +25,8 @@ def step(
 ) -> tuple[PlanState, tuple[int, ...]]:
     """Return the state after a request, and the indexes of the rules that hit it, in their order.
 
-    ``now_s`` counts from the start of the control plane. A partition affects every request while it lasts; counts do not
-    limit it.
+    ``now_s`` is the time in seconds since the start of the control plane. A partition hits every selected request while it lasts;
+    ``skip``, ``every``, ``times`` and ``chance`` do not limit it.
     """
     asked, hits, found = list(state.asked), list(state.hits), list[int]()
     for index, rule in enumerate(rules):

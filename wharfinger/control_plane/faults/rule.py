@@ -1,6 +1,7 @@
-"""A rule of faults: the requests that it selects, which of them it hits, and the fault. A rule ignores the first ``skip``
-requests that match its selection. Of the others, it hits every ``every``-th with the probability ``chance``, at most ``times``
-times.
+"""A rule of faults: the requests that it selects, which of them it hits, and the fault.
+
+A rule ignores the first ``skip`` requests that it selects. Of the following ones, it hits every ``every``-th with the probability
+``chance``, at most ``times`` times.
 """
 
 from dataclasses import dataclass, field
@@ -21,18 +22,17 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class DropBefore:
-    """Close the connection without an answer, before the request is processed."""
+    """A connection that is closed without an answer, before the request is processed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropAfter:
-    """Process the request, then close the connection without an answer."""
+    """A connection that is closed without an answer, after the request was processed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """Answer with a Status without processing the request; if ``retry_after_s`` is 0, the answer has no Retry-After
-    header."""
+    """A Status in place of an answer: the request is not processed. If ``retry_after_s`` is 0, there is no Retry-After header."""
 
     code: int
     reason: str
@@ -57,17 +57,17 @@ class StaleRead:
 
 @dataclass(frozen=True, slots=True)
 class SlowList:
-    """The answer of a list comes in pieces of 16 KiB with a pause before each."""
+    """A list whose answer comes in pieces of 16 KiB, with a pause of ``delay_s`` before each."""
 
     delay_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition that begins at ``start_s`` (seconds since the control plane started), lasts ``length_s`` seconds, and recurs
-    every ``period_s`` seconds (0: never).
+    """A partition that begins at ``start_s`` (seconds since the control plane started) and lasts ``length_s`` seconds.
 
-    Requests hang until it is over, and are then dropped without being processed; open watches end when it begins.
+    It recurs every ``period_s`` seconds; with 0 it does not recur. Requests hang until the partition is over; then they are
+    dropped without being processed. Open watches end when it begins.
     """
 
     start_s: float
@@ -75,12 +75,12 @@ class Partition:
     period_s: float
 
     def until(self, now_s: float) -> float | None:
-        """Return when the current partition ends; None outside of partitions."""
+        """Return the time at which the current partition ends, or None if there is none at ``now_s``."""
         began = self._began(now_s)
         return began + self.length_s if began is not None and now_s < began + self.length_s else None
 
     def next(self, now_s: float) -> float | None:
-        """Return when the next partition begins; None if no partition follows."""
+        """Return the time at which the next partition begins, or None if no partition follows."""
         if now_s < self.start_s:
             return self.start_s
         began = self._began(now_s)
@@ -98,8 +98,8 @@ Fault: TypeAlias = Latency | DropBefore | DropAfter | ErrorAnswer | CutWatch | S
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request as rules see it: its RBAC verb, resource (``plural`` or ``plural.group``), kind and object, and the client's
-    User-Agent as ``agent``."""
+    """The attributes of a request by which rules select: its RBAC verb, its resource (``plural`` or ``plural.group``), its kind,
+    the object, and the client's User-Agent (``agent``)."""
 
     verb: str
     resource: str
@@ -111,7 +111,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The requests to which a rule applies. The patterns are shell patterns, matched against the fields of a :class:`Call`."""
+    """The requests that a rule selects: shell patterns for the fields of a :class:`Call`; ``kind`` may match kind or resource."""
 
     verbs: frozenset[str] = frozenset()
     """The selected verbs; empty selects all verbs that the fault can hit."""
@@ -137,7 +137,7 @@ def _fits(pattern: str, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule."""
+    """A rule; ``skip``, ``every``, ``times`` (None: no limit) and ``chance`` are described above."""
 
     fault: Fault
     selection: Selection = field(default_factory=Selection)

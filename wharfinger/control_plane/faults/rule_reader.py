@@ -1,9 +1,11 @@
-"""The reader of fault rules: a YAML file with a list of rules, or a line from the command line. A line contains rules separated
-by ``;``; a rule is the name of its fault and ``key=value`` words::
+"""The parser of fault rules, from a YAML file with a list of rules or from a line of the command line.
+
+A line contains rules that are separated by ``;``. A rule is the name of its fault, and words of the form ``key=value``::
 
     latency verb=list,watch kind=secrets delay=200ms; error code=503 verb=patch times=2 skip=1
 
-In a file each rule is a mapping of the same keys, with ``fault`` for the name. Raises FaultRuleError for anything else.
+In a file, each rule is a mapping with the same keys, and with the name of the fault as ``fault``. All functions raise
+FaultRuleError for anything else.
 """
 
 from collections.abc import Mapping
@@ -73,8 +75,10 @@ class FaultRuleError(FormatError):
 
 
 def read_rules(source: str) -> tuple[Rule, ...]:
-    """Read the rules in a file if ``source`` names a YAML or JSON file, or else in ``source`` itself. Raises FaultRuleError,
-    OSError."""
+    """Return the rules in the file that ``source`` names, or in ``source`` itself if it is not the name of a YAML or JSON file.
+
+    Raises FaultRuleError, and OSError if the file cannot be read.
+    """
     path = Path(source)
     if "=" not in source and path.suffix in {".yaml", ".yml", ".json"}:
         data = path.read_bytes()[: MAX_BYTES + 1]
@@ -146,7 +150,7 @@ def _rule(words: Mapping[str, str], what: str) -> Rule:
     what = f"{what} ({name})"
     known = ("fault", *_COMMON, *_OWN[name])
     if unknown := sorted(words.keys() - set(known)):
-        raise FaultRuleError(f"{what}: {', '.join(unknown)} is not known; keys: {', '.join(known[1:])}")
+        raise FaultRuleError(f"{what}: unknown key {', '.join(unknown)}; known keys: {', '.join(known[1:])}")
     times = _count(words, "times", what, default=-1)
     return Rule(
         fault=_fault(name, words, what),

@@ -1,8 +1,8 @@
 """The methods that a path allows, by the kind that it names.
 
 Built-in and custom kinds differ, as in the kube-apiserver, where two servers handle them. If a path names no resource, the answer
-is a Status (404) in a built-in group, and plain text in a custom group. For built-in kinds, a 405 depends on the path, while for
-custom kinds it depends only on the verb.
+is a Status (404) in a built-in group, and plain text in a custom group. Whether the answer is a 405 depends on the path for
+built-in kinds, and only on the verb for custom kinds.
 """
 
 from functools import lru_cache
@@ -21,11 +21,11 @@ _VERBS: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update",
 
 
 class NotServedError(Exception):
-    """The path names nothing that is served; the answer is plain text."""
+    """The path names no resource and no document; the answer is a 404 in plain text."""
 
 
-def nothing_there(group: str) -> Exception:
-    """Return the error for a resource that is not served."""
+def unserved_resource_error(group: str) -> Exception:
+    """Return the 404 error for a resource that is not served: a Status in a built-in group, plain text in a custom group."""
     return status.no_such_resource() if group in GROUP_ORDER else NotServedError()
 
 
@@ -34,10 +34,10 @@ def check_method(served: Served, route: ResourceRoute, method: str) -> None:
     if served.kind.custom:
         _check_custom(served, route, method)
         return
-    taken = _builtin(served, route)
-    if taken is None:
+    allowed = _builtin(served, route)
+    if allowed is None:
         raise status.no_such_resource()
-    if method not in taken:
+    if method not in allowed:
         raise status.method_not_allowed()
 
 
@@ -50,19 +50,19 @@ def _builtin(served: Served, route: ResourceRoute) -> frozenset[str] | None:
         at_none = route.subresource or "watch" not in kind.verbs or (route.name and elsewhere)
         return None if at_none else frozenset({"GET"})
     if not route.name:
-        return _taken(kind.verbs, {"list": "GET"} if elsewhere else _COLLECTION)
+        return _methods_of(kind.verbs, {"list": "GET"} if elsewhere else _COLLECTION)
     if elsewhere:
         return None
-    return _below(served, route.subresource) if route.subresource else _taken(kind.verbs, _OBJECT)
+    return _subresource_methods(served, route.subresource) if route.subresource else _methods_of(kind.verbs, _OBJECT)
 
 
-def _below(served: Served, path: str) -> frozenset[str] | None:
+def _subresource_methods(served: Served, path: str) -> frozenset[str] | None:
     name, _, rest = path.partition("/")
     found = next((item for item in served.version.subresources if item.name == name), None)
     if found is None or (rest and name != "proxy"):
         return None
-    taken = _taken(found.verbs, _CONNECT)
-    return taken | {"HEAD", "OPTIONS"} if taken is not None and name == "proxy" else taken
+    allowed = _methods_of(found.verbs, _CONNECT)
+    return allowed | {"HEAD", "OPTIONS"} if allowed is not None and name == "proxy" else allowed
 
 
 @lru_cache(maxsize=256)
@@ -70,13 +70,14 @@ def _methods(verbs: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> froz
     return frozenset(method for verb, method in table if verb in verbs) or None
 
 
-def _taken(verbs: tuple[str, ...], table: dict[str, str]) -> frozenset[str] | None:
+def _methods_of(verbs: tuple[str, ...], table: dict[str, str]) -> frozenset[str] | None:
     return _methods(verbs, tuple(table.items()))
 
 
 def _check_custom(served: Served, route: ResourceRoute, method: str) -> None:
-    """Check the method of a custom kind: a POST may name an object (and creates the object in its body), and only a GET
-    watches.
+    """Refuse a method that a path of a custom kind does not allow. Raises StatusError (400, 404, 405), or NotServedError.
+
+    A POST may name an object; it creates the object in its body. Only a GET can watch.
     """
     kind = served.kind
     if route.watch and method not in {"GET", "HEAD"}:

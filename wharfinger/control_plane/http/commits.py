@@ -1,6 +1,7 @@
-"""Group commit: concurrent requests wait for the disk together, and an answer is sent after the commit of the state that it
-shows. The first request that has to wait lets all other ready tasks run, then commits the writes of all of them. Reads wait too
-while something is uncommitted, because they may have seen it.
+"""Group commit: concurrent requests wait for the disk together, and an answer is sent after the state that it shows is committed.
+
+The first request that has to wait lets all other ready tasks run, and then commits the writes of all of them. Reads also wait
+while there are uncommitted writes, because they may have read them.
 """
 
 import trio
@@ -17,8 +18,7 @@ class Commits:
         self._over: trio.Event | None = None
 
     async def settle(self) -> None:
-        """Wait until everything that has been written so far is committed; return at once if it already is. Raises
-        CommitError."""
+        """Wait until all writes so far are committed; return at once if they already are. Raises CommitError."""
         if self._backend.settled:
             return
         failed_before = self._backend.failed_commits

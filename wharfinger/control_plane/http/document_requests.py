@@ -42,7 +42,7 @@ _NOT_MACHINE_READABLE: Final = (
 
 
 _OF_RESOURCES: Final = ("/api/", "/version/")
-"""The paths whose 404 is a Status."""
+"""The prefixes of paths whose 404 is a Status."""
 
 
 class Documents:
@@ -68,7 +68,7 @@ class Documents:
             return self._openid(route, request)
         document = self._document(route)
         if document is None:
-            raise _nowhere(route, request)
+            raise _not_found(route, request)
         if request.method != "GET" and not isinstance(route, GroupRoute) and _group_of(route) in GROUP_ORDER:
             raise status.method_not_allowed()
         if isinstance(route, VersionRoute):
@@ -86,7 +86,7 @@ class Documents:
             case HealthRoute(endpoint, check):
                 return health.health(endpoint, check, request)
             case MetricsRoute():
-                return _exposed(request, self.metrics.text(self._backend))
+                return _metrics_response(request, self.metrics.text(self._backend))
             case OpenApiV2Route():
                 return openapi_answers.version_2(self.openapi, request)
             case OpenApiV3Route(name):
@@ -142,18 +142,18 @@ def _group_of(route: Route) -> str | None:
             return None
 
 
-def _nowhere(route: Route, request: Request) -> Exception:
+def _not_found(route: Route, request: Request) -> Exception:
     """Return the 404 error of a path: a Status under a built-in group, plain text elsewhere."""
     built_in = isinstance(route, ResourcesRoute) and route.group in GROUP_ORDER
     return status.no_such_resource() if built_in or request.path.startswith(_OF_RESOURCES) else NotServedError()
 
 
-def _exposed(request: Request, text: str) -> Response:
+def _metrics_response(request: Request, text: str) -> Response:
     return compressed_always(request, Response(200, text.encode(), METRICS_TYPE))
 
 
 def _accept(request: Request, media: str) -> None:
-    """Refuse a client that does not accept the only available media type."""
+    """Refuse (406) a client that does not accept the only available media type."""
     accept = request.headers.get("accept", "")
     if accept and {"*/*", media}.isdisjoint(named_media(accept)):
         raise status.not_acceptable((media,))

@@ -1,4 +1,4 @@
-"""The control plane as an HTTP handler: routes, authentication, and the form of every answer."""
+"""The HTTP handler of the control plane: routing, authentication, authorization, and the form of every answer."""
 
 import logging
 import re
@@ -26,7 +26,7 @@ from wharfinger.control_plane.http.response_forms import document_response, with
 from wharfinger.control_plane.http.webhook_calls import WebhookCalls
 from wharfinger.control_plane.special_endpoints.endpoint import PodCommand
 from wharfinger.control_plane.storage.interface import StorageError
-from wharfinger.control_plane.verbs.watching import Bells, watch_events
+from wharfinger.control_plane.verbs.watching import ChangeSignals, watch_events
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.negotiation import Encoding, Representation, error_representation
 from wharfinger.control_plane.wire.routes import BrokenRoute, ResourceRoute, Route, parse_route
@@ -35,9 +35,9 @@ from wharfinger.kube.access_rules import Access, JudgedRequest
 
 log: Final = logging.getLogger(__name__)
 WARNINGS_CHARS: Final = 4096
-"""The maximum length of all warnings of one answer in characters, as in the kube-apiserver; further warnings are omitted."""
+"""The maximum length of all warnings of one answer, in characters; further warnings are omitted (as in kube-apiserver)."""
 WARNING_CHARS: Final = 256
-"""The length to which each warning is cut if all together are longer than ``WARNINGS_CHARS``."""
+"""The length in characters to which each warning is truncated if all together are longer than ``WARNINGS_CHARS``."""
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 _PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN, (("x-content-type-options", "nosniff"),))
@@ -46,15 +46,15 @@ _PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN, (("x-cont
 class ControlPlaneHandler:
     """The ``Handler`` (:mod:`wharfinger.httpd.messages`) that answers every request to the control plane."""
 
-    def __init__(self, backend: Backend, bells: Bells, authenticator: Authenticator) -> None:
+    def __init__(self, backend: Backend, signals: ChangeSignals, authenticator: Authenticator) -> None:
         self._backend = backend
-        self._bells = bells
+        self._signals = signals
         self._authenticator = authenticator
         self.metrics = Metrics()
         self.audit: Callable[[JudgedRequest], None] | None = None
         """An observer of answered requests; None without an observer."""
         self.commands: PodCommands | None = None
-        """The commands of Pods; None if the server runs none."""
+        """The runner of commands in Pods; None if this server does not run commands."""
         self.documents = Documents(backend, self.metrics)
         self._commits = Commits(backend)
         self._webhooks = WebhookCalls(backend)
@@ -75,7 +75,7 @@ class ControlPlaneHandler:
         response: Response | StreamingResponse,
         audit: Callable[[JudgedRequest], None],
     ) -> None:
-        """Report an answered request to an observer. Requests of unknown users, and those that cannot be read, are left out."""
+        """Report an answered request to the observer. Requests of unknown users, and requests with broken paths, are left out."""
         if isinstance(route, BrokenRoute):
             return
         try:
@@ -88,20 +88,20 @@ class ControlPlaneHandler:
             asked = Attributes(user=user, verb=request.method.lower(), path=request.path)
         access = Access(asked.group, asked.combined_resource, asked.verb, asked.namespace, asked.path)
         name = request.headers.get("impersonate-user", "") or user.name
-        said = (
+        message = (
             response.body.decode(errors="replace") if isinstance(response, Response) and response.status >= 400 else ""
         )
-        audit(JudgedRequest(name, request.headers.get("user-agent", ""), access, asked.name, response.status, said))
+        audit(JudgedRequest(name, request.headers.get("user-agent", ""), access, asked.name, response.status, message))
 
     def reading(self, backend: Backend) -> "ControlPlaneHandler":
         """Return a handler that answers from another backend, and shares the metrics of this one."""
-        other = ControlPlaneHandler(backend, self._bells, self._authenticator)
+        other = ControlPlaneHandler(backend, self._signals, self._authenticator)
         other.metrics, other.documents, other.commands = self.metrics, self.documents, self.commands
         return other
 
     def pace_watches(self, seconds: float) -> None:
-        """Set how long watches of a busy collection gather events (``Bells.pace_s``)."""
-        self._bells.pace_s = seconds
+        """Set the time in seconds that watches of a busy collection wait between two chunks (``ChangeSignals.pace_s``)."""
+        self._signals.pace_s = seconds
 
     async def __call__(self, request: Request) -> Response | StreamingResponse | Upgrade:
         began = monotonic()
@@ -112,7 +112,7 @@ class ControlPlaneHandler:
             try:
                 await self._commits.settle()
             except StorageError as error:
-                response = _unkept(request, error)
+                response = _uncommitted(request, error)
         finally:
             self.metrics.in_flight(request.method, -1)
         self.metrics.count(series_of(self._backend.catalog, route, request), response.status, monotonic() - began)
@@ -121,7 +121,7 @@ class ControlPlaneHandler:
         return with_common_headers(request, response)
 
     async def _judged(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
-        """Answer a request; if it needs verdicts or conversions of webhooks, call these and try again."""
+        """Answer a request. If it needs answers of webhooks, call the webhooks, and try the request again."""
         try:
             return self._answered(route, request)
         except (VerdictsNeededError, ConversionsNeededError):
@@ -140,7 +140,7 @@ class ControlPlaneHandler:
         except NotServedError:
             return _PAGE_NOT_FOUND
         except StorageError as error:
-            return _unkept(request, error)
+            return _uncommitted(request, error)
 
     def _answer(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
         if isinstance(route, BrokenRoute):
@@ -152,9 +152,9 @@ class ControlPlaneHandler:
                 return self._stream(answer, series_of(self._backend.catalog, route, request))
             if isinstance(answer, PodCommand):
                 if self.commands is None:
-                    raise status.bad_request("this server runs no commands")
+                    raise status.bad_request("this server does not run commands in Pods")
                 return self.commands.answer(request, answer)
-            return _whole(request, answer)
+            return _response(request, answer)
         return self.documents.answer(route, request)
 
     def _authorized(self, route: Route, request: Request) -> User:
@@ -178,7 +178,7 @@ class ControlPlaneHandler:
             self.metrics.watches[series] += 1
             try:
                 async with aclosing(
-                    watch_events(self._backend, self._bells, answer.watch, answer.render, converting)
+                    watch_events(self._backend, self._signals, answer.watch, answer.render, converting)
                 ) as events:
                     yield events
             finally:
@@ -188,8 +188,10 @@ class ControlPlaneHandler:
 
 
 def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the Warning headers (RFC 7234 §5.5) without repetitions; if they are too long, each is cut and the last are
-    omitted."""
+    """Return the Warning headers (RFC 7234 §5.5) without repetitions.
+
+    If they are longer than ``WARNINGS_CHARS`` together, each is truncated, and the last ones are omitted.
+    """
     texts = tuple(text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text))
     if sum(map(len, texts)) > WARNINGS_CHARS:
         texts = tuple(text[:WARNING_CHARS] for text in texts)
@@ -208,7 +210,7 @@ def _broken(path: str) -> Response:
     return Response(500, f'Internal Server Error: "{path}": {why}\n'.encode(), PLAIN, _PAGE_NOT_FOUND.headers)
 
 
-def _whole(request: Request, answer: Answer) -> Response:
+def _response(request: Request, answer: Answer) -> Response:
     if answer.text == "":
         return Response(204, b"", "", _warnings(answer.warnings))
     if answer.text is not None:
@@ -216,7 +218,7 @@ def _whole(request: Request, answer: Answer) -> Response:
     return document_response(request, answer.document, answer.representation, answer.code, _warnings(answer.warnings))
 
 
-def _unkept(request: Request, error: StorageError) -> Response:
+def _uncommitted(request: Request, error: StorageError) -> Response:
     log.warning("%s %s: %s", request.method, request.path, error)
     return _failure(request, status.internal(str(error)))
 

@@ -1,6 +1,6 @@
-"""An httpx transport that answers from a handler in the same process: real clients, no sockets, no threads.
+"""An httpx transport that calls a handler in the same process: for real clients, without sockets and threads.
 
-This lets simulations run under trio's mock clock with autojump. Streams are real streams: a watch's producer runs while its
+So simulations can run under trio's mock clock with autojump. Streams are real streams: the producer of a watch runs while its
 response is read, and ends when the response is closed or its reader is cancelled.
 """
 
@@ -15,8 +15,7 @@ from wharfinger.httpd.target import RefusedRequestError, parse_target
 
 
 class MemoryTransport(httpx.AsyncBaseTransport):
-    """A transport that answers by calling a handler; exceptions of the handler propagate to the client, so that bugs are
-    visible."""
+    """A transport that calls a handler. Exceptions of the handler propagate to the client, so that bugs are visible."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
@@ -37,7 +36,9 @@ class MemoryTransport(httpx.AsyncBaseTransport):
         if isinstance(answer, NoAnswer):
             raise httpx.ReadError("the control plane closed the connection without an answer")
         if isinstance(answer, Upgrade):
-            raise httpx.UnsupportedProtocol("a connection in memory cannot change its protocol; connect over TCP")
+            raise httpx.UnsupportedProtocol(
+                "a connection in memory cannot be upgraded to another protocol; connect over TCP"
+            )
         typed = [("content-type", answer.content_type)] if answer.content_type else []
         sent = [(name.encode(), value.encode()) for name, value in (*typed, *answer.headers)]
         if isinstance(answer, Response):
@@ -67,4 +68,4 @@ async def _produce(answer: StreamingResponse) -> AsyncGenerator[bytes, None]:
             async for chunk in chunks:
                 yield chunk
     except CutError as error:
-        raise httpx.ReadError("the control plane closed the connection in the middle") from error
+        raise httpx.ReadError("the control plane closed the connection in the middle of the response") from error

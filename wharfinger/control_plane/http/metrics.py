@@ -30,7 +30,7 @@ _PROC: Final = Path("/proc/self")
 
 
 class Series(NamedTuple):
-    """The labels by which requests are counted, in addition to the status code."""
+    """The labels of the metrics of requests, except for the status code."""
 
     component: str = ""
     dry_run: str = ""
@@ -88,7 +88,7 @@ class Durations:
     seconds: float = 0.0
 
     def lines(self, name: str, labels: str) -> Iterator[str]:
-        """Return the lines of the histogram."""
+        """Yield the lines of the histogram."""
         total = 0
         for bound, count in zip((*BUCKETS, "+Inf"), self.counts, strict=True):
             total += count
@@ -98,7 +98,7 @@ class Durations:
 
 
 class Metrics:
-    """The counters of requests (by purpose and code), their durations, and the open watches."""
+    """The counters of requests by series and status code, their durations, and the open watches."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[Series, int]] = Counter()
@@ -113,7 +113,7 @@ class Metrics:
         self._in_flight["readOnly" if method == "GET" else "mutating"] += more
 
     def count(self, series: Series, code: int, seconds: float) -> None:
-        """Count a request that was answered. The duration of a watch is not recorded."""
+        """Count an answered request and its duration; for a watch, this is the time until the stream begins."""
         self.requests[series, code] += 1
         durations = self.durations.get(series)
         if durations is None:
@@ -122,7 +122,7 @@ class Metrics:
         durations.seconds += seconds
 
     def text(self, backend: Backend) -> str:
-        """Return all metrics as text; metrics that the kube-apiserver has too have the same names."""
+        """Return all metrics as text; metrics that kube-apiserver also has have the same names."""
         kinds = [
             (kind, count)
             for kind in backend.catalog.kinds()
@@ -187,7 +187,7 @@ class Metrics:
 
 
 def _metric(name: str, type_: str, about: str, samples: Iterable[str]) -> list[str]:
-    """Return a metric with its samples (labels and value); an empty text without samples."""
+    """Return the lines of a metric with its samples (labels and value); no lines if there are no samples."""
     lines = [f"{name}{sample}" for sample in samples]
     return [f"# HELP {name} {about}", f"# TYPE {name} {type_}", *lines] if lines else []
 
@@ -203,7 +203,7 @@ def _escaped(value: str) -> str:
 
 
 def process_lines() -> list[str]:
-    """Return the lines about the process's resource usage; none if there is no /proc."""
+    """Return the metrics of the process; without ``/proc``, only its CPU time and its start time."""
     used = os.times()
     lines = _metric(
         "process_cpu_seconds_total", "counter", "Processor time in seconds.", (f" {used[0] + used[1]:.2f}",)

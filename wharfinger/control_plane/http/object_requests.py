@@ -1,7 +1,7 @@
-"""Requests for objects: one step from a parsed request to its answer, by method and place.
+"""Requests for objects: the step from a parsed request to its answer, by method and path.
 
-This is the seam between HTTP and the verbs: options are parsed here, media types chosen, and codes set. Nothing here
-waits, so each request is atomic; for a watch, the caller gets the stream.
+This is the border between HTTP and the verbs: here, options are parsed, and media types and status codes are chosen. Nothing
+here waits, so each request is atomic. For a watch, the caller gets what it needs to stream events.
 """
 
 import sys
@@ -15,11 +15,17 @@ import msgspec
 from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
-from wharfinger.control_plane.http.allowed_methods import check_method, nothing_there
+from wharfinger.control_plane.http.allowed_methods import check_method, unserved_resource_error
 from wharfinger.control_plane.http.tables import at_version, check_include_object, has_tables, list_view, object_view
 from wharfinger.control_plane.objects.name_rules import segment_name
-from wharfinger.control_plane.special_endpoints.endpoint import Answerer, Asked, PodCommand, asked_for
-from wharfinger.control_plane.special_endpoints.table import ANSWERERS
+from wharfinger.control_plane.special_endpoints.connections import CONNECTED, connected
+from wharfinger.control_plane.special_endpoints.endpoint import (
+    EndpointFunction,
+    EndpointRequest,
+    PodCommand,
+    endpoint_name,
+)
+from wharfinger.control_plane.special_endpoints.table import ENDPOINTS
 from wharfinger.control_plane.verbs.creation import check_namespace_open, create
 from wharfinger.control_plane.verbs.deletion import delete
 from wharfinger.control_plane.verbs.deletion_requests import delete_options
@@ -67,16 +73,14 @@ from wharfinger.httpd.messages import Request
 _OTHERS: Final = frozenset({"Status", "TokenRequest"})
 """Kinds of subresource responses that differ from the kind of the resource."""
 _PLAIN: Final = Representation(Encoding.JSON)
-_CONNECTED: Final = frozenset({"attach", "exec", "portforward", "proxy"})
-"""Subresources that forward a connection to a kubelet or a Pod; the request's Accept header is not checked for them."""
 _REVIEWS: Final = "localsubjectaccessreviews"
 """The resource that may be requested in any namespace, existing or not."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
-"""The views of objects and lists; an object view of a list, or the reverse, is refused only once the answer exists."""
+"""The views of objects and lists; a view of an object for a list, or the reverse, is refused only after the verb has run."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A whole answer: a code, a document, and how to write it."""
+    """A complete answer: its code, its document, and the representation of the document."""
 
     code: int
     document: JsonObject
@@ -88,7 +92,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WatchAnswer:
-    """A watch to stream; ``render`` writes one event."""
+    """A watch to stream; ``render`` encodes one event from its type and object."""
 
     watch: Watch
     render: Callable[[str, JsonObject], bytes]
@@ -97,19 +101,22 @@ class WatchAnswer:
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """One request for an object or a collection, with all that its verb needs."""
+    """One request for an object or a collection, with everything that its verb needs."""
 
     backend: Backend
     served: Served
     route: ResourceRoute
     request: Request
     user: User
-    told: list[str] = msgspec.field(default_factory=list)
+    collected: list[str] = msgspec.field(default_factory=list)
     """The warnings for the client."""
 
     @property
     def place(self) -> tuple[Backend, Served, str, str]:
-        """Return the key of the object. Raises StatusError (400) for an invalid name, except in a PUT."""
+        """Return the first arguments of the verbs: backend, kind, namespace and name.
+
+        Raises StatusError (400) for an invalid name, except in a PUT.
+        """
         name = self.route.name
         if self.request.method != "PUT" and (problems := segment_name(name, False)):  # noqa: FBT003
             raise status.bad_request(f"Name parameter invalid: {quoted(name)}: {';'.join(problems)}")
@@ -170,12 +177,14 @@ class _Call(msgspec.Struct, frozen=True):
     @property
     def warnings(self) -> tuple[str, ...]:
         version = self.served.version.warning
-        return (version, *self.told) if version else tuple(self.told)
+        return (version, *self.collected) if version else tuple(self.collected)
 
     def write_options(self, kind: str, *, apply: bool | None = None) -> WriteOptions:
-        """Return the options of a write; its warnings are gathered here."""
+        """Return the options of a write, whose warnings are added to ``collected``."""
         agent = self.request.headers.get("user-agent", "")
-        return parse_write_options(self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.told)
+        return parse_write_options(
+            self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.collected
+        )
 
 
 def handle_resource(
@@ -184,19 +193,19 @@ def handle_resource(
     """Answer a request for a resource. Raises StatusError, and NotServedError for an unknown resource."""
     served = backend.catalog.find(route.group, route.version, route.plural)
     if served is None:
-        raise nothing_there(route.group)
+        raise unserved_resource_error(route.group)
     call = _Call(backend, served, route, request, user)
     try:
         check_method(served, route, request.method)
     except status.StatusError as error:
         error.warnings = call.warnings if served.kind.custom else ()
         raise
-    answerer = ANSWERERS.get(asked_for(served, route.subresource.partition("/")[0]))
-    if answerer is None and served.kind.virtual:
+    endpoint = ENDPOINTS.get(endpoint_name(served, route.subresource.partition("/")[0]))
+    if endpoint is None and served.kind.virtual:
         raise status.method_not_allowed()
     try:
-        if answerer is not None:
-            return _virtual(call, answerer)
+        if endpoint is not None:
+            return _virtual(call, endpoint)
         if route.subresource:
             return _subresource(call)
         return _object(call) if route.name else _collection(call)
@@ -269,22 +278,22 @@ def _subresource(call: _Call) -> Answer:
             raise status.method_not_allowed()
 
 
-def _virtual(call: _Call, answerer: Answerer) -> Answer | PodCommand:
+def _virtual(call: _Call, endpoint: EndpointFunction) -> Answer | PodCommand:
     """Return the answer of a virtual resource or subresource, which is computed instead of read from storage."""
     request, written = call.request, call.request.method == "POST"
-    connected = call.route.subresource.partition("/")[0] in _CONNECTED
-    if not connected:
+    connects = call.route.subresource.partition("/")[0] in CONNECTED
+    if not connects:  # the Accept header of a connection is not for this server
         call.represented(_VIEWS, listing=request.method == "GET" and not call.route.name)
-    body = None if connected else _optional_body(call)
-    if written and not connected and call.served.kind.namespaced and call.served.kind.plural != _REVIEWS:
+    body = None if connects else _optional_body(call)
+    if written and not connects and call.served.kind.namespaced and call.served.kind.plural != _REVIEWS:
         said = find(body, "metadata", "name")
         named = call.route.name or (said if said and isinstance(said, str) else "Unknown")
         check_namespace_open(call.backend, call.served, call.route.namespace, named)
-    asked = Asked(
+    asked = EndpointRequest(
         call.backend, call.served, call.route.namespace, call.route.name, call.route.subresource, request.method,
         body, call.write_options("CreateOptions"), request.query,
     )  # fmt: skip
-    found = answerer(asked)
+    found = endpoint(connected(asked) if connects else asked)
     if isinstance(found, PodCommand):
         return found
     if isinstance(found, str):
@@ -313,7 +322,7 @@ def _typed_body(call: _Call, encoding: Encoding) -> Body:
 
 def _delete(call: _Call) -> Answer:
     call.represented(_VIEWS)
-    options = replace(delete_options(call.request), warnings=call.told, user=call.user)
+    options = replace(delete_options(call.request), warnings=call.collected, user=call.user)
     answer = call.answered(delete(*call.place, options))
     left = options.not_orphaned and not options.dry_run and call.backend.get(*call.place[1:]) is not None
     return msgspec.structs.replace(answer, code=202) if left else answer
@@ -360,14 +369,11 @@ def _list(call: _Call, options: ListOptions) -> Answer:
 
 
 def _delete_collection(call: _Call) -> Answer:
-    """Delete the objects that a selection matches, or a page of them; the answer is the list as it was before.
-
-    Without a limit it deletes page after page; a page is read at exactly the requested revision.
-    """
+    """Delete the objects that the selectors match, at most ``limit`` of them; the answer is the list before the deletion."""
     call.represented(_VIEWS)
     chosen = call.list_options({name: values for name, values in call.request.query.items() if name != "watch"})
     chosen = replace(chosen, limit=chosen.limit or sys.maxsize)
-    options = replace(delete_options(call.request), warnings=call.told, user=call.user, each=True)
+    options = replace(delete_options(call.request), warnings=call.collected, user=call.user, each=True)
     page = list_page(call.backend, call.served, call.route.namespace, chosen)
     for item in page.items:
         metadata = find_object(item, "metadata")

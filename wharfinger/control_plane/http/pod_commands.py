@@ -1,13 +1,13 @@
 """Commands in simulated Pods (``exec``): processes of this machine, in a folder that belongs to the Pod.
 
 Commands are run only if the control plane was started with a folder for them, because a client with the permission to exec can
-run any program as the user of the control plane. A command runs without a container and without an image. Its containment is that
-of :mod:`wharfinger.process`: it has a session of its own, limits of the kernel and an environment of a few variables, and at its
-end everything that it has started is ended too. A Pod gets an empty folder for its first command. With the Pod, its folder is
-removed, and commands that still run are ended.
+run any program as the user of the control plane. A command runs without a container and without an image. It is contained as
+:mod:`wharfinger.process` contains all programs: it has its own session, limits of the kernel, and an environment of a few
+variables; when it ends, all processes that it has started are ended, too. A Pod gets an empty folder with its first command. When
+the Pod is deleted, its running commands are ended, and its folder is removed.
 
-Streams are those of :mod:`wharfinger.kube.remote_command`. Backpressure is the connection's; only stderr is buffered, up to
-STDERR_CHUNKS, beyond which the command is ended.
+The streams are those of :mod:`wharfinger.kube.remote_command`. Backpressure comes from the connection. Only stderr is buffered;
+a command whose stderr exceeds STDERR_CHUNKS is ended.
 """
 
 import logging
@@ -48,11 +48,11 @@ log = logging.getLogger(__name__)
 
 READ_BYTES: Final = 64 * 1024
 STDERR_CHUNKS: Final = 256
-"""The chunks of stderr, of at most 16 KiB, that wait for the client."""
+"""The maximum number of chunks of stderr, of at most 16 KiB each, that wait to be sent to the client."""
 GRACE_S: Final = 1.0
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LIMITS: Final = Limits(wall_s=3600.0, stdout_bytes=0, open_files=1024, file_bytes=256 * 1024 * 1024)
-"""The limits of the kernel for each command."""
+"""The resource limits of each command."""
 _PODS: Final = "pods"
 
 
@@ -75,10 +75,11 @@ class PodCommands:
             raise status.bad_request("Upgrade request required: this server runs commands over WebSockets only")
         offered = [word.strip() for word in headers.get("sec-websocket-protocol", "").split(",")]
         if PROTOCOL not in offered:
-            raise status.bad_request(f"unable to upgrade: expected the subprotocol {PROTOCOL}, found {offered}")
-        self._used.add(command.uid)  # from now on a deletion of the Pod is noticed
-        said = (("sec-websocket-accept", accept_token(key)), ("sec-websocket-protocol", PROTOCOL))
-        return Upgrade("websocket", partial(self.run, command), said)
+            found = ", ".join(offered) or "none"
+            raise status.bad_request(f"unable to upgrade: expected the subprotocol {PROTOCOL}, found {found}")
+        self._used.add(command.uid)  # from now on, `observe` handles the deletion of the Pod
+        accepted = (("sec-websocket-accept", accept_token(key)), ("sec-websocket-protocol", PROTOCOL))
+        return Upgrade("websocket", partial(self.run, command), accepted)
 
     async def run(self, command: PodCommand, stream: trio.abc.Stream) -> None:
         """Run a command with its streams over a connection, until it has ended or the client is gone."""
@@ -90,7 +91,7 @@ class PodCommands:
                 folder = await self._folder(command.uid)
             else:
                 running.scope.cancel(reason="its Pod was deleted")
-            await running.to_end(command, folder)
+            await running.run_to_end(command, folder)
         finally:
             self._running[command.uid].discard(running)
             if not self._running[command.uid]:
@@ -151,7 +152,7 @@ class _Running:
         self._sending = trio.Lock()
         self._overflow = False
 
-    async def to_end(self, command: PodCommand, folder: Path) -> None:
+    async def run_to_end(self, command: PodCommand, folder: Path) -> None:
         """Run the command, and report how it ended unless the client is gone."""
         code, problem = 0, ""
         with self.scope:
@@ -162,7 +163,7 @@ class _Running:
             except _NotFoundError as error:
                 problem = str(error)
         if self._overflow:
-            problem = "its output on stderr was not read in time"
+            problem = "the command was ended, because its output on stderr was not read in time"
         elif self.scope.cancelled_caught:
             problem = "the command was ended, because its Pod was deleted or its client is gone"
         document = error_status(problem) if problem else exit_status(code if code >= 0 else 128 - code)
@@ -173,8 +174,9 @@ class _Running:
             await self._discard_rest()
 
     async def _discard_rest(self) -> None:
-        """Read and drop the rest of the client's data. Closing a connection with unread bytes resets it, perhaps before the
-        client has read the status.
+        """Read and discard the rest of the client's data.
+
+        Otherwise the connection is reset when it is closed, perhaps before the client has read the status.
         """
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while await self.stream.receive_some(READ_BYTES):
@@ -209,7 +211,7 @@ class _Running:
             async with trio.open_nursery() as writing:
                 writing.start_soon(self._write_errors, errors)
                 while chunk := await worker.receive_some(READ_BYTES):
-                    await self._pass(Channel.STDOUT, chunk)
+                    await self._forward(Channel.STDOUT, chunk)
                 code = await worker.wait()
                 into.close()
             reading.cancel_scope.cancel(reason="the command has ended")
@@ -217,9 +219,9 @@ class _Running:
 
     async def _write_errors(self, errors: trio.MemoryReceiveChannel[bytes]) -> None:
         async for chunk in errors:
-            await self._pass(Channel.STDERR, chunk)
+            await self._forward(Channel.STDERR, chunk)
 
-    async def _pass(self, channel: Channel, chunk: bytes) -> None:
+    async def _forward(self, channel: Channel, chunk: bytes) -> None:
         try:
             data = self.streams.send(channel, chunk)
         except StreamError:
@@ -243,7 +245,9 @@ class _Running:
                     self.scope.cancel(reason="the client is gone")
                     return
                 if isinstance(event, Arrived) and event.channel == Channel.STDIN and open_:
-                    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):  # a program need not read all
+                    with suppress(
+                        trio.BrokenResourceError, trio.ClosedResourceError
+                    ):  # a program may exit without reading all
                         await worker.send(event.data)
                 if isinstance(event, ChannelEnded) and event.channel == Channel.STDIN and open_:
                     open_ = False
@@ -269,10 +273,10 @@ def _environment(command: PodCommand, folder: Path) -> Mapping[str, str]:
 
 @asynccontextmanager
 async def open_pod_commands(backend: Backend, root: Path) -> AsyncGenerator[PodCommands]:
-    """Run commands of Pods for the block, in folders below ``root``. When the block ends, all commands are ended and all folders
-    removed.
+    """Run commands of Pods for as long as the block runs, in folders below ``root``.
 
-    The server must be closed before the block ends, because requests that run commands are tasks of the server.
+    When the block ends, all folders are removed. The server must be closed before, because requests that run commands are tasks
+    of the server.
     """
     async with trio.open_nursery() as nursery:
         commands = PodCommands(root, nursery)

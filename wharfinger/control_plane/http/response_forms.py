@@ -1,8 +1,7 @@
-"""The final form of a response: indented JSON for people, compression if it is long, and the headers that every response has.
+"""The final form of a response: indented JSON for people, compression, and the headers that every response has.
 
-Rules and figures are the kube-apiserver's: a client that asks for ``pretty``, or whose User-Agent is a browser's or
-curl's, gets indented JSON; answers over 128 KiB are compressed for clients that accept gzip; errors are JSON if the
-client accepts none of the available media types.
+The rules and numbers are those of kube-apiserver. A client gets indented JSON if it requests ``pretty``, or if its User-Agent is
+a browser, curl or Wget. Responses over 128 KiB are compressed for clients that accept gzip.
 """
 
 import gzip
@@ -17,7 +16,7 @@ from wharfinger.formats.json.value import JsonValue
 from wharfinger.httpd.messages import Request, Response, StreamingResponse, Upgrade
 
 COMPRESSED_BYTES: Final = 128 * 1024
-"""The size in bytes above which answers are compressed."""
+"""The size in bytes above which responses are compressed."""
 _COMPRESSION: Final = 1
 _PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -38,7 +37,7 @@ def for_people(request: Request) -> bool:
 def document_response(
     request: Request, document: JsonValue, representation: Representation, code: int = 200, headers: Headers = ()
 ) -> Response:
-    """Return an answer with an object, a list or a document of discovery."""
+    """Return a response with an object, a list or a document of discovery."""
     body = encode(document, representation.encoding)
     if representation.encoding is Encoding.JSON:
         body = _escaped(body)
@@ -53,12 +52,12 @@ def indented(body: bytes) -> bytes:
 
 
 def compressed(request: Request, response: Response) -> Response:
-    """Return a long answer compressed, if the client accepts that."""
+    """Return a response, compressed if it is long and the client accepts gzip."""
     return compressed_always(request, response, vary=True) if len(response.body) > COMPRESSED_BYTES else response
 
 
 def compressed_always(request: Request, response: Response, *, vary: bool = False) -> Response:
-    """Return an answer of any length compressed, if the client accepts that."""
+    """Return a response of any length, compressed if the client accepts gzip."""
     if not takes_gzip(request):
         return response
     body = gzip.compress(response.body, _COMPRESSION, mtime=0)
@@ -68,12 +67,12 @@ def compressed_always(request: Request, response: Response, *, vary: bool = Fals
 
 
 def takes_gzip(request: Request) -> bool:
-    """Return whether gzip is among the accepted encodings, without a weight."""
+    """Return whether the client accepts gzip; an encoding with a weight (``gzip;q=1``) is not recognized."""
     return "gzip" in (item.strip() for item in request.headers.get("accept-encoding", "").split(","))
 
 
 def common_headers(request: Request, given: Sequence[tuple[str, str]], flow: Headers = ()) -> Headers:
-    """Return the headers of an answer together with the common headers, such as the request's id and ``Cache-Control``."""
+    """Return the headers of a response with the common headers (``Audit-Id``, ``Cache-Control``) added."""
     audit_id = request.headers.get("audit-id", "")
     if not audit_id or len(audit_id) > _AUDIT_ID_CHARS:
         audit_id = _new_id()
@@ -92,7 +91,7 @@ def _new_id() -> str:
 def with_common_headers(
     request: Request, answer: Response | StreamingResponse | Upgrade, flow: Headers = ()
 ) -> Response | StreamingResponse | Upgrade:
-    """Return an answer with the common headers."""
+    """Return a response with the common headers added."""
     headers = common_headers(request, answer.headers, flow)
     if isinstance(answer, Response):
         return Response(answer.status, answer.body, answer.content_type, headers)
@@ -102,7 +101,7 @@ def with_common_headers(
 
 
 def _escaped(body: bytes) -> bytes:
-    """Escape characters that HTML would interpret, as Go does in strings; JSON has them nowhere else."""
+    """Escape characters that HTML would interpret, as Go does. In JSON, these characters occur only in strings."""
     for character, escape in _ESCAPED:
         if character in body:
             body = body.replace(character, escape)

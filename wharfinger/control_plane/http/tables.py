@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from wharfinger.control_plane.api.apps.deployments import ROLLBACK_TO
 from wharfinger.control_plane.api.autoscaling.defaults import ROUND_TRIP
 from wharfinger.control_plane.api.by_kind.workload_defaults import TEMPLATE_GENERATION
 from wharfinger.control_plane.api.core.pods.cells import row_conditions
@@ -23,12 +24,12 @@ _STATUS_WITHOUT: Final = frozenset(
         "ResourceClaim.resource.k8s.io",
     }
 )
-"""Kinds whose status is not shown as a Table."""
+"""Kinds whose subresource ``status`` cannot be shown as a Table."""
 
 
 _FIELDS_AS_ANNOTATIONS: Final = {
     "DaemonSet.apps": frozenset({TEMPLATE_GENERATION}),
-    "Deployment.apps": frozenset({"deprecated.deployment.rollback.to"}),
+    "Deployment.apps": frozenset({ROLLBACK_TO}),
     "HorizontalPodAutoscaler.autoscaling": frozenset(ROUND_TRIP),
 }
 """Annotations that only exist in some API versions of a kind; a metadata-only view leaves them out, as in the server's internal
@@ -36,7 +37,7 @@ type."""
 
 
 def has_tables(served: Served, subresource: str) -> bool:
-    """Return whether a resource can be shown as a Table: objects and scales can, documents that are only answers cannot."""
+    """Return whether a resource can be shown as a Table: stored objects and scales can, answers of virtual resources cannot."""
     kind = served.kind
     if subresource == "status":
         return kind.group_kind not in _STATUS_WITHOUT
@@ -62,7 +63,10 @@ def table(
     *,
     headers: bool = True,
 ) -> JsonObject:
-    """Return a Table of objects; the events of a watch after the first leave the ``headers`` out."""
+    """Return a Table of objects.
+
+    ``headers`` is false for the events of a watch after the first, which have no column definitions.
+    """
     definitions: list[JsonValue] = [
         {
             "name": column.name,

@@ -1,8 +1,8 @@
 """The calls of webhooks between two attempts of a request (:mod:`~wharfinger.control_plane.admission.webhooks`,
 :mod:`~wharfinger.control_plane.catalog.webhook_conversions`).
 
-Each admission webhook has its own time limit; all missing ones are called at the same time. Objects that are to be converted to
-one version by one webhook are sent together.
+Each admission webhook has its own time limit; all webhooks that an attempt needs are called at the same time. Objects that one
+webhook must convert to the same version are sent together.
 """
 
 import uuid
@@ -33,11 +33,12 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, decode_json, find_object, find_str
 
 MAX_ROUNDS: Final = 64
-"""The maximum number of attempts of one request. It may need several, because its object may change between two attempts, or
-because it deletes many objects."""
+"""The maximum number of attempts of one request. A request may need several attempts, because its object may change between two
+of them, or because it deletes many objects."""
 CONVERSION_S: Final = 30
+"""The time limit for a conversion webhook in seconds."""
 MAX_CONVERTED_BYTES: Final = 64 * 1024 * 1024
-"""The largest answer of a conversion webhook, which may contain a whole list."""
+"""The maximum size of the answer of a conversion webhook, which may contain a whole list."""
 CONVERSION_VERSION: Final = "apiextensions.k8s.io/v1"
 CONVERSION_KIND: Final = "ConversionReview"
 _OK: Final = range(200, 300)
@@ -45,21 +46,21 @@ Result = TypeVar("Result")
 
 
 class WebhookCalls:
-    """The caller of one control plane. ``transport`` replaces the network in tests."""
+    """The caller of the webhooks of one control plane. ``transport`` replaces the network in tests."""
 
     def __init__(self, backend: Backend, transport: Callable[[], httpx.AsyncBaseTransport] | None = None) -> None:
         self._backend = backend
         self._client = WebhookClient(backend, transport)
 
     async def with_answers(self, attempt: Callable[[], Result]) -> Result:
-        """Repeat an attempt until it has all answers of webhooks that it needs; return its result. Raises StatusError."""
+        """Repeat an attempt until it has all answers of webhooks that it needs, and return its result. Raises StatusError."""
         verdicts: dict[str, Verdict] = {}
         converted: dict[str, JsonObject | str] = {}
         seed = self._backend.draw(2**63)
         for _ in range(MAX_ROUNDS):
             tokens = VERDICTS.set(verdicts), CONVERTED.set(converted)
             try:
-                with self._backend.drawing_from(seed):  # the names that are generated are those that were judged
+                with self._backend.drawing_from(seed):  # each attempt generates the same names
                     return attempt()
             except VerdictsNeededError as needed:
                 calls: Sequence[WebhookCall] = needed.calls
@@ -74,7 +75,7 @@ class WebhookCalls:
                     nursery.start_soon(self._judge, call, verdicts)
                 for group in groups:
                     nursery.start_soon(self._convert, group, converted)
-        raise status.internal_error("the object changes each time that its webhooks are called; try again")
+        raise status.internal_error("the object changes each time its webhooks are called; try again")
 
     async def _judge(self, call: WebhookCall, known: dict[str, Verdict]) -> None:
         known[call.key] = await self._verdict(call)
@@ -110,9 +111,9 @@ class WebhookCalls:
             if reply.code not in _OK:
                 return f"the server answered with {reply.code}"
             answer = decode_json(reply.body, max_bytes=MAX_CONVERTED_BYTES, what="the answer of a webhook")
-            said = (find_str(answer, "apiVersion"), find_str(answer, "kind"))
-            if said != (CONVERSION_VERSION, CONVERSION_KIND):
-                return f"expected webhook response of {CONVERSION_VERSION}, Kind={CONVERSION_KIND}, got {' '.join(said)!r:.100}"
+            found = (find_str(answer, "apiVersion"), find_str(answer, "kind"))
+            if found != (CONVERSION_VERSION, CONVERSION_KIND):
+                return f"expected webhook response of {CONVERSION_VERSION}, Kind={CONVERSION_KIND}, got {' '.join(found)!r:.100}"
             return answered(find_object(answer, "response"), uid, calls)
         except (CallFailedError, FormatError) as error:
             return str(error)

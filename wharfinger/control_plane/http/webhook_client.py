@@ -14,6 +14,7 @@ from typing import Final
 import httpx
 import trio
 
+from wharfinger.control_plane.api.discovery.endpoint_slices import SERVICE_NAME
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.objects.amounts import number, text
 from wharfinger.control_plane.objects.lenient_fields import part, parts, texts
@@ -26,7 +27,7 @@ _SERVICES: Final = Collection("", "services")
 
 
 class CallFailedError(Exception):
-    """The webhook has no address, or did not answer in time; the message is that of the kube-apiserver."""
+    """The call of a webhook failed: it has no address, or did not answer in time. The message is that of kube-apiserver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,14 @@ class Reply:
 
 
 class WebhookClient:
-    """The client of one control plane. ``transport`` replaces the network in tests."""
+    """The client for the webhooks of one control plane. ``transport`` replaces the network in tests."""
 
     def __init__(self, backend: Backend, transport: Callable[[], httpx.AsyncBaseTransport] | None = None) -> None:
         self._backend = backend
         self._transport = transport
 
     async def send(self, config: JsonObject, document: JsonObject, timeout_s: int, max_bytes: int) -> Reply:
-        """Send a review to the webhook of a ``clientConfig``. Raises CallFailedError."""
+        """Send a review to the webhook that a ``clientConfig`` names, and return its answer. Raises CallFailedError."""
         target, trust = self._target(config), _trust(config)
         transport = httpx.AsyncHTTPTransport(verify=trust) if self._transport is None else self._transport()
         where = f'Post "{target.shown}?timeout={timeout_s}s"'
@@ -82,7 +83,7 @@ class WebhookClient:
 
     def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """Return an address and a port behind a Service. Raises CallFailedError."""
-        services = [one for one in self._in(namespace, _SERVICES) if text(one, "metadata", "name") == name]
+        services = [one for one in self._objects_in(namespace, _SERVICES) if text(one, "metadata", "name") == name]
         if not services:
             raise CallFailedError(f'service "{name}" not found')
         named = next(
@@ -90,8 +91,8 @@ class WebhookClient:
         )
         if named is None:
             raise CallFailedError(f'no service port {port} found for service "{name}"')
-        for found in self._in(namespace, _SLICES):
-            if find(found, "metadata", "labels", "kubernetes.io/service-name") != name:
+        for found in self._objects_in(namespace, _SLICES):
+            if find(found, "metadata", "labels", SERVICE_NAME) != name:
                 continue
             ports = [number(one, "port") for one in parts(found, "ports") if text(one, "name") == named]
             for endpoint in parts(found, "endpoints"):
@@ -99,7 +100,7 @@ class WebhookClient:
                     return texts(endpoint, "addresses")[0], ports[0]
         raise CallFailedError(f'no endpoints available for service "{name}"')
 
-    def _in(self, namespace: str, collection: Collection) -> list[JsonObject]:
+    def _objects_in(self, namespace: str, collection: Collection) -> list[JsonObject]:
         stored = self._backend.storage.list(collection)
         return [one for one in stored if text(one, "metadata", "namespace") == namespace]
 

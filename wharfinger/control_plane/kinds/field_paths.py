@@ -19,7 +19,7 @@ def indexed(path: str, index: int) -> str:
 
 
 def at_step(schema: JsonObject, path: str, step: str | int) -> str:
-    """Return the path of a part of a value with this schema: an item, a declared member, or one of a map."""
+    """Return the path of a part of a value with this schema: an item, a declared member, or a key of a map."""
     if isinstance(step, int):
         return indexed(path, step)
     declared = schema.get("properties")

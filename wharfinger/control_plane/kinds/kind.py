@@ -1,6 +1,7 @@
-"""A served kind: names, versions, subresources, columns, and the few settings in which kinds differ. Built-in kinds are rows of
-one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`), and custom ones are created from their definitions
-(:mod:`~wharfinger.control_plane.catalog.custom_kinds`); all other code treats both in the same way.
+"""A served kind: names, versions, subresources, columns, and the few settings in which kinds differ.
+
+Built-in kinds are rows of one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`). Custom kinds are created from their
+definitions (:mod:`~wharfinger.control_plane.catalog.custom_kinds`). All other code handles both in the same way.
 """
 
 from collections.abc import Callable
@@ -19,14 +20,14 @@ CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "cr
 
 
 class Deletion(StrEnum):
-    """The answer of a completed delete."""
+    """The body of the response to a completed delete."""
 
     STATUS = "status"
     OBJECT = "object"
 
 
 class Generation(StrEnum):
-    """The way in which ``metadata.generation`` is kept."""
+    """The way in which ``metadata.generation`` is counted."""
 
     NONE = "none"
     """The server does not set a generation; the client's value is kept."""
@@ -52,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """The fields of ``scale``: dotted paths such as ``.spec.replicas``; ``selector`` may be "" for none."""
+    """The fields that ``scale`` shows: dotted paths such as ``.spec.replicas``; ``selector`` is "" if there is none."""
 
     replicas: str
     status_replicas: str
@@ -85,11 +86,11 @@ class KindVersion:
     """True if ``status`` is a subresource."""
     scale: ScalePaths | None = None
     warning: str = ""
-    """The warning at every use of a deprecated version; "" for none."""
+    """The warning that every request for a deprecated version gets; "" for none."""
     selectable: tuple[str, ...] = ()
     """The dotted paths that a field selector may use, in addition to name and namespace."""
     subresources: tuple[Subresource, ...] = ()
-    """The subresources by name: all that discovery lists, implemented or not."""
+    """All subresources that discovery lists, implemented or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Kind:
     create_on_update: bool = False
     """True if a PUT of an absent object creates it."""
     unconditional_update: bool = True
-    """True if a PUT may leave ``metadata.resourceVersion`` out."""
+    """False if updates of a built-in kind must have ``metadata.resourceVersion``; those of a custom kind must always have it."""
     virtual: bool = False
     """True if nothing of the kind is stored (reviews, bindings)."""
     storage_hash: str = ""
@@ -123,9 +124,9 @@ class Kind:
     unserved: tuple[KindVersion, ...] = ()
     """Versions of a custom kind that are only stored."""
     stored: Collection | None = None
-    """The collection in which its objects are stored, if they are objects of another kind too (events.k8s.io)."""
+    """The collection in which the objects are stored, if they are also the objects of another kind (events.k8s.io)."""
     converter: str = ""
-    """The webhook that converts objects of a custom kind, as in its definition and as JSON; "" for none."""
+    """The webhook that converts objects of a custom kind: ``spec.conversion.webhook`` as JSON; "" for none."""
 
     resource: str = field(init=False, compare=False)
     """The resource with its group: ``deployments.apps``, or ``pods`` for the core group."""

@@ -1,11 +1,12 @@
-"""Accessors for one node of a schema (``JSONSchemaProps``); a value of the wrong type is read as absent. No error is needed for
-wrong types, because the decoding of request bodies has already rejected them.
+"""Accessors for one node of a schema (``JSONSchemaProps``).
+
+A value of the wrong type is read as absent, without an error: request decoding has already rejected such values.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue, strings_of
 
 VALIDATIONS: Final = "x-kubernetes-validations"
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -49,7 +50,7 @@ def number(schema: JsonObject, name: str) -> float | None:
 def strings(schema: JsonObject, name: str) -> list[str]:
     """Return a list of strings such as ``required``."""
     found = schema.get(name)
-    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+    return strings_of(found)
 
 
 def values(schema: JsonObject, name: str) -> list[JsonValue]:
@@ -65,7 +66,7 @@ def child(schema: JsonObject, name: str) -> JsonObject | None:
 
 
 def children(schema: JsonObject, name: str) -> dict[str, JsonObject]:
-    """Return the schemas in a map such as ``properties``, sorted by name, because Go maps have no order."""
+    """Return the schemas in a map such as ``properties``, sorted by name (a map in Go has no order of its own)."""
     found = schema.get(name)
     if not isinstance(found, dict):
         return {}

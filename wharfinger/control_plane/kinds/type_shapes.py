@@ -1,4 +1,4 @@
-"""The merge rules of the fields of a kind: which lists are sets, which are keyed, which lists and maps only change as a
+"""The merge rules of the fields of a kind: which lists are sets, which lists are keyed, and which values change only as a
 whole.
 
 Three formats need these rules: server-side apply and managed fields (KEP-555: ``x-kubernetes-list-type``,
@@ -8,12 +8,12 @@ Three formats need these rules: server-side apply and managed fields (KEP-555: `
 
 Built-in kinds come from ``list_types.json`` beside this file (made by ``tools/kubernetes/generate_list_types.py``; read at first
 use, kept as raw JSON, and converted to objects on access), and custom kinds from the schema of their definition. An undeclared
-field is :attr:`Relation.UNKNOWN`: its form follows the value (objects merge by member, lists change as a whole).
+field is :attr:`Relation.UNKNOWN`: its rules follow from its value (objects merge by member, lists change as a whole).
 
-The data also contains the form in which Go prints an empty struct (:attr:`ListTypes.zero`): the API server compares a created
-object with such an empty one, so a struct that is always printed is never "added". It also contains the Go names of the types and
-their scalar types (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), by which request bodies are decoded and rejected
-(:mod:`~wharfinger.control_plane.wire.decoding`).
+The data also contains the form in which Go prints an empty struct (:attr:`ListTypes.zero`). The API server compares a created
+object with such an empty struct, so a member that is always printed never counts as added. Finally, the data contains the Go
+names of the types and their scalar types (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), with which request bodies are
+decoded and rejected (:mod:`~wharfinger.control_plane.wire.decoding`).
 """
 
 from collections.abc import Callable, Mapping
@@ -98,7 +98,7 @@ _GO_TYPES: Final = {
 _SCHEMAS: Final = frozenset({Scalar.SCHEMA_OR_SCHEMAS, Scalar.SCHEMA_OR_BOOL, Scalar.SCHEMA_OR_STRINGS})
 
 WHOLE: Final = frozenset({Relation.SCALAR, Relation.QUANTITY, Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
-"""The relations of values that are one field: nothing inside is owned or merged separately."""
+"""The relations of values that are a single field: nothing inside them is owned or merged separately."""
 
 
 _TEXTS: Final = {str}
@@ -118,7 +118,7 @@ class ListTypes:
     key_defaults: Mapping[str, JsonValue] = field(default_factory=dict)
     """The defaults of keys that an item leaves out (``protocol: TCP``)."""
     merge_key: str = ""
-    """The key by which strategic merge patches identify items; "" for scalars and for lists that are replaced."""
+    """The key by which strategic merge patches identify items; "" for lists of scalars and for lists that are replaced."""
     strategies: frozenset[str] = frozenset()
     """The ``x-kubernetes-patch-strategy``: any of ``merge``, ``replace`` and ``retainKeys``."""
     element: "ListTypes | None" = None
@@ -134,7 +134,7 @@ class ListTypes:
     embedded: Mapping[str, str] = field(default_factory=dict)
     """The fields of a struct that belong to an embedded struct, with that struct's name: ``emptyDir`` → ``VolumeSource``."""
     closed: bool = False
-    """True if a struct has only its fields as members, even if it has no fields."""
+    """True if only :attr:`fields` may be members of the struct, even if there are none."""
     load_fields: "Callable[[], Mapping[str, ListTypes]]" = field(default=_no_fields, repr=False)
 
     @cached_property
@@ -173,8 +173,9 @@ class ListTypes:
         return self.element if self.element is not None else UNKNOWN
 
     def at(self, *path: str) -> "ListTypes":
-        """Return the rules at a path of member names; lists on the way are stepped into: ``at("spec", "containers",
-        "env")``.
+        """Return the rules at a path of member names, such as ``at("spec", "containers", "env")``.
+
+        A list on the path stands for its items.
         """
         here = self
         for name in path:
@@ -203,7 +204,7 @@ _UNKNOWN_LIST: Final = ListTypes(Relation.ATOMIC_LIST, element=UNKNOWN)
 
 @cache
 def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
-    """Return the root of a built-in kind (core: group ""); for a kind that is not in the data, only the metadata is known."""
+    """Return the rules of a built-in kind (core group: ""); for a kind that is not in the data, only those of metadata."""
     name = find_str(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}")
     return _struct(name) if name else _custom_root({})
 
@@ -221,7 +222,7 @@ def has_version(group: str, version: str) -> bool:
 
 
 def crd_list_types(schema: JsonObject) -> ListTypes:
-    """Return the root of a custom kind, from its version's ``openAPIV3Schema`` ({} for none: everything is unknown)."""
+    """Return the rules of a custom kind from the ``openAPIV3Schema`` of its version; with {}, all fields are unknown."""
     return _custom_root(schema)
 
 

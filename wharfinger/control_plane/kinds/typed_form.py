@@ -1,8 +1,8 @@
-"""The form of a built-in object after an API server in Go has read it: which fields are printed, left out, or rewritten.
+"""The form of a built-in object after an API server written in Go has decoded and encoded it.
 
-Reading JSON into Go structs and printing it again changes it. Fields that no struct declares are removed, nulls and empty
-values of optional fields are left out, structs held by value are printed even when empty, and quantities become canonical.
-Objects are kept in this form, so that comparing them finds changes of meaning only.
+Fields that no struct declares are removed. Nulls and empty values of optional fields are left out. Structs held by value are
+printed even when empty, and quantities become canonical. Objects are stored in this form, so that a comparison finds only
+changes of meaning.
 
 Sources: ``encoding/json``'s omitempty, ``list_types.json`` (the printed form of an empty struct), and the canonical form of
 ``resource.Quantity``.

@@ -1,10 +1,10 @@
-"""The search for fields that the schema does not declare, and their removal (field validation, KEP-2885; pruning of
-custom resources).
+"""The removal of fields that the schema of a kind does not declare (field validation, KEP-2885; pruning of custom resources).
 
 The declared fields come from the kind's :class:`ListTypes`, so built-in and custom kinds are treated in the same way. An
 object whose custom schema declares no properties keeps all of its fields.
 """
 
+from wharfinger.control_plane.kinds.field_paths import indexed, joined
 from wharfinger.control_plane.kinds.type_shapes import ListTypes
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
@@ -12,7 +12,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 def prune(obj: JsonObject, lists: ListTypes) -> tuple[JsonObject, tuple[str, ...]]:
     """Return the object without undeclared fields, and the paths of these fields (``spec.containers[0].imge``), sorted.
 
-    The object is not altered; if it has no undeclared fields, the same object is returned.
+    The object is not changed; if it has no undeclared fields, it is returned itself.
     """
     if _is_declared(obj, lists):  # the usual case
         return obj, ()
@@ -36,14 +36,14 @@ def _value(value: JsonValue, lists: ListTypes, path: str, unknown: list[str]) ->
     if isinstance(value, dict):
         return _members(value, lists, path, unknown)
     if isinstance(value, list):
-        return [_value(item, lists.item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+        return [_value(item, lists.item, indexed(path, index), unknown) for index, item in enumerate(value)]
     return value
 
 
 def _members(obj: JsonObject, lists: ListTypes, path: str, unknown: list[str]) -> JsonObject:
     kept: JsonObject = {}
     for name, value in obj.items():
-        here = f"{path}.{name}" if path else name
+        here = joined(path, name)
         if lists.declares(name):
             kept[name] = _value(value, lists.field(name), here, unknown)
         else:

@@ -1,5 +1,6 @@
-"""The merge of an apply configuration into an object, as mutating admission policies make it: without managers, and without
-atomic values.
+"""The merge of an apply configuration into an object by a mutating admission policy.
+
+There are no field managers, and a configuration must not contain atomic values.
 
 Source: kube-apiserver, ``apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go``.
 """
@@ -9,7 +10,7 @@ from typing import Final
 
 from wharfinger.control_plane.kinds.type_shapes import ListTypes, Relation
 from wharfinger.control_plane.merging.server_side_apply import merged
-from wharfinger.control_plane.merging.typed_check import type_problems
+from wharfinger.control_plane.merging.typed_check import all_type_problems
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
@@ -17,14 +18,13 @@ _ATOMIC: Final = frozenset({Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
 
 
 class ConfigurationRefusedError(FormatError):
-    """The configuration does not fit the types of the object, or would replace an atomic value."""
+    """The configuration does not match the types of the object, or would replace an atomic value."""
 
 
 def configured(live: JsonObject, configuration: JsonObject, lists: ListTypes) -> JsonObject:
     """Return the object with the configuration merged into it. Raises ConfigurationRefusedError."""
-    if wrong := list(type_problems(configuration, lists)):
-        said = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
-        raise ConfigurationRefusedError(f"failed to convert patch object to typed object: {said}")
+    if wrong := all_type_problems(configuration, lists):
+        raise ConfigurationRefusedError(f"failed to convert patch object to typed object: {wrong}")
     if whole := list(_atomics(configuration, lists, "")):
         places = ", ".join(whole)
         raise ConfigurationRefusedError(
@@ -34,7 +34,7 @@ def configured(live: JsonObject, configuration: JsonObject, lists: ListTypes) ->
 
 
 def _atomics(value: JsonValue, lists: ListTypes, path: str) -> Iterator[str]:
-    """Yield the places of atomic lists, maps and structs."""
+    """Yield the paths of atomic lists, maps and structs in a configuration."""
     lists = lists.of(value)
     if not isinstance(value, dict | list):
         return

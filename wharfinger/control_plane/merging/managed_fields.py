@@ -1,14 +1,15 @@
 """``metadata.managedFields``: the managers of each field of an object, kept up to date across writes (KEP-555).
 
-Every writer is a *manager*; the fields that it owns are one entry per manager, operation, apiVersion and subresource (entries of
-``Apply`` are not distinguished by version). An Update owns the fields that it changed, and takes them from all other managers; a
-field that was removed has no owner. Two rules keep entries bounded and accurate: fields that the server alone decides are never
-tracked, and at most MAX_UPDATE_ENTRIES entries of Updates are kept, the oldest of which are merged into one named
-``ancient-changes``.
+Every writer is a *manager*. The fields that it owns are one entry per manager, operation, apiVersion and subresource (entries of
+``Apply`` are not distinguished by version). An Update owns the fields that it changed, and takes them from all other managers. A
+field that was removed has no owner.
 
-The API server compares objects as the client sent them, with defaults filled in, but before the strategy of the kind allocates
-addresses or sets an initial status. Callers pass ``after`` in this state; the parts that the endpoint may not change (status on
-the main resource, spec on ``/status``) already have their old values.
+Two rules keep the entries small and accurate. Fields that the server alone decides are never tracked. At most
+MAX_UPDATE_ENTRIES entries of Updates are kept; the oldest ones are merged into an entry named ``ancient-changes``.
+
+The API server compares objects as the client sent them, with defaults, but before the strategy of the kind allocates addresses or
+sets an initial status. Callers pass ``after`` in this state. The parts that the endpoint cannot change (status on the main
+resource, spec on ``/status``) already have their old values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -107,8 +108,8 @@ def record_update(
     """Return a copy of ``after`` with the managedFields after an Update (PUT, POST, any patch except apply).
 
     ``before`` is the stored object, None at creation. An object that was stored without entries stays untracked until a
-    manager applies it. The managedFields in the request are treated as by the API server: entries replace the stored ones,
-    ``[{}]`` drops them all, anything else (and everything on a subresource) is ignored.
+    manager applies it. The ``managedFields`` in the request are handled as in the API server: entries replace the stored ones,
+    ``[{}]`` removes them all, and anything else is ignored. A request to a subresource cannot change the entries.
     """
     try:
         change = changes(plain(before if before is not None else lists.zero), plain(after), lists)
@@ -138,9 +139,11 @@ def updated(
     lists: ListTypes,
     elsewhere: Elsewhere | None = None,
 ) -> Managers:
-    """Return the managers after ``manager`` changed the object from ``before`` to ``after``. If ``before`` is None,
-    ``after`` is compared with an empty object of the kind. If versions of the kind differ in form, ``elsewhere`` returns
-    both states in the version of another manager's entry, which then loses the fields that changed in that version.
+    """Return the managers after ``manager`` changed the object from ``before`` to ``after``.
+
+    If ``before`` is None, ``after`` is compared with an empty object of the kind. If versions of the kind differ in form,
+    ``elsewhere`` returns both states in the version of another manager's entry; that entry then loses the fields that changed in
+    its version.
     """
     change = compare(plain(before if before is not None else lists.zero), plain(after), lists)
     return _changed(managers, change, manager, now, elsewhere)
@@ -172,15 +175,15 @@ def _changed(
 def _changed_entries(
     before: JsonObject, after: JsonObject, change: Changes, own: Manager, now: datetime
 ) -> list[JsonValue] | None:
-    """Return the written entries after a change, equal to those of :func:`_changed` and :func:`with_managers`; None if the change
-    needs these slower functions.
+    """Return the encoded entries after a change, or None if the change needs :func:`_changed` and :func:`with_managers`.
 
-    Most updates reach a few fields of one or two entries. The other entries stay as they are, and are not read.
+    The result is the same as theirs, but computed faster: most updates change a few fields of one or two entries, and the other
+    entries are neither decoded nor changed.
     """
-    stored, said = find(before, "metadata", "managedFields"), find(after, "metadata", "managedFields")
+    stored, requested = find(before, "metadata", "managedFields"), find(after, "metadata", "managedFields")
     if not isinstance(stored, list) or not 0 < len(stored) < MAX_UPDATE_ENTRIES:
         return None
-    if said and said is not stored and said != stored and not own.subresource:
+    if requested and requested is not stored and requested != stored and not own.subresource:
         return None
     taken, removed = [*change.added, *change.modified], change.removed
     if not all(path and path not in UNTRACKED for path in taken):
@@ -222,7 +225,7 @@ def _own_entry(
 
 
 def _owner_of(entry: JsonObject) -> tuple[str, ...]:
-    """Return the manager of a written entry in the form of ``Manager.written``."""
+    """Return the manager of an encoded entry in the form of ``Manager.written``."""
     names = ("operation", "manager", "apiVersion", "subresource")
     operation, name, api_version, subresource = (find_str(entry, field) for field in names)
     return operation, name, api_version if operation == "Update" else "", subresource
@@ -247,21 +250,23 @@ def _fields_as_written(entry: JsonValue) -> JsonObject | None:
 
 
 def _written_order(entry: JsonValue) -> tuple[str, str, str, str, str]:
-    """Return the sort key of a written entry, the same as that of :func:`_entry_order`."""
+    """Return the sort key of an encoded entry, which is the same as that of :func:`_entry_order`."""
     names = ("operation", "time", "manager", "apiVersion", "subresource")
     operation, time, name, version, subresource = (find_str(entry, field) for field in names)
     return operation, time, name, version, subresource
 
 
 def managers_of_request(before: JsonObject | None, after: JsonObject, subresource: str) -> Managers:
-    """Return the managers before an update. These are the managers in the request, if it contains any and is not for a
-    subresource; otherwise the stored ones."""
+    """Return the managers before an update.
+
+    These are the managers in the request if it has any and is not for a subresource, or else the stored ones.
+    """
     if not subresource:
         if _is_reset(after):
             return {}
-        said = managers_of(after)
-        if said:
-            return said
+        requested = managers_of(after)
+        if requested:
+            return requested
     return managers_of(before) if before is not None else {}
 
 
@@ -321,8 +326,9 @@ def _write_entry(manager: Manager, owned: Owned) -> JsonObject:
 
 
 def _capped(managers: Managers) -> Managers:
-    """Return at most MAX_UPDATE_ENTRIES Updates: the oldest of one version are merged into one entry, until there are few
-    enough.
+    """Return the managers with at most MAX_UPDATE_ENTRIES entries of Updates, if possible.
+
+    The oldest entries of a version are merged into one entry until there are few enough.
     """
     oldest = sorted(
         (manager for manager in managers if manager.operation is Operation.UPDATE),
@@ -347,7 +353,7 @@ def _capped(managers: Managers) -> Managers:
 
 
 def _is_reset(obj: JsonObject) -> bool:
-    """Return whether an object has ``managedFields: [{}]``, with which a client removes all entries."""
+    """Return whether an object has ``managedFields: [{}]``, by which a client requests that all entries are removed."""
     return find(obj, "metadata", "managedFields") == [{}]
 
 

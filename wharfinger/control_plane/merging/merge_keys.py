@@ -1,7 +1,7 @@
 """The lists that strategic merge patches merge: the keys that identify their items, and the order of the result.
 
-Items named by a patch (or by its ``$setElementOrder``) follow its order; all others keep their old order, each before the named
-items that it preceded. Error messages about lists use the wording and the type names of Go.
+Items that a patch (or its ``$setElementOrder``) names are in its order. All other items keep their old order, and stay before the
+named items that they preceded. Error messages about lists use the wording and the type names of Go.
 
 Source: the design proposal on order in strategic merge patches, and apimachinery's ``strategicpatch``.
 """
@@ -36,13 +36,13 @@ class PatchContentError(PatchError):
 def as_list(value: JsonValue) -> list[JsonValue]:
     """Return a value that has to be a list. Raises PatchError."""
     if not isinstance(value, list):
-        raise PatchError(f"expected a {_LIST}, but received a {_go_type(value)}")
+        raise PatchError(f"expected a {_LIST}, but received a {go_type(value)}")
     return value
 
 
 def _object(item: JsonValue) -> JsonObject:
     if not isinstance(item, dict):
-        raise PatchError(f"expected a {_MAP}, but received a {_go_type(item)}")
+        raise PatchError(f"expected a {_MAP}, but received a {go_type(item)}")
     return item
 
 
@@ -64,12 +64,15 @@ def item_identity(item: JsonValue, key: str) -> bytes:
 
 
 def identity_of(value: JsonValue) -> bytes:
-    """Return a key that is the same for values that are equal in Go: ``1`` does not equal ``1.0``."""
+    """Return bytes that are the same for values that are equal in Go, where ``1`` does not equal ``1.0``."""
     return type(value).__name__.encode() + canonical_json(value)
 
 
 def are_objects(*lists: list[JsonValue]) -> bool:
-    """Return whether the items of lists are objects. Raises PatchError if there are no items, or if their types differ."""
+    """Return whether the items of lists are objects.
+
+    Raises PatchContentError for lists of lists, and PatchError if there are no items or their types differ.
+    """
     kinds: list[type] = []
     for item in (item for items in lists for item in items):
         kinds.append(type(item))
@@ -110,8 +113,9 @@ def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple
 def ordered(
     named: list[JsonValue], others: list[JsonValue], order: Sequence[JsonValue], live: Sequence[JsonValue], key: str
 ) -> list[JsonValue]:
-    """Return all items: those named in ``order`` in that order, and each other item before the named ones that it
-    preceded in the live list.
+    """Return all items: those that ``order`` names, in that order, and each other item before the named ones that it preceded.
+
+    The places in the ``live`` list decide which items an item preceded.
     """
     wanted, standing = _places(order, key), _places(live, key)
     named = sorted(named, key=lambda item: wanted.get(item_identity(item, key), -1))
@@ -134,8 +138,8 @@ def _places(items: Sequence[JsonValue], key: str) -> dict[bytes, int]:
     return found
 
 
-def _go_type(value: JsonValue) -> str:
-    """Return Go's name for the type of a value of no declared type."""
+def go_type(value: JsonValue) -> str:
+    """Return Go's name for the type of a value without a declared type."""
     if isinstance(value, bool | None):
         return "bool" if value is not None else "%!s(<nil>)"
     types: dict[type, str] = {dict: _MAP, list: _LIST, int: "int64", float: "float64"}

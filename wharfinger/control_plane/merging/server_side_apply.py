@@ -1,11 +1,11 @@
 """Server-side apply (KEP-555): a manager states the fields that it wants, and owns exactly these.
 
-The intent is merged into the live object by the kind's list types. A field is removed if this manager owned it by its last apply,
-the intent omits it, and no other manager owns it. A change of a field that another manager owns is a conflict, unless forced; if
-two managers set a field to the same value, both own it.
+The intent is merged into the live object by the kind's merge rules. A field is removed if the manager owned it since its last
+apply, the intent omits it, and no other manager owns it. A change of a field that another manager owns is a conflict, unless the
+apply is forced. If two managers set a field to the same value, both own it.
 
-The steps, each a pure function of documents and field sets: merge → prune → compare with live → conflicts → entries.
-This module does not apply defaults: callers fill them in afterwards, as the API server does.
+The steps are pure functions of documents and field sets: merge → prune → compare with the live object → find conflicts → write
+entries. Defaults are not added here: callers add them afterwards, as the API server does.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ from wharfinger.control_plane.merging.managed_fields import (
     updated,
     with_managers,
 )
-from wharfinger.control_plane.merging.typed_check import type_problems
+from wharfinger.control_plane.merging.typed_check import all_type_problems
 from wharfinger.control_plane.merging.typed_fields import (
     by_element,
     compare,
@@ -48,11 +48,11 @@ _SERVER_OWNED: Final = frozenset({"uid", "resourceVersion", "generation", "creat
 
 
 class ApplyRefusedError(FormatError):
-    """The intent is invalid, because it contains managedFields (``metadata.managedFields must be nil``, a bad request)."""
+    """The intent contains managedFields, which the API server refuses with 400."""
 
 
 class UndeclaredFieldError(FormatError):
-    """The intent has fields that the schema does not declare, or a list has an item twice; the API server answers with 500."""
+    """The intent does not match the schema (an undeclared field, a duplicate item), which the API server refuses with 500."""
 
 
 class ApplyConflict(Exception):  # noqa: N818 - the name of the thing in the API
@@ -89,8 +89,8 @@ def apply(
 ) -> JsonObject:
     """Return the object after ``manager`` applied ``intent`` to ``live`` (None: it is created), with its managedFields.
 
-    Neither argument is changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent; fields that
-    the endpoint does not change have to be removed before (status on the main resource). Defaults are to be filled in afterwards.
+    The arguments are not changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent. The
+    caller removes fields that the endpoint cannot change (status on the main resource) before, and adds defaults afterwards.
     ``reached`` is the part of ``live`` that the endpoint may change; ``before-first-apply`` is recorded as the owner of its
     fields. ``sent`` is the intent including the fields that the endpoint does not change. If even ``sent`` would change nothing,
     the entry keeps its time, and a new entry has no time.
@@ -99,7 +99,7 @@ def apply(
     """
     sent = _checked(sent if sent is not None else intent, lists, fresh=live is None)
     intent = _checked(intent, lists, fresh=live is None)
-    start = plain(live) if live is not None else _birth(intent)
+    start = plain(live) if live is not None else _empty_object(intent)
     own = Manager(Operation.APPLY, manager, "", subresource)
     managers = dict(managers_of(live)) if live is not None else {}
     if live is not None and not managers:
@@ -110,7 +110,7 @@ def apply(
     managers[own] = Owned(wanted, format_time(now), find_str(intent, "apiVersion"))
     result = _prune(merged(start, intent, lists), managers, last, lists)
     unchanged = same_value(start, result) and (sent == intent or same_value(start, merged(start, sent, lists)))
-    managers = _settle(
+    managers = _take_fields(
         managers, own, start, result, lists, force=force, allowed=_kubectl_may_take(live, manager, lists)
     )
     managers[own] = replace(managers[own], fields=managers[own].fields.difference(UNTRACKED))
@@ -119,7 +119,7 @@ def apply(
     return with_managers(result, {other: owned for other, owned in managers.items() if owned.fields})
 
 
-def _settle(
+def _take_fields(
     managers: Managers,
     own: Manager,
     before: JsonObject,
@@ -129,7 +129,7 @@ def _settle(
     force: bool,
     allowed: FieldSet,
 ) -> dict[Manager, Owned]:
-    """Return the managers; all except ``own`` lose the fields that changed. Raises ApplyConflict."""
+    """Return the managers after the change; all except ``own`` lose the fields that changed. Raises ApplyConflict."""
     change = compare(before, after, lists)
     taken = change.added.union(change.modified)
     conflicts = {other: owned.fields.intersection(taken) for other, owned in sorted(managers.items()) if other != own}
@@ -150,8 +150,7 @@ def _settle(
 
 
 def _prune(merged: JsonObject, managers: Managers, last: Owned | None, lists: ListTypes) -> JsonObject:
-    """Return the object without the fields that the applying manager owned by its last apply and that no manager owns
-    now."""
+    """Return the object without the fields that the manager owned since its last apply, and that no manager owns now."""
     if last is None:
         return merged
     formerly = with_named_parents(last.fields, lists)
@@ -199,7 +198,7 @@ def merged(live: JsonObject, intent: JsonObject, lists: ListTypes) -> JsonObject
 
 
 def _merge_values(live: JsonValue, intent: JsonValue, lists: ListTypes) -> JsonValue:
-    """Return the intent over the live value, item by item where the list types allow it."""
+    """Return the intent merged into the live value, member by member and item by item where the merge rules allow it."""
     lists = lists.of(intent if intent is not None else live)
     if lists.is_whole or (not live and not intent):
         return intent
@@ -219,8 +218,9 @@ def _merge_values(live: JsonValue, intent: JsonValue, lists: ListTypes) -> JsonV
 
 
 def _merge_lists(live: list[JsonValue], intent: list[JsonValue], lists: ListTypes) -> list[JsonValue]:
-    """Return the items by key: items in both lists follow the intent's order; items that only the live list has stay before
-    the items that they preceded.
+    """Return the items of both lists, merged by key.
+
+    Items of the intent are in its order. Items that only the live list has stay before the items that they preceded.
     """
     lefts = [(item_element(item, lists), item) for item in live]
     rights = {element: items[-1] for element, items in by_element(intent, lists).items()}
@@ -249,8 +249,8 @@ def _merge_lists(live: list[JsonValue], intent: list[JsonValue], lists: ListType
     return merged
 
 
-def _birth(intent: JsonObject) -> JsonObject:
-    """Return the initial object for an apply that creates it."""
+def _empty_object(intent: JsonObject) -> JsonObject:
+    """Return the empty object to which an apply that creates an object is made."""
     return {"apiVersion": find(intent, "apiVersion"), "kind": find(intent, "kind")}
 
 
@@ -263,15 +263,15 @@ def place_of(intent: JsonObject) -> str:
 
 
 def _checked(intent: JsonObject, lists: ListTypes, *, fresh: bool) -> JsonObject:
-    """Return the intent without fields that only the server sets; a new object keeps them. Refuse managed fields and unknown
-    fields."""
+    """Return the intent without the fields that only the server sets; in a new object (``fresh``), these fields are kept.
+
+    Raises ApplyRefusedError for managed fields, and UndeclaredFieldError if the intent does not match the schema.
+    """
     entries = find(intent, "metadata", "managedFields")
     if isinstance(entries, list) and all(map(_is_entry, entries)):
         raise ApplyRefusedError("metadata.managedFields must be nil")
-    wrong = list(type_problems(intent, lists))
-    if wrong:
-        said = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
-        raise UndeclaredFieldError(f"failed to create typed patch object ({place_of(intent)}): {said}")
+    if wrong := all_type_problems(intent, lists):
+        raise UndeclaredFieldError(f"failed to create typed patch object ({place_of(intent)}): {wrong}")
     metadata = {
         name: item for name, item in find_object(intent, "metadata").items() if fresh or name not in _SERVER_OWNED
     }
@@ -285,7 +285,7 @@ def _is_entry(value: JsonValue) -> bool:
 
 
 def _kubectl_may_take(live: JsonObject | None, manager: str, lists: ListTypes) -> FieldSet:
-    """Return the fields that ``kubectl apply --server-side`` takes without a conflict: those of its last client-side apply."""
+    """Return the fields that ``kubectl apply --server-side`` may take without a conflict: those of its last client-side apply."""
     text = find(live, "metadata", "annotations", LAST_APPLIED)
     if manager != KUBECTL or live is None or not isinstance(text, str):
         return EMPTY

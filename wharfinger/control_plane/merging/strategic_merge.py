@@ -1,15 +1,15 @@
-"""Strategic merge patches: Kubernetes' own patch format, whose lists merge by key (``kubectl edit``, ``kubectl patch``).
+"""Strategic merge patches: Kubernetes' own patch format, in which lists merge by key (``kubectl edit``, ``kubectl patch``).
 
-A patch is a partial object. Lists whose field declares a merge key are merged item by item, and directives in the patch express
-what a partial object cannot:
+A patch is a partial object. Lists with a merge key are merged item by item. Directives in the patch express what a partial object
+cannot:
 
 * ``$patch: replace | delete`` in an object, or in an item of a list;
-* ``$deleteFromPrimitiveList/<field>``: scalars to take out of a merged list;
+* ``$deleteFromPrimitiveList/<field>``: the scalars to remove from a merged list;
 * ``$setElementOrder/<field>``: the order of a merged list;
-* ``$retainKeys``: the only members that stay (unions such as a Deployment's ``strategy``).
+* ``$retainKeys``: the members that are kept; all others are removed (for unions such as a Deployment's ``strategy``).
 
-In each object, ``$retainKeys`` is applied first, then ordered lists, then everything else. Applied directives are removed from
-the patch, as are nulls in the values that it adds; other directives stay, and are shown if the result does not fit the kind.
+In each object, ``$retainKeys`` is applied first, then ordered lists, then everything else. Applied directives, and nulls in added
+values, are removed from the patch. The rest of the patch is shown in errors, if the result does not fit the kind.
 
 Source: the strategic merge patch document of Kubernetes' API conventions, the design proposals on order and retained
 keys, and apimachinery's ``strategicpatch``. Custom kinds do not offer the format.
@@ -53,7 +53,7 @@ def merge_and_rest(target: JsonObject, patch: JsonObject, lists: ListTypes) -> t
 
 
 def _merge_objects(target: JsonObject, patch: JsonObject, lists: ListTypes) -> JsonObject:
-    """Merge in place: both objects are copies owned by the merge, and directives are removed from the patch."""
+    """Merge in place, and remove applied directives from the patch; both arguments are copies that may be changed."""
     if PATCH in patch:
         match patch[PATCH]:
             case "replace":
@@ -71,7 +71,7 @@ def _merge_objects(target: JsonObject, patch: JsonObject, lists: ListTypes) -> J
 
 
 def _retain(target: JsonObject, patch: JsonObject) -> None:
-    """Keep only the members that ``$retainKeys`` names, if the patch has it."""
+    """Remove the members that ``$retainKeys`` does not name, if the patch has this directive."""
     if RETAIN_KEYS not in patch:
         return
     retain = patch.pop(RETAIN_KEYS)
@@ -253,7 +253,7 @@ def _directed_field(name: str, directive: str, what: str) -> str:
 
 
 class _Directed:
-    """The marker of an object that is not a value, but a directive for an existing object."""
+    """A marker for an object in a patch that is a directive for an existing object, and not a value."""
 
 
 _DIRECTED: Final = _Directed()

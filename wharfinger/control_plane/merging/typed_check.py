@@ -1,6 +1,7 @@
-"""The check that a document fits its kind's types, which server-side apply makes before it merges
-(structured-merge-diff's validation). Messages are those of that library: values are shown as Go prints the wrappers in
-which the library holds them.
+"""The check that a document matches the types of its kind, which server-side apply makes before it merges.
+
+The rules and the messages are those of structured-merge-diff. Messages show values as Go prints the wrappers in which that
+library holds them.
 """
 
 import json
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wharfinger.control_plane.kinds.type_shapes import ListTypes, Relation, Scalar
+from wharfinger.control_plane.merging.merge_keys import go_type
 from wharfinger.control_plane.merging.typed_fields import item_element
 from wharfinger.control_plane.wire.go_printing import map_text
 from wharfinger.formats.json.value import JsonValue
@@ -24,6 +26,12 @@ def type_problems(value: JsonValue, lists: ListTypes, path: FieldPath = ()) -> I
     """Yield the type errors, such as ``.spec.replicas: expected numeric (int or float), got string``."""
     for where, what in _problems(value, lists, path):
         yield f"{path_text(where)}: {what}" if where else what
+
+
+def all_type_problems(value: JsonValue, lists: ListTypes) -> str:
+    """Return all type errors of a document in one text, as structured-merge-diff joins them; "" if there are none."""
+    problems = list(type_problems(value, lists))
+    return "\n  ".join(["errors:", *problems]) if len(problems) > 1 else "".join(problems)
 
 
 def _problems(value: JsonValue, lists: ListTypes, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
@@ -64,7 +72,7 @@ def _list_problems(value: list[JsonValue], lists: ListTypes, path: FieldPath) ->
 
 
 def _element_problem(item: JsonValue, lists: ListTypes) -> str:
-    """Return the reason that an item has no key, or "" if it has one."""
+    """Return the reason why an item of a set or keyed list has no key, or "" if it has one."""
     if lists.relation is Relation.KEYED:
         if item is None:
             return "associative list with keys may not have a null element"
@@ -88,8 +96,7 @@ def _scalar_problem(value: JsonValue, scalar: Scalar) -> str:
     if scalar in _NUMBERS:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return ""
-        types: dict[type, str] = {dict: "map[string]interface {}", list: "[]interface {}", bool: "bool"}
-        return f"expected numeric (int or float), got {types.get(type(value), 'string')}"
+        return f"expected numeric (int or float), got {go_type(value)}"
     if scalar in _STRINGS:
         return (
             ""

@@ -1,7 +1,7 @@
-"""Documents together with the types of their kind: which fields an object has, and what differs between two of them.
+"""The fields of a document, and the differences between two documents, by the types of their kind.
 
-A :class:`~wharfinger.kube.field_sets.FieldSet` contains no values and needs no schema; computing a set from a document needs a
-schema, because only :class:`ListTypes` record whether a list is a set, is keyed, or changes as a whole.
+A :class:`~wharfinger.kube.field_sets.FieldSet` contains no values, and needs no schema. A schema is needed to compute a set from
+a document, because only :class:`ListTypes` state whether a list is a set, is keyed, or changes as a whole.
 
 Sources: KEP-555, and structured-merge-diff for the comparison.
 """
@@ -16,8 +16,9 @@ from wharfinger.kube.field_sets import FieldPath, FieldSet, same_value
 
 
 def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
-    """Return the fields that a manager owns after it applies this object. These are leaves, atomic values, items of lists,
-    members of maps, and empty or null members; structs and lists are not owned.
+    """Return the fields that a manager owns after it has applied this object.
+
+    These are leaves, atomic values, items of lists, members of maps, and empty or null members. Structs and lists are not owned.
     """
     found: list[FieldPath] = []
     _collect(obj, lists, (), found)
@@ -27,7 +28,7 @@ def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
 def with_named_parents(fields: FieldSet, lists: ListTypes) -> FieldSet:
     """Return the fields, plus every declared member that has paths below it, as if that member had been set itself.
 
-    The members of a struct are not owned themselves (only their contents are), so the fields to prune have to include them.
+    The structs in an object are not owned themselves (only their contents are), so the fields to prune have to include them.
     """
     children: dict[str, FieldSet] = {}
     members = set(fields.members)
@@ -76,7 +77,7 @@ def item_element(item: JsonValue, lists: ListTypes) -> str:
 
 
 class KeylessItemError(FormatError):
-    """An item of a keyed list has no key, so the fields of its object cannot have owners."""
+    """An item of a keyed list has no key, so the owners of the fields of its object cannot be determined."""
 
 
 class Comparison(NamedTuple):
@@ -103,8 +104,8 @@ class _Comparer:
         self.modified: list[FieldPath] = []
         self.removed: list[FieldPath] = []
 
-    def note(self, before: _Maybe, after: _Maybe, path: FieldPath) -> None:
-        """Record the difference, if any, of one field as a whole."""
+    def record(self, before: _Maybe, after: _Maybe, path: FieldPath) -> None:
+        """Record the difference of one field as a whole, if there is any."""
         if isinstance(before, _Absent):
             self.added.append(path)
         elif isinstance(after, _Absent):
@@ -115,15 +116,15 @@ class _Comparer:
     def walk(self, before: _Maybe, after: _Maybe, lists: ListTypes, path: FieldPath) -> None:
         """Collect the differences at and below ``path``."""
         lists = lists.of(_value(before) if isinstance(after, _Absent) else after)
-        if lists.is_whole or _fits(before, lists) + _fits(after, lists) == 0 or _clash(before, after):
-            self.note(before, after, path)
+        if lists.is_whole or _fits(before, lists) + _fits(after, lists) == 0 or _differ_in_form(before, after):
+            self.record(before, after, path)
             return
         if lists.relation in {Relation.SET, Relation.KEYED}:
             self._walk_list(_items(before), _items(after), lists, path)
         else:
             self._walk_map(_members(before), _members(after), lists, path)
         if isinstance(before, _Absent) or isinstance(after, _Absent):
-            self.note(before, after, path)
+            self.record(before, after, path)
 
     def _walk_map(self, before: JsonObject, after: JsonObject, lists: ListTypes, path: FieldPath) -> None:
         for name in before.keys() | after.keys():
@@ -144,7 +145,7 @@ class _Comparer:
             lefts, rights = left.get(element, []), right.get(element, [])
             here = (*path, element)
             if len(lefts) > 1 and len(rights) > 1:
-                self.note(list(lefts), list(rights), here)
+                self.record(list(lefts), list(rights), here)
             elif len(rights) > 1:  # its old content has no owner: equal items cannot be distinguished
                 if lefts:
                     self.walk(lefts[0], _ABSENT, lists.item, here)
@@ -172,9 +173,9 @@ class Changes(NamedTuple):
 
 
 def changes(before: JsonValue, after: JsonValue, lists: ListTypes) -> Changes:
-    """Return what an update from one document to the other adds, modifies and removes (structured-merge-diff's rules).
+    """Return the paths that an update from one document to the other adds, modifies and removes (structured-merge-diff's rules).
 
-    An added struct, map or list is reported itself, in addition to its content; a null that becomes a list or object is not.
+    An added struct, map or list is reported itself, in addition to its content; a null that becomes a list or an object is not.
     """
     comparer = _Comparer()
     comparer.walk(before, after, lists, ())
@@ -182,7 +183,7 @@ def changes(before: JsonValue, after: JsonValue, lists: ListTypes) -> Changes:
 
 
 def compare(before: JsonValue, after: JsonValue, lists: ListTypes) -> Comparison:
-    """Return the :func:`changes` as sets."""
+    """Return the :func:`changes` between two documents as sets."""
     return changes(before, after, lists).compared()
 
 
@@ -195,12 +196,12 @@ def by_element(items: list[JsonValue], lists: ListTypes) -> dict[str, list[JsonV
 
 
 def _fits(value: _Maybe, lists: ListTypes) -> bool:
-    """Return whether there is something inside the value to walk into."""
+    """Return whether the value has items or members of the form that its type has."""
     wanted = list if lists.relation in {Relation.SET, Relation.KEYED} else dict
     return isinstance(value, wanted) and bool(value)
 
 
-def _clash(before: _Maybe, after: _Maybe) -> bool:
+def _differ_in_form(before: _Maybe, after: _Maybe) -> bool:
     """Return whether two values are of forms that cannot be compared item by item (null fits every form)."""
     if isinstance(before, _Absent) or isinstance(after, _Absent) or before is None or after is None:
         return False

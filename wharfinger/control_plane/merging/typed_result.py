@@ -1,14 +1,17 @@
-"""The conversion of the results of strategic merge patches, which become Go types without becoming JSON again. The
-kube-apiserver's converter (apimachinery's ``FromUnstructuredWithValidation``) differs from its JSON decoder: members are
-read in the order of Go's fields, the first invalid member ends the conversion, and the messages differ.
+"""The conversion of the results of strategic merge patches to the types of their kind.
+
+kube-apiserver converts these results to Go structs directly, not through JSON (``FromUnstructuredWithValidation`` in
+apimachinery). This differs from its JSON decoder: members are read in the order of Go's fields, the first invalid member ends the
+conversion, and the messages are different.
 """
 
 from base64 import b64encode
 from typing import Final
 
 from wharfinger.control_plane.kinds.type_shapes import ListTypes, Relation, Scalar
-from wharfinger.control_plane.wire.bodies import sorted_value, with_plain_numbers
+from wharfinger.control_plane.wire.bodies import with_plain_numbers
 from wharfinger.control_plane.wire.decoding import INT64, Decoded, DecodingError, go_type_of, read_schema
+from wharfinger.control_plane.wire.field_errors import sorted_members
 from wharfinger.control_plane.wire.go_numbers import native
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.go_texts import ZERO_TIME, GoFormatError, read_base64, read_quantity, read_time
@@ -18,8 +21,10 @@ _INTEGERS: Final = frozenset({Scalar.INT32, Scalar.INT64})
 
 
 def restored(value: JsonObject, lists: ListTypes) -> Decoded:
-    """Return the object as a kind's Go type holds it, and the fields that this type does not have, sorted. Raises
-    DecodingError."""
+    """Return the object in the form of a kind's Go type, with an error for each field that this type does not have.
+
+    Raises DecodingError.
+    """
     unknown: list[str] = []
     try:
         obj = _struct(value, lists, "", unknown)
@@ -47,7 +52,7 @@ def _value(value: JsonValue, types: ListTypes, path: str, unknown: list[str]) ->
     if types.relation in {Relation.SCALAR, Relation.QUANTITY}:
         return _scalar(value, types)
     if types.relation is Relation.UNKNOWN:
-        return sorted_value(value) if types.scalar is Scalar.ANY else read_schema(value, types)
+        return sorted_members(value) if types.scalar is Scalar.ANY else read_schema(value, types)
     if types.closed:
         if not isinstance(value, dict):
             raise DecodingError(f"cannot restore struct from: {_go_kind(value)}")
@@ -106,8 +111,8 @@ def _own_integer(value: JsonValue) -> JsonValue:
     if isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31:
         return value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    said = f"number {value}" if is_number else go_type_of(value)
-    raise DecodingError(f"json: cannot unmarshal {said} into Go value of type int32")
+    found = f"number {value}" if is_number else go_type_of(value)
+    raise DecodingError(f"json: cannot unmarshal {found} into Go value of type int32")
 
 
 def _simple(value: JsonValue, types: ListTypes) -> JsonValue:

@@ -1,7 +1,7 @@
-"""IP addresses and ranges in the fields that are older than strict rules for them (``util/validation/ip.go``).
+"""IP addresses and ranges, mostly in fields that are older than the strict rules for them (``util/validation/ip.go``).
 
-Such fields accept an address that is not in canonical form, with a warning; ambiguous forms (leading zeros, IPv4 inside IPv6) are
-refused, unless an update leaves the value unchanged.
+Such fields accept an address that is not in canonical form, with a warning. Ambiguous forms (leading zeros, IPv4-mapped IPv6
+addresses) are refused, unless an update leaves the value unchanged.
 """
 
 import ipaddress
@@ -29,13 +29,13 @@ def ip_text(address: Address) -> str:
 
 
 def is_ipv6(text: str) -> bool:
-    """Return whether the text is an IPv6 address (and not an IPv4 address in the form of one)."""
+    """Return whether the text is an IPv6 address that is not IPv4-mapped."""
     address = parse_ip(text)
     return isinstance(address, ipaddress.IPv6Address) and mapped(address) is None
 
 
 def legacy_ip_errors(field: str, value: str, old: Collection[str] = ()) -> list[FieldError]:
-    """Return the errors of ``IsValidIPForLegacyField``; ``old`` are the previous values of the field, which are accepted."""
+    """Return the errors of ``IsValidIPForLegacyField``; the previous values of the field (``old``) are always accepted."""
     if value in old:
         return []
     address = parse_ip(value)
@@ -49,7 +49,7 @@ def legacy_ip_errors(field: str, value: str, old: Collection[str] = ()) -> list[
 
 
 def endpoint_ip_errors(field: str, value: str) -> list[FieldError]:
-    """Return the errors of ``ValidateEndpointIP``, which refuses addresses that no other host can reach."""
+    """Return the errors of ``ValidateEndpointIP``, which refuses addresses that other hosts cannot reach."""
     address = parse_ip(value)
     if address is None:
         return [invalid(field, value, "must be a valid IP address")]
@@ -73,7 +73,7 @@ def _is_link_local_multicast(address: Address) -> bool:
 
 
 def ip_warnings(field: str, value: str) -> list[str]:
-    """Return the warnings of ``GetWarningsForIP`` about addresses in a form that is not standard."""
+    """Return the warnings of ``GetWarningsForIP`` about an address in a non-standard form."""
     address = parse_ip(value)
     if address is None:
         return []
@@ -95,8 +95,7 @@ def parse_cidr(text: str) -> "tuple[Address, ipaddress.IPv4Network | ipaddress.I
 
 
 def legacy_cidr_errors(field: str, value: str, old: Collection[str] = ()) -> list[FieldError]:
-    """Return the errors of ``IsValidCIDRForLegacyField``; ``old`` are the previous values of the field, which are
-    accepted."""
+    """Return the errors of ``IsValidCIDRForLegacyField``; the previous values of the field (``old``) are always accepted."""
     if value in old:
         return []
     parsed = parse_cidr(value)
@@ -123,7 +122,7 @@ def cidr_errors(field: str, value: str) -> list[FieldError]:
 
 
 def cidr_warnings(field: str, value: str) -> list[str]:
-    """Return the warnings of ``GetWarningsForCIDR`` about ranges in a form that is not standard."""
+    """Return the warnings of ``GetWarningsForCIDR`` about a range in a non-standard form."""
     parsed = parse_cidr(value)
     if parsed is None:
         return []
@@ -133,10 +132,10 @@ def cidr_warnings(field: str, value: str) -> list[str]:
     warnings = []
     if address != network.network_address:
         single = quoted(f"{ip_text(address)}/{address.max_prefixlen}")
-        said = (
+        ambiguous = (
             f"{field}: CIDR value {shown} is ambiguous in this context (should be {quoted(str(network))} or {single}?)"
         )
-        warnings.append(said)
+        warnings.append(ambiguous)
     zeros = (address.version == 4 and str(address) != base) or bits != str(int(bits))
     if zeros or mapped(address) is not None:
         warnings.append(f"{field}: non-standard CIDR value {shown} is invalid: use {quoted(str(network))}")

@@ -1,15 +1,13 @@
-"""Numbers and percentages in specs and statuses: checks that they are not negative, not above others, not over a hundred
-percent."""
+"""Numbers and percentages in specs and statuses: accessors, and checks of their limits."""
 
 import re
 from collections.abc import Iterable
 from typing import Final
 
-from wharfinger.control_plane.wire.field_errors import invalid
+from wharfinger.control_plane.wire.field_errors import NEGATIVE, invalid
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonValue, find
 
-NEGATIVE: Final = "must be greater than or equal to 0"
 _PERCENT: Final = re.compile(r"[0-9]+%")
 _PERCENT_RULE: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
@@ -49,7 +47,7 @@ def none_negative(obj: JsonValue, path: str, names: Iterable[str]) -> list[Field
 
 
 def not_above(obj: JsonValue, path: str, pairs: Iterable[tuple[str, str, str]]) -> list[FieldError]:
-    """Return an error for each pair (member, other member, name of the other) whose member is greater than the other one."""
+    """Return an error for each triple (member, other member, name of the other) whose first member is the greater one."""
     return [
         invalid(f"{path}.{name}", number(obj, name), f"cannot be greater than {called}")
         for name, other, called in pairs
@@ -58,21 +56,21 @@ def not_above(obj: JsonValue, path: str, pairs: Iterable[tuple[str, str, str]]) 
 
 
 def count_or_percent_errors(value: JsonValue, path: str) -> list[FieldError]:
-    """Return the errors of a value that is a count or a percentage such as ``25%``; None reads as 0."""
+    """Return the errors of a value that must be a count or a percentage such as ``25%``; None has no errors."""
     if isinstance(value, str):
         return [] if _PERCENT.fullmatch(value) else [invalid(path, value, _PERCENT_RULE)]
     return not_negative(value, path)
 
 
 def above_hundred_percent(value: JsonValue, path: str) -> list[FieldError]:
-    """Return the errors of a percentage above a hundred."""
+    """Return the error of a percentage above a hundred; every other value is accepted."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and count_of(value) > 100:
         return [invalid(path, value, "must not be greater than 100%")]
     return []
 
 
 def count_of(value: JsonValue) -> int:
-    """Return the number of a count or a percentage; anything else counts as 0 (as Go's ``Atoi`` of it)."""
+    """Return the number in a count or a percentage; anything else counts as 0, as with Go's ``Atoi``."""
     if isinstance(value, str):
         digits = value.removesuffix("%") if _PERCENT.fullmatch(value) else value
         found = int(digits) if re.fullmatch(r"[+-]?[0-9]{1,30}", digits) else 0

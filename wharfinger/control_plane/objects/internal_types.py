@@ -1,7 +1,7 @@
 """The printed form of kube-apiserver's internal types, which some refusals show instead of the object that was sent.
 
-"Pod updates may not change fields other than …" continues with the difference between two specs, printed as the server's internal
-Go structs: names as in Go, in the order of the struct, nulls for unset fields. ``internal_types.json`` (made by
+The message "Pod updates may not change fields other than …" ends with the difference between two specs. They are printed as the
+server's internal Go structs: names as in Go, in the order of the struct, nulls for unset fields. ``internal_types.json`` (made by
 ``tools/kubernetes/generate_internal_types.py``, which explains it) describes those structs.
 
 >>> internal_form("core.Toleration", {"key": "a"})["Key"]
@@ -43,7 +43,7 @@ def internal_form(name: str, value: JsonValue) -> JsonObject:
 
 
 def same_form(name: str, one: JsonValue, other: JsonValue) -> bool:
-    """Return whether two structs mean the same: an empty value equals an absent one."""
+    """Return whether two structs are equal if an empty value counts as an absent one."""
     return same_value(one, other) or _filled(internal_form(name, one)) == _filled(internal_form(name, other))
 
 
@@ -54,9 +54,7 @@ def _filled(value: JsonValue) -> JsonValue:
 
 
 def internal_difference(name: str, old: JsonValue, new: JsonValue, *, but: Collection[str] = ()) -> str:
-    """Return the unified difference of two structs, printed with an indent of one, except for the fields ``but`` (Go's
-    names).
-    """
+    """Return the unified diff of two structs, printed with an indent of one; the fields ``but`` (Go's names) are left out."""
     forms = (internal_form(name, value) for value in (old, new))
     before, after = (_lines({key: item for key, item in form.items() if key not in but}) for form in forms)
     return "".join(list(difflib.unified_diff(before, after, n=_CONTEXT))[2:])
@@ -85,8 +83,9 @@ def _form(kind: str, value: JsonValue) -> JsonValue:
 
 
 def _with_host_fields(spec: JsonObject) -> JsonObject:
-    """Return a pod's spec with the fields about its host in its security context, and without the alias of the account's
-    name.
+    """Return a Pod's spec with its host fields in the security context, and with one name of the service account.
+
+    The internal type has the host fields (``hostNetwork``, …) there, and no deprecated ``serviceAccount``.
     """
     context = spec.get("securityContext")
     given: JsonObject = {name: spec[name] for name in _HOST_FIELDS if name in spec}

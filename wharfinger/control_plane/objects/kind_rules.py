@@ -1,4 +1,4 @@
-"""A kind's own rules, as :mod:`~wharfinger.control_plane.api.by_kind.validation` calls them."""
+"""The interface of a kind's own rules, which :mod:`~wharfinger.control_plane.api.by_kind.validation` calls."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ Update: TypeAlias = Callable[[JsonObject, JsonObject], list[FieldError]]
 Warn: TypeAlias = Callable[[JsonObject, "JsonObject | None"], list[str]]
 
 
-def _nothing(_obj: JsonObject) -> list[FieldError]:
+def _no_errors(_obj: JsonObject) -> list[FieldError]:
     return []
 
 
-def _nothing_changed(_new: JsonObject, _old: JsonObject) -> list[FieldError]:
+def _no_update_errors(_new: JsonObject, _old: JsonObject) -> list[FieldError]:
     return []
 
 
-def _silent(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
+def _no_warnings(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
     return []
 
 
@@ -28,14 +28,15 @@ def _silent(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
 class Rules:
     """The rules of one kind, in addition to those of metadata, which all kinds share.
 
-    ``create`` validates a new object, ``update`` (new, old) a changed one (it has to validate the whole new object if the kind's
-    strategy in kube-apiserver does), ``status`` (new, old) a write of its status; ``warnings`` (new, old or None) are the
-    warnings about an accepted object, ``status_warnings`` about a status; ``subresources`` are further ways to change the object.
+    ``create`` validates a new object, ``update`` (new, old) a changed object, and ``status`` (new, old) a write of its status.
+    ``update`` must validate the whole new object if the kind's strategy in kube-apiserver does. ``warnings`` (new, old or None)
+    returns the warnings about an accepted object, and ``status_warnings`` those about an accepted status. ``subresources`` has
+    the rules for writes through other subresources, by name.
     """
 
-    create: Create = _nothing
-    update: Update = _nothing_changed
-    status: Update = _nothing_changed
-    warnings: Warn = _silent
-    status_warnings: Warn = _silent
+    create: Create = _no_errors
+    update: Update = _no_update_errors
+    status: Update = _no_update_errors
+    warnings: Warn = _no_warnings
+    status_warnings: Warn = _no_warnings
     subresources: Mapping[str, Update] = field(default_factory=dict)

@@ -13,8 +13,7 @@ MISMATCH: Final = "`selector` does not match template `labels`"
 
 
 def selector_errors(selector: JsonValue, path: str, *, any_value: bool = False) -> list[FieldError]:
-    """Return the errors of a selector; a selector that is None has no errors. With ``any_value``, the values need not be
-    valid label values."""
+    """Return the errors of a selector; a missing selector has none. With ``any_value``, values need not be valid label values."""
     if not isinstance(selector, dict):
         return []
     errors = labels_errors(selector.get("matchLabels"), f"{path}.matchLabels")
@@ -52,7 +51,7 @@ def _requirement_errors(term: JsonObject, path: str, *, any_value: bool) -> list
 
 
 def is_readable(selector: JsonValue) -> bool:
-    """Return whether a selector can be evaluated at all; for None this is true (it selects nothing)."""
+    """Return whether a selector is valid; None is valid, and selects nothing."""
     return not selector_errors(selector, "")
 
 
@@ -68,7 +67,7 @@ def is_empty(selector: JsonValue) -> bool:
 
 
 def selects(selector: JsonValue, labels: Labels) -> bool:
-    """Return whether a selector matches labels; None matches none, nor does an unknown operator."""
+    """Return whether a selector matches labels; None and selectors with an unknown operator match nothing."""
     if not isinstance(selector, dict):
         return False
     held = labels_of(labels)
@@ -111,7 +110,7 @@ def _shown_term(term: JsonObject) -> JsonObject:
 
 
 def shown_labels(labels: Labels) -> JsonValue:
-    """Return labels as Go prints them: sorted, or null without labels."""
+    """Return labels as Go prints them: sorted by key; null if they are missing."""
     return dict[str, JsonValue](sorted(labels_of(labels).items())) if isinstance(labels, Mapping) else None
 
 

@@ -1,5 +1,5 @@
-"""Lenient access to parts of objects: a value of an unexpected type is read as absent (request decoding has already refused
-it)."""
+"""Lenient access to parts of objects: a value of an unexpected type is read as absent, because request decoding has already
+refused it."""
 
 from collections.abc import Hashable, Sequence
 
@@ -26,13 +26,13 @@ def parts(obj: JsonValue, *path: str) -> list[JsonObject]:
 
 
 def texts(obj: JsonValue, *path: str) -> list[str]:
-    """Return the strings of the list at a path."""
+    """Return the strings of the list at a path; an item that is not a string reads as "", a missing list as empty."""
     found = _at(obj, path)
     return [item if isinstance(item, str) else "" for item in found] if isinstance(found, list) else []
 
 
 def text_map(obj: JsonValue, *path: str) -> dict[str, str]:
-    """Return the object of strings at a path."""
+    """Return the map of strings at a path; a value that is not a string reads as "", a missing map as empty."""
     found = _at(obj, path)
     return (
         {key: item if isinstance(item, str) else "" for key, item in found.items()} if isinstance(found, dict) else {}
@@ -40,7 +40,7 @@ def text_map(obj: JsonValue, *path: str) -> dict[str, str]:
 
 
 def repeated(values: Sequence[Hashable]) -> set[int]:
-    """Return the positions of values that occur earlier in the list."""
+    """Return the positions of the values that also occur earlier in the list."""
     first = {value: index for index, value in reversed([*enumerate(values)])}
     return {index for index, value in enumerate(values) if first[value] != index}
 

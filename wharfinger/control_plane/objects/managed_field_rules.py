@@ -4,7 +4,7 @@ from typing import Final
 
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.wire.field_errors import invalid, too_long
-from wharfinger.control_plane.wire.status import MOST_SAID, FieldError
+from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS, FieldError
 from wharfinger.formats.json.value import JsonObject
 
 MANAGER_LIMIT: Final = 128
@@ -17,7 +17,7 @@ def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
     entries = metadata.get("managedFields")
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         field = f"metadata.managedFields[{index}]"
-        if isinstance(entry, dict) and is_sound(entry):
+        if isinstance(entry, dict) and has_usual_form(entry):
             continue
         operation, manager = text(entry, "operation"), text(entry, "manager")
         if operation not in {"Apply", "Update"}:
@@ -30,7 +30,7 @@ def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
     return errors
 
 
-def is_sound(entry: JsonObject) -> bool:
+def has_usual_form(entry: JsonObject) -> bool:
     """Return whether an entry has the usual valid form, so that its details need no check."""
     manager, subresource = entry.get("manager"), entry.get("subresource")
     return (
@@ -51,11 +51,11 @@ def manager_errors(manager: str, field: str) -> list[FieldError]:
     if manager.isprintable() and len(manager) <= MANAGER_LIMIT // 4:
         return []
     errors = [too_long(field, MANAGER_LIMIT)] if len(manager.encode()) > MANAGER_LIMIT else []
-    position = said = 0
+    position = size = 0
     for char in manager:
-        if not char.isprintable() and said <= MOST_SAID:
+        if not char.isprintable() and size <= MAX_ERROR_CHARS:
             why = f"invalid character U+{ord(char):04X} (at position {position})"
             errors.append(invalid(field, manager, why))
-            said += len(errors[-1].message)
+            size += len(errors[-1].message)
         position += len(char.encode())
     return errors

@@ -1,7 +1,9 @@
-"""The rules of ``metadata`` in every kind, and how often each kind's strategy checks them. kube-apiserver validates metadata more
-than once, and reports an error as often as it was found (its message only once). A new object is validated by its kind, with the
-kind's rule of names, and by the store only if the kind finds no error. A changed object is validated by the store first (as new,
-and as a change), then by its kind, in the kind's own order. :data:`METADATA` holds that order as letters:
+"""The rules of ``metadata`` in every kind, and how often each kind's strategy checks them.
+
+kube-apiserver validates metadata more than once. An error is a cause in the answer as often as it was found, but it is only once
+in the message. A new object is validated by its kind, with the kind's rule of names; the store validates it only if the kind
+finds no error. A changed object is validated by the store first (as new, and as a change), then by its kind, in the kind's own
+order. :data:`METADATA` holds this order as letters:
 
 == ====================================================================================================
 M  as new (``ValidateObjectMeta``), with the kind's rule of names
@@ -17,7 +19,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.control_plane.kinds.kind import DEFINITION, Kind
-from wharfinger.control_plane.objects.managed_field_rules import is_sound, managed_fields_errors
+from wharfinger.control_plane.objects.amounts import text
+from wharfinger.control_plane.objects.managed_field_rules import has_usual_form, managed_fields_errors
 from wharfinger.control_plane.objects.name_rules import (
     NameRule,
     address_name,
@@ -38,16 +41,16 @@ from wharfinger.control_plane.wire.field_errors import (
     required,
     too_long,
 )
-from wharfinger.control_plane.wire.status import MOST_SAID, FieldError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS, FieldError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, strings_of
 from wharfinger.kube.selectors import key_problems, value_problems
 
 ANNOTATIONS_LIMIT: Final = 256 * 1024
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
-_UNLIKE: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
+_CHANGING: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
 """The fields that differ in the metadata of most updates."""
-_UNJUDGED: Final = "Pod"
-"""The kind whose stored metadata may be invalid: a binding's labels and annotations become a Pod's without validation."""
+_UNVALIDATED: Final = "Pod"
+"""The kind whose stored metadata may be invalid: the labels and annotations of a Binding are copied without validation."""
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -56,8 +59,8 @@ _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "bloc
 class MetadataRules:
     """The rules of a kind's strategy for metadata: ``create``, ``update`` and ``status`` are orders of M, U and O.
 
-    ``name`` is its rule of names; ``finalizers`` is true if finalizers must have standard or qualified names; kinds of
-    other API servers, and webhook configurations, do not require this.
+    ``name`` is the kind's rule of names. ``finalizers`` is true if finalizers must have standard or qualified names; kinds of
+    other API servers, and webhook configurations, do not require such names.
     """
 
     name: NameRule = subdomain_name
@@ -115,26 +118,6 @@ METADATA: Final[Mapping[str, MetadataRules]] = {
     DEFINITION: MetadataRules(any_name, create="O", finalizers=False),
 }
 """The rules by ``Kind.group_kind``; all other kinds have the defaults of :class:`MetadataRules`."""
-NEEDS_REVISION: Final = frozenset(
-    {
-        "APIService.apiregistration.k8s.io",
-        "CSIDriver.storage.k8s.io",
-        "CSINode.storage.k8s.io",
-        "CSIStorageCapacity.storage.k8s.io",
-        "Lease.coordination.k8s.io",
-        "MutatingAdmissionPolicy.admissionregistration.k8s.io",
-        "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
-        "MutatingWebhookConfiguration.admissionregistration.k8s.io",
-        "PodDisruptionBudget.policy",
-        "RuntimeClass.node.k8s.io",
-        "ValidatingAdmissionPolicy.admissionregistration.k8s.io",
-        "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
-        "ValidatingWebhookConfiguration.admissionregistration.k8s.io",
-        "VolumeAttachment.storage.k8s.io",
-        DEFINITION,
-    }
-)
-"""Kinds whose updates have to state a resourceVersion (``AllowUnconditionalUpdate`` is false); custom kinds require it too."""
 _DEFAULT: Final = MetadataRules()
 _CUSTOM: Final = MetadataRules(finalizers=False)
 _STORE: Final = MetadataRules(segment_name, finalizers=False)
@@ -162,7 +145,7 @@ def updated_errors(
     (see the module).
     """
     rules = metadata_rules(kind)
-    if kind.group_kind != _UNJUDGED and is_as_stored(new, old):
+    if kind.group_kind != _UNVALIDATED and is_as_stored(new, old):
         return [error for letter in order if letter == "O" for error in own()]
     shared = _shared_errors(_metadata(new))
     changed = _change_errors(new, old, finalizers=False, shared=shared)
@@ -173,21 +156,25 @@ def updated_errors(
         elif letter == "M":
             errors += _new_errors(kind, rules, new, shared)
         else:
-            names = _strings(_metadata(new).get("finalizers")) if rules.finalizers else []
+            names = strings_of(_metadata(new).get("finalizers")) if rules.finalizers else []
             errors += changed + standard_finalizer_errors(names, "metadata.finalizers")
     return errors
 
 
 def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether metadata equals that of the stored, valid object, except for valid managed fields.
+    """Return whether the metadata is valid because it equals that of the stored object, except for valid managed fields.
 
-    Some writes (``/status`` of some kinds) check finalizers and name prefixes less strictly than others.
+    Metadata with finalizers or a name prefix is always checked again: some writes (``/status``) check these less strictly.
     """
     metadata, before = _metadata(new), _metadata(old)
-    if metadata.get("finalizers") or metadata.get("generateName") or {**metadata, **_UNLIKE} != {**before, **_UNLIKE}:
+    if (
+        metadata.get("finalizers")
+        or metadata.get("generateName")
+        or {**metadata, **_CHANGING} != {**before, **_CHANGING}
+    ):
         return False
     entries = metadata.get("managedFields")
-    return not isinstance(entries, list) or all(isinstance(entry, dict) and is_sound(entry) for entry in entries)
+    return not isinstance(entries, list) or all(isinstance(entry, dict) and has_usual_form(entry) for entry in entries)
 
 
 def core_meta_errors(
@@ -198,11 +185,13 @@ def core_meta_errors(
     name: NameRule = subdomain_name,
     finalizers: bool = True,
 ) -> list[FieldError]:
-    """Return the errors of ``ValidateObjectMeta``, for the rules of built-in kinds; ``old`` is the stored object, if it
-    is known."""
+    """Return the errors of ``ValidateObjectMeta``, for the rules of built-in kinds.
+
+    ``old`` is the stored object of an update; metadata that equals its metadata is not checked again.
+    """
     if old is not None and is_as_stored(obj, old):
         return []
-    return _judged(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)
+    return _new_metadata_errors(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)
 
 
 def meta_update_errors(new: JsonObject, old: JsonObject, *, finalizers: bool = True) -> list[FieldError]:
@@ -212,7 +201,7 @@ def meta_update_errors(new: JsonObject, old: JsonObject, *, finalizers: bool = T
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """The errors that every check of the same metadata finds: computed once, and reported by each check."""
+    """The errors that every check of the same metadata finds; they are computed once, and each check reports them."""
 
     named: list[FieldError]
     """The errors in labels, annotations and owners."""
@@ -227,10 +216,12 @@ def _shared_errors(metadata: JsonObject) -> _Shared:
 
 
 def _new_errors(kind: Kind, rules: MetadataRules, obj: JsonObject, shared: _Shared | None = None) -> list[FieldError]:
-    return _judged(obj, namespaced=kind.namespaced, name_rule=rules.name, finalizers=rules.finalizers, shared=shared)
+    return _new_metadata_errors(
+        obj, namespaced=kind.namespaced, name_rule=rules.name, finalizers=rules.finalizers, shared=shared
+    )
 
 
-def _judged(
+def _new_metadata_errors(
     obj: JsonObject, *, namespaced: bool, name_rule: NameRule, finalizers: bool, shared: _Shared | None = None
 ) -> list[FieldError]:
     metadata = _metadata(obj)
@@ -247,7 +238,7 @@ def _judged(
     if isinstance(generation, int) and generation < 0:
         errors.append(invalid("metadata.generation", generation, NEGATIVE))
     errors += shared.named
-    names = _strings(metadata.get("finalizers"))
+    names = strings_of(metadata.get("finalizers"))
     if names:
         errors += _finalizer_errors(names)
     errors += shared.managed
@@ -276,15 +267,14 @@ def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
     for key, value in labels.items() if isinstance(labels, dict) else ():
         if problems := key_problems(key):
             errors += each(field, key, problems)
-        text = value if isinstance(value, str) else ""
-        if problems := value_problems(text):
-            errors += each(field, text, problems)
+        label = value if isinstance(value, str) else ""
+        if problems := value_problems(label):
+            errors += each(field, label, problems)
     return errors
 
 
 def annotation_errors(annotations: JsonValue, field: str) -> list[FieldError]:
-    """Return the errors of ``ValidateAnnotations``: keys may be in any case, and all annotations together have at most
-    256 KiB."""
+    """Return the errors of ``ValidateAnnotations``: keys in any case, and at most 256 KiB for all annotations together."""
     if not isinstance(annotations, dict):
         return []
     errors: list[FieldError] = []
@@ -300,10 +290,10 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
     references = [item for item in owners if isinstance(item, dict)] if isinstance(owners, list) else []
     errors: list[FieldError] = []
     shown: list[JsonValue] = []
-    controller, said = "", 0
+    controller, size = "", 0
     for reference in references:
         errors += _reference_errors(reference)
-        if reference.get("controller") is not True or said > MOST_SAID:
+        if reference.get("controller") is not True or size > MAX_ERROR_CHARS:
             continue
         current = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
         if controller:
@@ -311,7 +301,7 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
             why += f'Found "true" in references for {controller} and {current}'
             shown = shown or [_owner_form(item) for item in references]
             errors.append(invalid("metadata.ownerReferences", shown, why))
-            said += len(errors[-1].message)
+            size += len(errors[-1].message)
         else:
             controller = current
     return errors
@@ -319,11 +309,11 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
 
 def _reference_errors(reference: JsonObject) -> list[FieldError]:
     field = "metadata.ownerReferences"
-    version, kind = _text(reference, "apiVersion"), _text(reference, "kind")
+    version, kind = text(reference, "apiVersion"), text(reference, "kind")
     errors = []
     if not version.rpartition("/")[2] or version.count("/") > 1:
         errors.append(invalid(f"{field}.apiVersion", version, "version must not be empty"))
-    missing = (name for name in ("kind", "name", "uid") if not _text(reference, name))
+    missing = (name for name in ("kind", "name", "uid") if not text(reference, name))
     errors += [invalid(f"{field}.{name}", "", "must not be empty") for name in missing]
     if version == "v1" and kind == "Event":
         errors.append(invalid(field, _owner_form(reference), "/v1, Kind=Event is disallowed from being an owner"))
@@ -332,7 +322,7 @@ def _reference_errors(reference: JsonObject) -> list[FieldError]:
 
 def _owner_form(reference: JsonObject) -> JsonObject:
     """Return the reference as its Go type prints it."""
-    plain: JsonObject = {name: _text(reference, name) for name in _OWNER_FIELDS[:4]}
+    plain: JsonObject = {name: text(reference, name) for name in _OWNER_FIELDS[:4]}
     return {**plain, **{name: reference[name] for name in _OWNER_FIELDS[4:] if reference.get(name) is not None}}
 
 
@@ -348,8 +338,7 @@ def _finalizer_errors(finalizers: list[str]) -> list[FieldError]:
 
 
 def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: bool = True) -> list[FieldError]:
-    """Return the errors of ``validateKubeFinalizerName`` for each finalizer: without a domain, only standard names are
-    valid."""
+    """Return the errors of ``validateKubeFinalizerName`` for each finalizer: a name without a domain must be a standard one."""
     why = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(f"{field}[{index}]" if indexed else field, finalizer, why)
@@ -360,15 +349,15 @@ def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: boo
 
 def finalizer_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     """Return the warnings about finalizers of a custom object: their names should be a domain and a path."""
-    known = _strings(find(old, "metadata", "finalizers")) if old is not None else []
-    said = []
-    for name in sorted({item for item in _strings(find(new, "metadata", "finalizers")) if item not in known}):
-        said += [f"metadata.finalizers: {quoted(name)}: {problem}" for problem in key_problems(name)]
+    known = strings_of(find(old, "metadata", "finalizers")) if old is not None else []
+    warnings = []
+    for name in sorted({item for item in strings_of(find(new, "metadata", "finalizers")) if item not in known}):
+        warnings += [f"metadata.finalizers: {quoted(name)}: {problem}" for problem in key_problems(name)]
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             path = "including a path (/) " if "." in name else ""
             what = f"prefer a domain-qualified finalizer name {path}to avoid accidental conflicts with other finalizer writers"
-            said.append(f"metadata.finalizers: {quoted(name)}: {what}")
-    return said
+            warnings.append(f"metadata.finalizers: {quoted(name)}: {what}")
+    return warnings
 
 
 def _change_errors(
@@ -377,9 +366,9 @@ def _change_errors(
     metadata, before = _metadata(new), _metadata(old)
     shared = shared or _shared_errors(metadata)
     errors: list[FieldError] = []
-    names = _strings(metadata.get("finalizers"))
+    names = strings_of(metadata.get("finalizers"))
     if before.get("deletionTimestamp") is not None:
-        known = _strings(before.get("finalizers"))
+        known = strings_of(before.get("finalizers"))
         if added := sorted({name for name in names if name not in known}):
             shown = ", ".join(map(quoted, added))
             why = "no new finalizers can be added if the object is being deleted, found new finalizers "
@@ -395,12 +384,3 @@ def _change_errors(
 def _metadata(obj: JsonObject) -> JsonObject:
     found = obj.get("metadata")
     return found if isinstance(found, dict) else {}
-
-
-def _text(value: JsonValue, name: str) -> str:
-    found = find(value, name)
-    return found if isinstance(found, str) else ""
-
-
-def _strings(value: JsonValue) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""The rules of objects' names, kind by kind: each rule takes a name, and whether it is a prefix to which a suffix is appended."""
+"""The rules for the names of objects; each kind has one of them."""
 
 import ipaddress
 from collections.abc import Callable
@@ -9,32 +9,31 @@ from wharfinger.control_plane.objects.names import dns_label_problems, ip_proble
 from wharfinger.control_plane.wire.field_errors import quoted
 
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
-"""A function (name, whether it is a prefix to which a suffix is appended) → problems."""
+"""A function that returns the problems of a name. Its second argument is true for a prefix (``generateName``)."""
 
 
-def _masked(name: str, *, prefix: bool) -> str:
-    """Return the text to check for a name or prefix; a prefix may end with a dash."""
-    return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
+def without_dash(prefix: str) -> str:
+    """Return a prefix in a form to which the rules of names apply: without the dash at its end, which a suffix follows."""
+    return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
 def subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of a rule
     """Return the problems of ``NameIsDNSSubdomain``, the rule for most kinds."""
-    return subdomain_problems(_masked(name, prefix=prefix))
+    return subdomain_problems(without_dash(name) if prefix else name)
 
 
 def whole_subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """Return the errors of ``LongName`` for kinds with declared rules: the same rules for names, and none for prefixes."""
+    """Return the problems of ``LongName``, for kinds with declarative validation: only names are checked, prefixes are not."""
     return [] if prefix else subdomain_problems(name)
 
 
 def label_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """Return the problems of ``NameIsDNSLabel``, the rule for namespaces, services, and kinds that number their pods."""
-    return dns_label_problems(_masked(name, prefix=prefix))
+    """Return the problems of ``NameIsDNSLabel``, the rule for Namespaces, Services and StatefulSets."""
+    return dns_label_problems(without_dash(name) if prefix else name)
 
 
 def segment_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """Return the problems of ``IsPathSegmentName``: the rule of the store for all names, and the only rule for RBAC
-    kinds."""
+    """Return the problems of ``IsPathSegmentName``, the store's rule for all names, and the only rule for kinds of RBAC."""
     if name in {".", ".."} and not prefix:
         return [f"may not be '{name}'"]
     return [f"may not contain '{char}'" for char in "/%" if char in name]

@@ -1,6 +1,7 @@
-"""The checks of a name, a label, a key: the formats of ``apimachinery``, each a list of problems in its words.
+"""The checks of names, labels and keys. Each check returns a list of problems, in the words of ``apimachinery``.
 
-An empty list means that the text is valid. The caller puts the problems on a field (:func:`..field_errors.each`).
+An empty list means that the text is valid. The caller turns problems into errors of a field
+(:func:`~wharfinger.control_plane.wire.field_errors.each`).
 """
 
 import ipaddress
@@ -24,7 +25,7 @@ MAX_INT32: Final = 2**31 - 1
 
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-][-._A-Za-z0-9]{0,62}")
-"""A pattern that most keys of ConfigMaps and Secrets match, and all that match are valid."""
+"""A pattern that matches most keys of ConfigMaps and Secrets, and only valid ones."""
 
 
 @lru_cache(maxsize=64)
@@ -179,7 +180,7 @@ def header_problems(name: str) -> list[str]:
 
 
 def parse_ip(text: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
-    """Return an IP address as older fields accept it: leading zeros in an IPv4 number are accepted, a zone is not."""
+    """Return the IP address in a text, or None. Leading zeros in an IPv4 address are accepted, a zone is not."""
     if _matches(r"\d{1,9}(\.\d{1,9}){3}", text):
         text = ".".join(str(int(part)) for part in text.split("."))
     try:

@@ -1,4 +1,4 @@
-"""A kind's strategy, and the view of the cluster that it gets."""
+"""The interface of a kind's strategy, and the view of the cluster that strategies get."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +10,10 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class ClusterView(Protocol):
-    """A read-only view of the stored objects: all objects of a kind by group and plural name (namespace "" for all), or a single
-    object.
+    """A read-only view of the stored objects, for one request.
 
-    It also has the time of the request, a source of random numbers (``draw(6)`` is one of 0 to 5), and whether the request
-    is a dry run, which must not allocate anything.
+    ``objects`` returns the objects of a kind, given its group and plural name; namespace "" means all namespaces. ``draw(6)``
+    returns a random number from 0 to 5. In a dry run, a strategy must not allocate anything.
     """
 
     @property
@@ -39,19 +38,19 @@ CreateErrors: TypeAlias = Callable[[JsonObject, ClusterView], list[FieldError]]
 StatusErrors: TypeAlias = Callable[[JsonObject, JsonObject, ClusterView], list[FieldError]]
 
 
-def _as_it_is(obj: JsonObject, _view: ClusterView) -> JsonObject:
+def _unchanged(obj: JsonObject, _view: ClusterView) -> JsonObject:
     return obj
 
 
-def _new_as_it_is(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
+def _new_unchanged(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
     return new
 
 
-def _fine(_obj: JsonObject, _view: ClusterView) -> list[FieldError]:
+def _no_errors(_obj: JsonObject, _view: ClusterView) -> list[FieldError]:
     return []
 
 
-def _new_is_fine(_new: JsonObject, _old: JsonObject, _view: ClusterView) -> list[FieldError]:
+def _no_status_errors(_new: JsonObject, _old: JsonObject, _view: ClusterView) -> list[FieldError]:
     return []
 
 
@@ -59,15 +58,15 @@ def _new_is_fine(_new: JsonObject, _old: JsonObject, _view: ClusterView) -> list
 class Strategy:
     """The strategy of one kind, which prepares objects for storage.
 
-    ``create`` (obj, view) and ``update`` (new, old, view) return the object for validation and storage. They may raise
-    StatusError (a port that is taken), and do not alter their arguments. ``update`` is for the main resource; ``status`` is for
-    the status subresource, and ``subresources`` for further ways to change the object. ``create_errors`` and ``status_errors``
+    ``create`` (obj, view) and ``update`` (new, old, view) return the object for validation and storage. They do not change their
+    arguments, and may raise StatusError, for example for a port that is in use. ``update`` is for the main resource, ``status``
+    for the status subresource, and ``subresources`` for other subresources by name. ``create_errors`` and ``status_errors``
     return errors that depend on other objects; these are reported before all others.
     """
 
-    create: Prepare = _as_it_is
-    update: PrepareUpdate = _new_as_it_is
-    status: PrepareUpdate = _new_as_it_is
+    create: Prepare = _unchanged
+    update: PrepareUpdate = _new_unchanged
+    status: PrepareUpdate = _new_unchanged
     subresources: Mapping[str, PrepareUpdate] = field(default_factory=dict)
-    create_errors: CreateErrors = _fine
-    status_errors: StatusErrors = _new_is_fine
+    create_errors: CreateErrors = _no_errors
+    status_errors: StatusErrors = _no_status_errors

@@ -1,6 +1,7 @@
-"""The formats of strings that kube-apiserver checks (kube-openapi ``strfmt``), and those that it warns about. They differ from
-those of JSON Schema: a ``duration`` is Go's or written in words (``3 days``), a ``uri`` may be an absolute path, and ``byte`` is
-standard base64 that is not empty. All checks take time linear in the length of the text.
+"""The formats of strings in schemas (kube-openapi ``strfmt``): those that kube-apiserver checks, and those that it knows.
+
+They differ from the formats of JSON Schema: a ``duration`` is Go's or written in words (``3 days``), a ``uri`` may be an absolute
+path, and ``byte`` is standard base64 that is not empty. All checks take time linear in the length of the text.
 """
 
 import ipaddress
@@ -42,7 +43,7 @@ def _matches(pattern: str) -> Callable[[str], bool]:
 
 
 def is_hostname(text: str) -> bool:
-    """Return whether a text is a host name of at most 255 bytes, in labels of at most 63."""
+    """Return whether a text is a host name of at most 255 bytes, with labels of at most 63 bytes."""
     long = len(text.encode()) > 255 or any(len(label.encode()) > 63 for label in text.split("."))
     return not long and _HOSTNAME.fullmatch(text) is not None
 
@@ -77,8 +78,8 @@ def is_date_time(text: str) -> bool:
     return is_date(day) and found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
 
 
-def _sloppy(text: str) -> str:
-    """Return an address without leading zeros, which old versions of Go accepted."""
+def _without_leading_zeros(text: str) -> str:
+    """Return an IPv4 address without leading zeros, which old versions of Go accepted."""
     return ".".join(part.lstrip("0") or part[-1:] for part in text.split(".")) if ":" not in text else text
 
 
@@ -94,7 +95,7 @@ def is_ipv6(text: str) -> bool:
 
 def _is_address(text: str) -> bool:
     try:
-        ipaddress.ip_address(_sloppy(text[:64]))
+        ipaddress.ip_address(_without_leading_zeros(text[:64]))
     except ValueError:
         return False
     return "%" not in text and len(text) <= 64
@@ -171,7 +172,7 @@ _NUMBERS: Final = {"integer": frozenset({"int32", "int64"}), "number": frozenset
 
 
 def known_format(types: tuple[str, ...], name: str) -> str:
-    """Return the format, or "" if the types have no such format."""
+    """Return the name of a format, or "" if values of these types have no such format."""
     only = types[0] if len(types) == 1 else ""
     if only in {"", "string"}:
         return name if name.replace("-", "") in FORMATS else ""

@@ -1,5 +1,5 @@
-"""Requests that storage alone does not answer: access and identity reviews, service account tokens, evictions and bindings,
+"""Requests that are not answered from storage alone: access and identity reviews, service account tokens, evictions and bindings,
 logs and other streams of Pods, proxies.
 
-``endpoint`` has the interface, ``table`` the handler of each request. May import ``verbs`` and everything below.
+``endpoint`` has the interface, ``table`` the function for each request. May import ``verbs`` and everything below.
 """

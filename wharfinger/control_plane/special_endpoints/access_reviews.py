@@ -1,4 +1,4 @@
-"""Reviews of access (authorization.k8s.io/v1): whether a user may do something, and all that a user may do."""
+"""Reviews of access (authorization.k8s.io/v1): whether a user is allowed to do something, and all permissions of a user."""
 
 from typing import Final
 
@@ -7,12 +7,12 @@ from wharfinger.control_plane.access.role_rules import Attributes, strings
 from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.kinds.type_shapes import metadata_list_types
 from wharfinger.control_plane.objects.object_metadata import with_metadata
-from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
-from wharfinger.control_plane.special_endpoints.review_admission import admit
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest, EndpointTable
+from wharfinger.control_plane.special_endpoints.request_admission import admit
 from wharfinger.control_plane.special_endpoints.review_bodies import reviewed
 from wharfinger.control_plane.special_endpoints.review_selectors import evaluation_error, selector_errors
 from wharfinger.control_plane.wire import status
-from wharfinger.control_plane.wire.field_errors import invalid_value
+from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.control_plane.wire.go_printing import struct_order
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
@@ -24,21 +24,21 @@ _EVERYTHING: Final[tuple[JsonObject, ...]] = (
 )
 
 
-def self_subject_access_review(asked: Asked) -> JsonObject:
+def self_subject_access_review(asked: EndpointRequest) -> JsonObject:
     """Review the access of the user who sends the request."""
     review = reviewed(asked)
     _check(_exclusive(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, asked.options.user)
 
 
-def subject_access_review(asked: Asked) -> JsonObject:
+def subject_access_review(asked: EndpointRequest) -> JsonObject:
     """Review the access of any user."""
     review = reviewed(asked)
     _check(_exclusive(review) + _subject(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, _user(review))
 
 
-def local_subject_access_review(asked: Asked) -> JsonObject:
+def local_subject_access_review(asked: EndpointRequest) -> JsonObject:
     """Review the access of any user in a namespace."""
     review = reviewed(asked)
     errors = _exclusive(review) + _subject(review) + _selectors(review)
@@ -47,15 +47,15 @@ def local_subject_access_review(asked: Asked) -> JsonObject:
     attributes = find(review, "spec", "resourceAttributes")
     if isinstance(attributes, dict) and find_str(attributes, "namespace") != namespace:
         given = find_str(attributes, "namespace")
-        errors.append(invalid_value("spec.resourceAttributes.namespace", given, "must match metadata.namespace"))
+        errors.append(invalid("spec.resourceAttributes.namespace", given, "must match metadata.namespace"))
     if isinstance(find(review, "spec", "nonResourceAttributes"), dict):
         shown = _go_form(find(review, "spec", "nonResourceAttributes"))
-        errors.append(invalid_value("spec.nonResourceAttributes", shown, "disallowed on this kind of request"))
+        errors.append(invalid("spec.nonResourceAttributes", shown, "disallowed on this kind of request"))
     _check(errors)
     return _judged(asked, with_metadata(review, {"namespace": namespace}), _user(review))
 
 
-def self_subject_rules_review(asked: Asked) -> JsonObject:
+def self_subject_rules_review(asked: EndpointRequest) -> JsonObject:
     """Return the permissions of the user in a namespace."""
     review = reviewed(asked)
     namespace = find_str(review, "spec", "namespace")
@@ -99,22 +99,22 @@ def _exclusive(review: JsonObject) -> list[FieldError]:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
         why = "cannot be specified in combination with resourceAttributes"
-        return [invalid_value("spec.nonResourceAttributes", _go_form(path), why)]
+        return [invalid("spec.nonResourceAttributes", _go_form(path), why)]
     if resource is None and path is None:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        return [invalid_value("spec.resourceAttributes", None, why)]
+        return [invalid("spec.resourceAttributes", None, why)]
     return []
 
 
 def _go_form(path: JsonValue) -> JsonValue:
-    """Return a path in the form of error messages: with the field names of the server's internal type."""
+    """Return ``nonResourceAttributes`` as error messages show them: with the field names of the server's internal type."""
     return {"Path": find_str(path, "path"), "Verb": find_str(path, "verb")}
 
 
 def _subject(review: JsonObject) -> list[FieldError]:
     if find_str(review, "spec", "user") or find_list(review, "spec", "groups"):
         return []
-    return [invalid_value("spec.user", "", "at least one of user or group must be specified")]
+    return [invalid("spec.user", "", "at least one of user or group must be specified")]
 
 
 def _selectors(review: JsonObject) -> list[FieldError]:
@@ -125,7 +125,7 @@ def _bare(review: JsonObject, *, but: str = "", why: str = "must be empty") -> l
     metadata = find_object(review, "metadata")
     if not metadata.keys() - {"managedFields", but}:
         return []
-    return [invalid_value("metadata", struct_order(metadata, metadata_list_types()), why)]
+    return [invalid("metadata", struct_order(metadata, metadata_list_types()), why)]
 
 
 def _user(review: JsonObject) -> User:
@@ -135,7 +135,7 @@ def _user(review: JsonObject) -> User:
     return User(find_str(spec, "user"), groups, find_str(spec, "uid"), extra)
 
 
-def _judged(asked: Asked, review: JsonObject, user: User) -> JsonObject:
+def _judged(asked: EndpointRequest, review: JsonObject, user: User) -> JsonObject:
     admit(asked, review)
     decision = decide(asked.backend, _attributes(review, user))
     judged: JsonObject = {"allowed": decision.allowed}
@@ -164,10 +164,10 @@ def _attributes(review: JsonObject, user: User) -> Attributes:
     )
 
 
-ACCESS_ANSWERS: Final[Answerers] = {
+ACCESS_ENDPOINTS: Final[EndpointTable] = {
     f"SelfSubjectAccessReview.{GROUP}": self_subject_access_review,
     f"SubjectAccessReview.{GROUP}": subject_access_review,
     f"LocalSubjectAccessReview.{GROUP}": local_subject_access_review,
     f"SelfSubjectRulesReview.{GROUP}": self_subject_rules_review,
 }
-"""The answerers by kind of review."""
+"""The functions that answer reviews of access, by kind."""

@@ -1,8 +1,8 @@
-"""Component statuses (deprecated since v1.19): the state of other control plane components, of which this server has none."""
+"""Component statuses (deprecated since v1.19): the other components of a control plane, which are always reported as healthy."""
 
 from typing import Final
 
-from wharfinger.control_plane.special_endpoints.endpoint import Answer, Answerers, Asked
+from wharfinger.control_plane.special_endpoints.endpoint import Answer, EndpointRequest, EndpointTable
 from wharfinger.control_plane.wire import status
 from wharfinger.formats.json.value import JsonObject
 
@@ -14,8 +14,8 @@ def _component(name: str) -> JsonObject:
     return {"metadata": {"name": name}, "conditions": [healthy]}
 
 
-def component_statuses(asked: Asked) -> Answer:
-    """Return one component by name, or all of them. Raises StatusError (404)."""
+def component_statuses(asked: EndpointRequest) -> Answer:
+    """Return the status of one component by name, or of all components. Raises StatusError (404)."""
     if not asked.name:
         items = [_component(name) for name in _COMPONENTS]
         return {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": [*items]}
@@ -25,4 +25,4 @@ def component_statuses(asked: Asked) -> Answer:
     return {"kind": "ComponentStatus", "apiVersion": "v1", **_component(asked.name)}
 
 
-COMPONENT_ANSWERS: Final[Answerers] = {"ComponentStatus": component_statuses}
+COMPONENT_ENDPOINTS: Final[EndpointTable] = {"ComponentStatus": component_statuses}

@@ -1,9 +1,9 @@
-"""Requests that storage alone cannot answer: reviews, bindings, evictions, logs, tokens, proxies.
+"""The interface of requests that are not answered from storage alone: reviews, bindings, evictions, logs, tokens, proxies.
 
-The interface: a module defines ``answer(asked) -> document``, puts it into a table under the kind
-(``SubjectAccessReview.authorization.k8s.io`` for a virtual kind, ``Pod/eviction`` for a subresource), and
-:mod:`~wharfinger.control_plane.special_endpoints.table` merges the tables. Routes, methods, options, body and the form of
-the answer are handled by :mod:`~wharfinger.control_plane.http.object_requests`.
+A module defines a function ``endpoint(asked) -> document``, and puts it into a table under a kind
+(``SubjectAccessReview.authorization.k8s.io``) or a subresource (``Pod/eviction``).
+:mod:`~wharfinger.control_plane.special_endpoints.table` merges the tables.
+:mod:`~wharfinger.control_plane.http.object_requests` handles routes, methods, options, the body and the form of the answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,8 +17,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A client's request to a virtual resource. ``options.user`` is the client's user."""
+class EndpointRequest:
+    """A client's request to a virtual resource or subresource. ``options.user`` is the user of the client."""
 
     backend: Backend
     served: Served
@@ -34,7 +34,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class PodCommand:
-    """A command to run in a Pod, once the client has upgraded the connection. ``uid`` and ``pod`` are those of the Pod."""
+    """A command to run in a Pod once the client has upgraded the connection. ``uid`` and ``pod`` are the Pod's uid and name."""
 
     uid: str
     pod: str
@@ -44,12 +44,11 @@ class PodCommand:
 
 Answer: TypeAlias = JsonObject | str | PodCommand
 """A document (an object, a list, a Status), plain text, or a command whose streams are the answer."""
-Answerer: TypeAlias = Callable[[Asked], Answer]
-"""A function that returns the answer, or raises StatusError. An answer to a POST is sent with 201, except a Status, which has a
-code."""
-Answerers: TypeAlias = Mapping[str, Answerer]
+EndpointFunction: TypeAlias = Callable[[EndpointRequest], Answer]
+"""A function that returns the answer, or raises StatusError. The answer to a POST is sent with 201; a Status has its own code."""
+EndpointTable: TypeAlias = Mapping[str, EndpointFunction]
 
 
-def asked_for(served: Served, subresource: str) -> str:
-    """Return the name under which an answerer is registered."""
+def endpoint_name(served: Served, subresource: str) -> str:
+    """Return the name under which an endpoint is registered."""
     return f"{served.kind.group_kind}/{subresource}" if subresource else served.kind.group_kind

@@ -1,14 +1,12 @@
-"""Reviews of identity (authentication.k8s.io/v1): the user of the request itself, and the user of a token; and tokens of
-service accounts.
-"""
+"""Identities (authentication.k8s.io/v1): the user of a request, the user of a token, and new tokens for service accounts."""
 
 from datetime import timedelta
 from typing import Final
 
-from wharfinger.control_plane.access.users import User
+from wharfinger.control_plane.access.users import User, user_info
 from wharfinger.control_plane.backend import Backend
-from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
-from wharfinger.control_plane.special_endpoints.review_admission import admit, changed
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest, EndpointTable
+from wharfinger.control_plane.special_endpoints.request_admission import admit, changed
 from wharfinger.control_plane.special_endpoints.review_bodies import (
     check_name_parameter,
     kind_served,
@@ -17,7 +15,7 @@ from wharfinger.control_plane.special_endpoints.review_bodies import (
 )
 from wharfinger.control_plane.special_endpoints.service_account_tokens import ISSUER, Binding, TokenError, TokenSigner
 from wharfinger.control_plane.wire import status
-from wharfinger.control_plane.wire.field_errors import invalid_value
+from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_list, find_object, find_str
 from wharfinger.kube.times import format_time
 
@@ -29,7 +27,7 @@ DEFAULT_S: Final = 3600
 _BOUND: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
-def token_review(asked: Asked) -> JsonObject:
+def token_review(asked: EndpointRequest) -> JsonObject:
     """Return the user that a token belongs to."""
     review = reviewed(asked)
     token = find_str(review, "spec", "token")
@@ -38,24 +36,26 @@ def token_review(asked: Asked) -> JsonObject:
     admit(asked, review)
     audiences = tuple(str(item) for item in find_list(review, "spec", "audiences")) or (ISSUER,)
     try:
-        user, meant = _whose(asked.backend, token, audiences)
+        user, meant = _user_of_token(asked.backend, token, audiences)
     except TokenError as error:
         return {**review, "status": {"user": {}, "error": str(error)}}
     return {**review, "status": {"authenticated": True, "user": user_info(user), "audiences": list(meant)}}
 
 
-def _whose(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]]:
+def _user_of_token(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]]:
     if token.count(".") == 2:
-        return TokenSigner(backend).believed(token, audiences)
+        return TokenSigner(backend).verified(token, audiences)
     user = backend.by_token(token)
     if user is None or ISSUER not in audiences:
         raise TokenError("invalid bearer token")
     return user, (ISSUER,)
 
 
-def token_request(asked: Asked) -> JsonObject:
+def token_request(asked: EndpointRequest) -> JsonObject:
     """Return a token for a service account (``serviceaccounts/NAME/token``)."""
-    request = read_body(asked, kind_served(GROUP, "v1", "TokenRequest"))
+    form = kind_served(GROUP, "v1", "TokenRequest")
+    sent = read_body(asked, form)
+    request = changed(asked, _with_defaults(sent), form)
     _check_place(asked, request)
     account = asked.backend.get(asked.served, asked.namespace, asked.name)
     if account is None:
@@ -70,17 +70,14 @@ def token_request(asked: Asked) -> JsonObject:
     seconds = find_int(spec, "expirationSeconds", default=DEFAULT_S)
     errors = []
     if seconds < SHORTEST_S:
-        errors.append(
-            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-        )
+        errors.append(invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
     if seconds > LONGEST_S:
-        errors.append(
-            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
-        )
+        errors.append(invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds"))
     if errors:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
     audiences = [str(item) for item in find_list(spec, "audiences")] or [ISSUER]
     now = asked.backend.now()
+    admit(asked, _as_judged(asked, request, audiences, format_time(now)), form)
     expires = now + timedelta(seconds=seconds)
     token = TokenSigner(asked.backend).sign(account, audiences, now, expires, _bound(asked, spec))
     metadata = find_object(account, "metadata")
@@ -90,7 +87,7 @@ def token_request(asked: Asked) -> JsonObject:
         "metadata": {
             **{name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata},
             "creationTimestamp": format_time(now),
-            **_written(asked, spec, format_time(now)),
+            **_written(asked, find_object(sent, "spec"), format_time(now)),
         },
         "spec": {
             "audiences": list(audiences),
@@ -101,17 +98,36 @@ def token_request(asked: Asked) -> JsonObject:
     }
 
 
-def _check_place(asked: Asked, request: JsonObject) -> None:
-    """Refuse a token request whose body names an account other than the one in its path."""
+def _with_defaults(request: JsonObject) -> JsonObject:
+    """Return a token request with all fields of its type, as mutating webhooks get it."""
+    spec = find_object(request, "spec")
+    given: JsonObject = {"audiences": spec.get("audiences"), "boundObjectRef": spec.get("boundObjectRef")}
+    seconds = spec.get("expirationSeconds")
+    return {
+        **request,
+        "spec": {**given, "expirationSeconds": DEFAULT_S if seconds is None else seconds},
+        "status": {"token": "", "expirationTimestamp": None},
+    }
+
+
+def _as_judged(asked: EndpointRequest, request: JsonObject, audiences: list[str], time: str) -> JsonObject:
+    """Return a token request as validating webhooks get it: complete, and without a token."""
+    metadata: JsonObject = {"name": asked.name, "namespace": asked.namespace, "creationTimestamp": time}
+    spec: JsonObject = {**find_object(request, "spec"), "audiences": [*audiences]}
+    return {**request, "metadata": {**find_object(request, "metadata"), **metadata}, "spec": spec}
+
+
+def _check_place(asked: EndpointRequest, request: JsonObject) -> None:
+    """Refuse (422) a token request whose body names another account than its path."""
     for field, wanted, said in (("name", asked.name, "name"), ("namespace", asked.namespace, "namespace")):
         given = find_str(request, "metadata", field)
         if given and given != wanted:
-            error = invalid_value(f"metadata.{field}", given, f"must match the service account {said} if specified")
+            error = invalid(f"metadata.{field}", given, f"must match the service account {said} if specified")
             raise status.invalid(GROUP, "TokenRequest", asked.name, [error])
 
 
-def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
-    """Return the managed fields of a TokenRequest; its lifetime is always among the written fields."""
+def _written(asked: EndpointRequest, spec: JsonObject, time: str) -> JsonObject:
+    """Return the managed fields of a TokenRequest; ``expirationSeconds`` is always among them."""
     owned: JsonObject = {f"f:{name}": {} for name in sorted({"expirationSeconds", *spec} - {"boundObjectRef"})}
     bound = spec.get("boundObjectRef")
     if isinstance(bound, dict):
@@ -128,7 +144,7 @@ def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
     return {"managedFields": [entry]}
 
 
-def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
+def _bound(asked: EndpointRequest, spec: JsonObject) -> list[Binding]:
     reference = spec.get("boundObjectRef")
     if not isinstance(reference, dict):
         return []
@@ -163,7 +179,7 @@ def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
     return bound
 
 
-def self_subject_review(asked: Asked) -> JsonObject:
+def self_subject_review(asked: EndpointRequest) -> JsonObject:
     """Return the user of the request itself."""
     admit(asked, changed(asked, read_body(asked, asked.served)))
     return {
@@ -174,19 +190,9 @@ def self_subject_review(asked: Asked) -> JsonObject:
     }
 
 
-def user_info(user: User) -> JsonObject:
-    """Return a user as reviews show it."""
-    return {
-        "username": user.name,
-        **({"uid": user.uid} if user.uid else {}),
-        **({"groups": list(user.groups)} if user.groups else {}),
-        **({"extra": {name: list(values) for name, values in user.extra.items()}} if user.extra else {}),
-    }
-
-
-IDENTITY_ANSWERS: Final[Answerers] = {
+IDENTITY_ENDPOINTS: Final[EndpointTable] = {
     f"SelfSubjectReview.{GROUP}": self_subject_review,
     f"TokenReview.{GROUP}": token_review,
     "ServiceAccount/token": token_request,
 }
-"""The answerers by kind of review."""
+"""The functions that answer reviews of identity and token requests, by kind or subresource."""

@@ -1,4 +1,4 @@
-"""The subresources ``binding`` and ``eviction``, which put Pods on nodes and take them off.
+"""The subresources ``binding`` and ``eviction`` of Pods, which assign Pods to nodes and remove them.
 
 An eviction is a delete that first checks the Pod's disruption budget (``pkg/registry/core/pod/storage/eviction.go``): if the
 budget does not allow the eviction, the answer is 429, and the client retries.
@@ -10,8 +10,9 @@ from typing import Final
 from wharfinger.control_plane.objects.amounts import number, text
 from wharfinger.control_plane.objects.label_selectors import is_readable, selects
 from wharfinger.control_plane.objects.lenient_fields import part, parts, text_map
-from wharfinger.control_plane.special_endpoints.endpoint import Answer, Answerers, Asked
+from wharfinger.control_plane.special_endpoints.endpoint import Answer, EndpointRequest, EndpointTable
 from wharfinger.control_plane.special_endpoints.pod_streams import log, proxy, stream
+from wharfinger.control_plane.special_endpoints.request_admission import admit, changed
 from wharfinger.control_plane.special_endpoints.review_bodies import check_name_parameter, kind_served, read_body
 from wharfinger.control_plane.verbs.deletion import delete
 from wharfinger.control_plane.verbs.options import DeleteOptions, parse_delete_options
@@ -29,8 +30,10 @@ _SUCCESS: Final[JsonObject] = {
 }  # fmt: skip
 
 
-def _with_condition(asked: Asked, pod: JsonObject, kind: str, reason: str = "", message: str = "") -> JsonObject:
-    """Return a Pod with a condition set to true; if it is true already, it keeps its transition time."""
+def _with_condition(
+    asked: EndpointRequest, pod: JsonObject, kind: str, reason: str = "", message: str = ""
+) -> JsonObject:
+    """Return a Pod with a condition set to True; a condition that already is True keeps its transition time."""
     now = format_time(asked.backend.now())
     said: JsonObject = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     said |= {name: value for name, value in (("reason", reason), ("message", message)) if value}
@@ -42,20 +45,22 @@ def _with_condition(asked: Asked, pod: JsonObject, kind: str, reason: str = "", 
     return {**pod, "status": {**state, "conditions": [*conditions, said]}}
 
 
-def _pod(asked: Asked, name: str) -> JsonObject:
+def _pod(asked: EndpointRequest, name: str) -> JsonObject:
     found = asked.backend.object("", "pods", asked.namespace, name)
     if found is None:
         raise status.StatusError(404, "NotFound", f'pods "{name}" not found', {"name": name, "kind": "pods"})
     return found
 
 
-def bind(asked: Asked) -> Answer:
+def bind(asked: EndpointRequest) -> Answer:
     """Assign a Pod to a node. Raises StatusError."""
-    body = read_body(asked, kind_served("", "v1", "Binding"))
+    form = kind_served("", "v1", "Binding")
+    body = changed(asked, read_body(asked, form), form)
     name = text(body, "metadata", "name")
     if asked.name and name != asked.name:
         raise status.bad_request("name in URL does not match name in Binding object")
     _check_target(body)
+    admit(asked, body, form)
     check_name_parameter(name)
     pod = _pod(asked, name)
     uid, version = text(body, "metadata", "uid"), text(body, "metadata", "resourceVersion")
@@ -94,7 +99,7 @@ def _check_target(body: JsonObject) -> None:
         raise status.internal(said)
 
 
-def _precondition(asked: Asked, name: str, what: str, given: str, known: str) -> str:
+def _precondition(asked: EndpointRequest, name: str, what: str, given: str, known: str) -> str:
     key = f"/registry/pods/{asked.namespace}/{name}"
     why = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {known}"
     return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
@@ -105,21 +110,23 @@ def _conflict(resource: str, name: str, why: str) -> status.StatusError:
     return status.StatusError(409, "Conflict", message, {"name": name, "kind": resource})
 
 
-def _put(asked: Asked, plural: str, name: str, obj: JsonObject) -> None:
+def _put(asked: EndpointRequest, plural: str, name: str, obj: JsonObject) -> None:
     group = POLICY if plural == "poddisruptionbudgets" else ""
     served = asked.backend.catalog.find(group, "v1", plural)
     if served is not None:
         asked.backend.put(asked.backend.key(served, asked.namespace, name), obj)
 
 
-def evict(asked: Asked) -> JsonObject:
+def evict(asked: EndpointRequest) -> JsonObject:
     """Delete a Pod if its disruption budget allows it. Raises StatusError (429)."""
     if text(asked.body, "apiVersion") == _FORMER and isinstance(asked.body, dict):  # it has the form of policy/v1
         asked = replace(asked, body={**asked.body, "apiVersion": "policy/v1"})
-    body = read_body(asked, kind_served("policy", "v1", "Eviction"))
+    form = kind_served("policy", "v1", "Eviction")
+    body = changed(asked, read_body(asked, form), form)
     if text(body, "metadata", "name") != asked.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
     options = parse_delete_options({}, part(body, "deleteOptions") or {})
+    admit(asked, body, form)
     dry_run = options.dry_run or asked.options.dry_run
     pod = _pod(asked, asked.name)
     if not _may_ignore_budgets(pod):
@@ -127,8 +134,8 @@ def evict(asked: Asked) -> JsonObject:
         if len(budgets) > 1:
             why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             raise status.StatusError(500, "", why)
-        if budgets and not _is_unguarded(pod, budgets[0]):
-            _use_up(asked, budgets[0], dry_run=dry_run)
+        if budgets and not _is_unprotected(pod, budgets[0]):
+            _count_disruption(asked, budgets[0], dry_run=dry_run)
     if dry_run:
         return dict(_SUCCESS)
     uid, known = options.uid, text(pod, "metadata", "uid")
@@ -158,14 +165,14 @@ def _may_ignore_budgets(pod: JsonObject) -> bool:
     return over or bool(text(pod, "metadata", "deletionTimestamp"))
 
 
-def _budgets(asked: Asked, pod: JsonObject) -> list[JsonObject]:
+def _budgets(asked: EndpointRequest, pod: JsonObject) -> list[JsonObject]:
     labels = text_map(pod, "metadata", "labels")
     found = asked.backend.objects(POLICY, "poddisruptionbudgets", asked.namespace)
     selectors = [(budget, (part(budget, "spec") or {}).get("selector")) for budget in found]
     return [budget for budget, selector in selectors if is_readable(selector) and selects(selector, dict(labels))]
 
 
-def _is_unguarded(pod: JsonObject, budget: JsonObject) -> bool:
+def _is_unprotected(pod: JsonObject, budget: JsonObject) -> bool:
     """Return whether a Pod is not ready, and its budget allows evicting it without counting a disruption."""
     conditions = parts(pod, "status", "conditions")
     if any(text(item, "type") == "Ready" and text(item, "status") == "True" for item in conditions):
@@ -176,7 +183,7 @@ def _is_unguarded(pod: JsonObject, budget: JsonObject) -> bool:
     return number(budget, "status", "currentHealthy") >= wanted > 0
 
 
-def _use_up(asked: Asked, budget: JsonObject, *, dry_run: bool) -> None:
+def _count_disruption(asked: EndpointRequest, budget: JsonObject, *, dry_run: bool) -> None:
     """Count one disruption against a budget. Raises StatusError."""
     name, state = text(budget, "metadata", "name"), find_object(budget, "status")
     allowed = number(state, "disruptionsAllowed")
@@ -192,7 +199,7 @@ def _use_up(asked: Asked, budget: JsonObject, *, dry_run: bool) -> None:
         details: JsonObject = {"name": name, "group": POLICY, "kind": "poddisruptionbudget"}
         raise status.StatusError(403, "Forbidden", message, details)
     if allowed == 0:
-        raise _too_many(_why_not(name, state), 0)
+        raise _too_many(_refusal_message(name, state), 0)
     if dry_run:
         return
     now = format_time(asked.backend.now())
@@ -211,7 +218,7 @@ def _no_disruptions(state: JsonObject, generation: int, now: str) -> list[JsonVa
     return [*known, said]
 
 
-def _why_not(name: str, state: JsonObject) -> str:
+def _refusal_message(name: str, state: JsonObject) -> str:
     found = [item for item in parts(state, "conditions") if text(item, "type") == "DisruptionAllowed"]
     condition = found[0] if found and text(found[0], "status") == "False" and text(found[0], "message") else None
     reason, message = text(condition, "reason"), text(condition, "message")
@@ -232,7 +239,7 @@ def _too_many(why: str, seconds: int) -> status.StatusError:
     return status.StatusError(429, "TooManyRequests", _REFUSED, details, retry_after=seconds)
 
 
-POD_ANSWERS: Final[Answerers] = {
+POD_ENDPOINTS: Final[EndpointTable] = {
     "Binding": bind,
     "Pod/attach": stream,
     "Pod/binding": bind,

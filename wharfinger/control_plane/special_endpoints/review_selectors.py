@@ -1,5 +1,7 @@
-"""Selectors in access reviews, which restrict a review to some objects. Rights do not depend on them, but errors in them are
-reported."""
+"""Selectors in access reviews, which restrict a review to some objects.
+
+The decision does not depend on them, because RBAC rules have no selectors; but errors in them are reported.
+"""
 
 from typing import Final
 
@@ -60,15 +62,15 @@ def _requirement_errors(requirement: JsonObject, path: str, *, labels: bool) -> 
 
 
 def evaluation_error(attributes: JsonValue) -> str:
-    """Return the message about selectors that cannot be parsed completely; "" if all can be parsed."""
-    said = []
+    """Return the message about selectors with requirements that cannot be parsed; "" if there are none."""
+    problems = []
     for name in ("fieldSelector", "labelSelector"):
         selector = part(attributes, name)
         read, failed = _read(selector, labels=name == "labelSelector") if selector is not None else (0, False)
         if failed:
             partly = "partially " if read else ""
-            said.append(f"spec.resourceAttributes.{name} {partly}ignored due to parse error")
-    return "; ".join(said)
+            problems.append(f"spec.resourceAttributes.{name} {partly}ignored due to parse error")
+    return "; ".join(problems)
 
 
 def _read(selector: JsonObject, *, labels: bool) -> tuple[int, bool]:

@@ -1,7 +1,7 @@
-"""Tokens of service accounts: JSON Web Tokens (RFC 7519) signed with ES256 by a key that is kept with the data.
+"""Tokens of service accounts: JSON Web Tokens (RFC 7519), signed with ES256 by a key that is stored with the objects.
 
-A token is valid for its audience until it expires, as long as its account, and the object that it is bound to, still exist with
-the same uid. Claims are those of kube-apiserver.
+A token is valid for its audiences until it expires, as long as its account and the objects that it is bound to still exist with
+the same uids. The claims are those of kube-apiserver.
 """
 
 import base64
@@ -65,7 +65,7 @@ class Binding:
 
 
 class TokenSigner:
-    """Signs tokens, and verifies the tokens that it has signed."""
+    """A signer of tokens, which also verifies the tokens that it has signed."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -135,12 +135,12 @@ class TokenSigner:
     def user(self, token: str) -> User | None:
         """Return the service account of a token for this server; None for any other text."""
         try:
-            return self.believed(token, (ISSUER,))[0]
+            return self.verified(token, (ISSUER,))[0]
         except TokenError:
             return None
 
-    def believed(self, token: str, audiences: Sequence[str]) -> tuple[User, tuple[str, ...]]:
-        """Return the service account of a token, and those of the requested audiences that the token has. Raises TokenError."""
+    def verified(self, token: str, audiences: Sequence[str]) -> tuple[User, tuple[str, ...]]:
+        """Return the service account of a token, and the requested audiences that the token is for. Raises TokenError."""
         claims = self._claims(token)
         try:
             return self._user(claims), self._audiences(claims, audiences)
@@ -218,7 +218,7 @@ def discovery_document(address: str) -> JsonObject:
 def _read_key(stored: JsonObject) -> ec.EllipticCurvePrivateKey:
     key = load_pem_private_key(find_str(stored, "key").encode(), password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError("the stored signing key is of another kind")
+        raise TypeError("expected an EC key as the stored signing key, found another type of key")
     return key
 
 

@@ -1,5 +1,6 @@
-"""Storage: the stored objects by key, one revision for all of them, and the latest changes for watches. This package has
-the interface, its records and bounded history, and two implementations: in memory and in SQLite.
+"""Storage: the stored objects by key, one revision for all of them, and the latest changes for watches.
+
+This package has the interface, its records and bounded history, and two implementations: in memory and in SQLite.
 
 It holds JSON bytes and does not depend on kinds, verbs or requests. It imports no other sibling package.
 """

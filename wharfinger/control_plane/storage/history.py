@@ -1,7 +1,8 @@
-"""The latest changes of a storage, for watches and older lists: bounded in number and in memory. Each change holds the
-object as it was before the change. Only the history still needs these objects, so its memory limit counts them. The
-oldest changes of all collections are dropped first, so a single revision defines, for all collections, which changes are
-still known.
+"""The latest changes of a storage, for watches and for lists at an older revision: bounded in number and in memory.
+
+Each change holds the object as it was before the change. Only the history still needs these objects, so its memory limit
+counts them. The oldest changes of all collections are dropped first. So a single revision defines, for all collections, which
+changes are still known.
 """
 
 from bisect import bisect_right
@@ -58,7 +59,10 @@ class History:
             self.oldest = dropped.revision
 
     def after(self, collection: Collection, revision: int, limit: int | None, upto: int | None) -> Sequence[Change]:
-        """Return the changes of a collection later than a revision. Raises CompactedError."""
+        """Return the changes of a collection later than a revision, oldest first. Raises CompactedError.
+
+        The result has at most ``limit`` changes, and none later than ``upto``.
+        """
         if revision < self.oldest:
             raise CompactedError(revision, self.oldest)
         log = self._logs.get(collection)
@@ -70,14 +74,14 @@ class History:
         return changes[first : last if limit is None else min(last, first + limit)]
 
     def clear(self, revision: int) -> None:
-        """Forget everything up to ``revision``, the latest."""
+        """Remove all changes; ``revision`` is the latest one."""
         self._order.clear()
         self._logs.clear()
         self._bytes = 0
         self.oldest = revision
 
     def forget_after(self, revision: int) -> None:
-        """Undo changes later than ``revision``. Changes that were dropped to make room for them do not come back."""
+        """Remove the changes later than ``revision``. Older changes that were dropped to make room for them do not come back."""
         if revision < self.oldest:
             self.clear(revision)
             return

@@ -34,7 +34,10 @@ class ChangeType(StrEnum):
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One write: the object after the write (for a deletion its last state, at the deletion's revision), and before it."""
+    """One write: ``record`` is the object after the write, ``before`` the object before it, or None.
+
+    After a deletion, ``record`` is the last state of the object, with the revision of the deletion.
+    """
 
     type: ChangeType
     record: Record
@@ -102,15 +105,19 @@ class Storage(Protocol):
         ...
 
     def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
-        """Return the objects in the order of ``namespace/name``, now or at a revision; namespace "" lists all. Raises
-        CompactedError if ``at`` is older than :attr:`oldest`.
+        """Return the objects in the order of ``namespace/name``, now or at a revision; namespace "" stands for all of them.
+
+        Raises CompactedError if ``at`` is older than :attr:`oldest`.
         """
         ...
 
     def records(
         self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None
     ) -> Iterator[Record]:
-        """Yield the stored records from the place ``start`` on; nothing may be written while they are read."""
+        """Yield the stored records from the place ``start`` (``namespace/name``) on.
+
+        Nothing may be written while they are read. Raises CompactedError if ``at`` is older than :attr:`oldest`.
+        """
         ...
 
     def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
@@ -118,7 +125,7 @@ class Storage(Protocol):
         ...
 
     def put(self, key: Key, obj: JsonObject) -> Change:
-        """Store the object under the next revision, which the stored copy has as its resourceVersion."""
+        """Store a copy of the object, with the next revision as its resourceVersion."""
         ...
 
     def delete(self, key: Key) -> Change:
@@ -135,7 +142,7 @@ class Storage(Protocol):
         ...
 
     def compact(self) -> None:
-        """Forget all changes: after that, only the current state can be listed and watched."""
+        """Remove all changes from the history: after that, only the current state can be listed and watched."""
         ...
 
     def commit(self) -> None:
@@ -147,9 +154,7 @@ class Storage(Protocol):
 
 
 class CommitError(StorageError):
-    """Writes could not be committed, and are undone. ``undone`` contains the changes that undoing them caused, one for each
-    object.
-    """
+    """Writes could not be committed, and were undone. ``undone`` has the changes that this caused, one for each object."""
 
     def __init__(self, message: str, undone: Sequence[Change] = ()) -> None:
         super().__init__(message)

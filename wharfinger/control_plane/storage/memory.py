@@ -1,6 +1,7 @@
-"""Storage in memory: for each collection its records by place (``namespace/name``), the places in order, and a bounded history. A
-list iterates over the places; a list at an earlier revision also undoes the changes since then. So the cost of a page depends on
-its size and on the changes, not on the number of objects.
+"""Storage in memory: for each collection its records by place (``namespace/name``), the places in order, and a bounded history.
+
+A list iterates over the places; a list at an earlier revision also reverts the changes since then. So the cost of a page depends
+on its size and on the number of changes, but not on the number of objects.
 """
 
 from bisect import bisect_left, insort
@@ -12,13 +13,13 @@ from typing import Final
 
 from wharfinger.control_plane.storage.history import HISTORY_BYTES, HISTORY_LIMIT, History
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, Key
-from wharfinger.control_plane.storage.record import WARM_BYTES, Objects, Record, Warmth, record_of
+from wharfinger.control_plane.storage.record import DECODED_BYTES, DecodedCache, Objects, Record, record_of
 from wharfinger.formats.json.value import JsonObject
 
 _AFTER_SLASH: Final = chr(ord("/") + 1)
 
 
-class _Shelf:
+class _Partition:
     """The stored objects of one collection."""
 
     __slots__ = ("places", "records")
@@ -37,10 +38,10 @@ class _Shelf:
 
 
 class MemoryStorage:
-    """State that is lost with the process: for tests and simulations, and as the cache of other storages.
+    """A storage whose state is lost with the process: for tests and simulations, and as the cache of other storages.
 
-    It begins at ``revision`` with the objects in ``bodies`` (each with the revision that a storage gave it). Its history is empty
-    at first, and limited to ``history_limit`` changes and ``history_bytes``.
+    It begins at ``revision`` with the objects in ``bodies``: key, revision and JSON of each. Its history is empty at first, and
+    limited to ``history_limit`` changes and ``history_bytes``. Decoded objects are cached up to ``decoded_bytes`` of their JSON.
     """
 
     def __init__(
@@ -50,15 +51,15 @@ class MemoryStorage:
         history_bytes: int = HISTORY_BYTES,
         revision: int = 1,
         bodies: Iterable[tuple[Key, int, bytes]] = (),
-        warm_bytes: int = WARM_BYTES,
+        decoded_bytes: int = DECODED_BYTES,
     ) -> None:
         self._revision = revision
-        self._warmth = Warmth(warm_bytes)
-        self._shelves: defaultdict[Collection, _Shelf] = defaultdict(_Shelf)
+        self._cache = DecodedCache(decoded_bytes)
+        self._partitions: defaultdict[Collection, _Partition] = defaultdict(_Partition)
         for key, at, body in bodies:
-            self._shelves[key.collection].records[key.place] = Record(key, at, body, self._warmth)
-        for shelf in self._shelves.values():
-            shelf.places = sorted(shelf.records)
+            self._partitions[key.collection].records[key.place] = Record(key, at, body, self._cache)
+        for partition in self._partitions.values():
+            partition.places = sorted(partition.records)
         self._history = History(revision, limit=history_limit, max_bytes=history_bytes)
 
     @property
@@ -74,8 +75,8 @@ class MemoryStorage:
         return self._history.oldest
 
     def record(self, key: Key) -> Record | None:
-        shelf = self._shelves.get(key.collection)
-        return None if shelf is None else shelf.records.get(key.place)
+        partition = self._partitions.get(key.collection)
+        return None if partition is None else partition.records.get(key.place)
 
     def get(self, key: Key) -> JsonObject | None:
         record = self.record(key)
@@ -87,24 +88,24 @@ class MemoryStorage:
     def records(
         self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None
     ) -> Iterator[Record]:
-        shelf = self._shelves.get(collection) or _Shelf()
-        first, last = shelf.between(namespace, start)
-        now = islice(shelf.places, first, last)
+        partition = self._partitions.get(collection) or _Partition()
+        first, last = partition.between(namespace, start)
+        now = islice(partition.places, first, last)
         if at is None or at >= self._revision:
-            return map(shelf.records.__getitem__, now)
+            return map(partition.records.__getitem__, now)
         then = self._undone(collection, namespace, start, at)
-        gone = sorted(place for place in then if place not in shelf.records)
+        gone = sorted(place for place in then if place not in partition.records)
         placed = merge(now, gone) if gone else now
-        found = (then[place] if place in then else shelf.records[place] for place in placed)
+        found = (then[place] if place in then else partition.records[place] for place in placed)
         return (record for record in found if record is not None)
 
     def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
-        shelf = self._shelves.get(collection) or _Shelf()
-        first, last = shelf.between(namespace, start)
+        partition = self._partitions.get(collection) or _Partition()
+        first, last = partition.between(namespace, start)
         if at is None or at >= self._revision:
             return last - first
         then = self._undone(collection, namespace, start, at)
-        return last - first + sum((record is not None) - (place in shelf.records) for place, record in then.items())
+        return last - first + sum((record is not None) - (place in partition.records) for place, record in then.items())
 
     def _undone(self, collection: Collection, namespace: str, start: str, at: int) -> dict[str, Record | None]:
         """Return the objects that changed after a revision, by place, as they were at that revision (None if they did not
@@ -117,28 +118,28 @@ class MemoryStorage:
         return then
 
     def put(self, key: Key, obj: JsonObject) -> Change:
-        record = record_of(key, obj, self._revision + 1, self._warmth)
-        shelf = self._shelves[key.collection]
+        record = record_of(key, obj, self._revision + 1, self._cache)
+        partition = self._partitions[key.collection]
         place = key.place
-        before = shelf.records.get(place)
+        before = partition.records.get(place)
         if before is None:
-            insort(shelf.places, place)
-        shelf.records[place] = record
+            insort(partition.places, place)
+        partition.records[place] = record
         return self._record(Change(ChangeType.ADDED if before is None else ChangeType.MODIFIED, record, before))
 
     def delete(self, key: Key) -> Change:
         before = self.record(key)
         if before is None:
             raise KeyError(key)
-        record = record_of(key, before.obj, self._revision + 1, self._warmth)
+        record = record_of(key, before.obj, self._revision + 1, self._cache)
         self._remove(key)
         return self._record(Change(ChangeType.DELETED, record, before))
 
     def _remove(self, key: Key) -> None:
-        shelf = self._shelves[key.collection]
+        partition = self._partitions[key.collection]
         place = key.place
-        del shelf.records[place]
-        del shelf.places[bisect_left(shelf.places, place)]
+        del partition.records[place]
+        del partition.places[bisect_left(partition.places, place)]
 
     def changes(
         self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None
@@ -154,7 +155,7 @@ class MemoryStorage:
         self._history.clear(self._revision)
 
     def commit(self) -> None:
-        """Do nothing: this storage keeps nothing beyond the process."""
+        """Do nothing: each write is committed at once, because this storage keeps nothing beyond the process."""
 
     def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
         """Undo the latest ``changes``, oldest first; return the resulting changes, at most one for each object."""
@@ -164,7 +165,7 @@ class MemoryStorage:
         self._history.forget_after(revision)
         undone = []
         for key, before in first.items():
-            shelf, place, newest = self._shelves[key.collection], key.place, last[key]
+            partition, place, newest = self._partitions[key.collection], key.place, last[key]
             absent = newest.type is ChangeType.DELETED
             if before is None:
                 if not absent:
@@ -172,8 +173,8 @@ class MemoryStorage:
                     undone.append(Change(ChangeType.DELETED, newest.record, newest.record))
                 continue
             if absent:
-                insort(shelf.places, place)
-            shelf.records[place] = before
+                insort(partition.places, place)
+            partition.records[place] = before
             type_ = ChangeType.ADDED if absent else ChangeType.MODIFIED
             undone.append(Change(type_, before, None if absent else newest.record))
         return undone

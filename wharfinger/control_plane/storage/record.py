@@ -1,8 +1,8 @@
 """One state of one stored object: JSON bytes, decoded when it is read.
 
 A tree of Python objects takes four times the memory of its JSON and costs time in the garbage collector; bytes avoid both, and
-lists, watches and gets send them unchanged. Recently decoded records stay decoded within a limit (:class:`Warmth`), since an
-object that was just written is usually read once more.
+lists, watches and gets send them unchanged. Recently decoded records stay decoded within a limit (:class:`DecodedCache`),
+because an object that was just written is usually read once more.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ import msgspec
 
 from wharfinger.formats.json.value import JsonObject, as_object, encode_json
 
-WARM_BYTES: Final = 2 * 1024 * 1024
+DECODED_BYTES: Final = 2 * 1024 * 1024
 """The maximum size in JSON bytes of the objects that a storage keeps decoded."""
 
 
@@ -25,7 +25,7 @@ class Collection(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Key(msgspec.Struct, frozen=True, order=True, gc=False):
-    """One object; ``namespace`` is "" for cluster-scoped ones. Neither name has a slash in it."""
+    """The key of one object; ``namespace`` is "" if the object is cluster-scoped. Neither name contains a slash."""
 
     collection: Collection
     namespace: str
@@ -37,22 +37,22 @@ class Key(msgspec.Struct, frozen=True, order=True, gc=False):
         return f"{self.namespace}/{self.name}"
 
 
-class Warmth:
+class DecodedCache:
     """The cache of decoded objects: the latest ones, up to ``limit`` bytes of JSON in total."""
 
-    def __init__(self, limit: int = WARM_BYTES) -> None:
+    def __init__(self, limit: int = DECODED_BYTES) -> None:
         self._limit = limit
         self._bytes = 0
-        self._warm: deque[Record] = deque()
+        self._records: deque[Record] = deque()
 
-    def keep(self, record: "Record") -> None:
-        """Add a record, and drop the decoded objects of the oldest ones that exceed the limit."""
-        self._warm.append(record)
+    def add(self, record: "Record") -> None:
+        """Add a record. While the limit is exceeded, drop the decoded object of the oldest record."""
+        self._records.append(record)
         self._bytes += len(record.body)
-        while self._bytes > self._limit and len(self._warm) > 1:
-            oldest = self._warm.popleft()
+        while self._bytes > self._limit and len(self._records) > 1:
+            oldest = self._records.popleft()
             self._bytes -= len(oldest.body)
-            oldest.cool()
+            oldest.drop_decoded()
 
 
 class _Metadata(msgspec.Struct):
@@ -69,26 +69,28 @@ _LABELS: Final = msgspec.json.Decoder(_Labelled)
 class Record:
     """One state of an object. ``body`` is its JSON, which has ``revision`` as its resourceVersion."""
 
-    __slots__ = ("_obj", "_warmth", "body", "key", "revision")
+    __slots__ = ("_cache", "_obj", "body", "key", "revision")
 
-    def __init__(self, key: Key, revision: int, body: bytes, warmth: Warmth, obj: JsonObject | None = None) -> None:
+    def __init__(
+        self, key: Key, revision: int, body: bytes, cache: DecodedCache, obj: JsonObject | None = None
+    ) -> None:
         self.key = key
         self.revision = revision
         self.body = body
-        self._warmth = warmth
+        self._cache = cache
         self._obj = obj
         if obj is not None:
-            warmth.keep(self)
+            cache.add(self)
 
     @property
     def obj(self) -> JsonObject:
         """Return the object, which stays decoded for a while; it must not be altered."""
         if self._obj is None:
-            self._obj = self.passing()
-            self._warmth.keep(self)
+            self._obj = self.decode()
+            self._cache.add(self)
         return self._obj
 
-    def passing(self) -> JsonObject:
+    def decode(self) -> JsonObject:
         """Return the decoded object without caching it, for readers of a whole collection."""
         return cast("JsonObject", msgspec.json.decode(self.body)) if self._obj is None else self._obj
 
@@ -102,7 +104,7 @@ class Record:
             found = whole.get("labels") if isinstance(whole, dict) else None
         return cast("JsonObject", found) if isinstance(found, dict) else {}
 
-    def cool(self) -> None:
+    def drop_decoded(self) -> None:
         """Forget the decoded object."""
         self._obj = None
 
@@ -128,10 +130,10 @@ class Objects(Sequence[JsonObject]):
     def __getitem__(self, index: "int | _Slice") -> JsonObject | Sequence[JsonObject]:
         if isinstance(index, slice):
             return Objects(self.records[index])
-        return self.records[index].passing()
+        return self.records[index].decode()
 
     def __iter__(self) -> Iterator[JsonObject]:
-        return (record.passing() for record in self.records)
+        return (record.decode() for record in self.records)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence):
@@ -151,7 +153,7 @@ def stamped(obj: JsonObject, revision: int) -> JsonObject:
     return {**obj, "metadata": {**metadata, "resourceVersion": str(revision)}}
 
 
-def record_of(key: Key, obj: JsonObject, revision: int, warmth: Warmth) -> Record:
+def record_of(key: Key, obj: JsonObject, revision: int, cache: DecodedCache) -> Record:
     """Return the record of an object at a revision. Raises ShapeError if the object has no JSON form."""
     stored = stamped(obj, revision)
-    return Record(key, revision, encode_json(stored), warmth, stored)
+    return Record(key, revision, encode_json(stored), cache, stored)

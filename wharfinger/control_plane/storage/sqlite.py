@@ -1,24 +1,25 @@
-"""Storage in a file, for a control plane whose state outlives its process: all state in memory, every answer after a commit
-to SQLite.
+"""Storage in a file, for a control plane whose state outlives its process: all state is in memory, and every write is committed
+to SQLite before it is answered.
 
 A write is applied in memory at once and waits there for :meth:`SqliteStorage.commit`, which writes all waiting changes in one
 transaction; only then may a client see them. So everything that a client saw is in the file, even if the process is killed, and
 concurrent requests share one wait for the disk (``docs/decisions/0016-storage-of-the-control-plane.md``). Reads never access the
-file. History is not kept: after a start all older revisions are compacted, older watches are answered 410, and clients list
-again.
+file. The history is not in the file: after a start all older revisions are compacted, so older watches are answered 410, and
+clients list again.
 
 Invariants:
 
 * The file has the content that memory had at some revision: complete writes in their order, without gaps.
 * The revision is written in the same transaction as the changes that made it, so it never decreases.
 * If a commit fails, memory is reset to the content of the file, before any client sees a later state.
-* The file belongs to one process: SQLite's exclusive locking mode, which the kernel lifts when that process ends.
+* Only one process uses the file: it is locked in SQLite's exclusive mode, and the kernel releases the lock when the process ends.
 
-The journal is a WAL with ``synchronous = FULL``: a commit waits for the disk, so that an answer outlives a power cut too.
-Otherwise revisions could decrease, and a client that saw a later revision would wait for changes that never come.
+The journal is a WAL with ``synchronous = FULL``: a commit waits for the disk, so that an answered write also survives a power
+cut. Otherwise revisions could decrease, and a client that saw a later revision would wait for changes that never come.
 
 The file's format: SQLite, ``application_id`` 0x77686172 ("whar"), the format's version in ``user_version``; a table ``objects``
-(key and JSON, as stamped) and a table ``counter`` of one row, the revision. It contains Secrets, so it is created with mode 0600.
+(key, and JSON with its resourceVersion) and a table ``counter`` of one row, the revision. It contains Secrets, so it is created
+with mode 0600.
 """
 
 import os
@@ -65,8 +66,8 @@ _COUNT: Final = "UPDATE counter SET revision = ? WHERE id = 1"
 
 
 class StorageFileError(StorageError):
-    """The file cannot be used: it is damaged, belongs to another program or version, is in use by another process, or cannot be
-    opened."""
+    """The file cannot be used: it is damaged, belongs to another program or version, is in use by another process, or cannot
+    be opened. The message has the path, the reason and the remedy."""
 
     def __init__(self, path: Path, what: str, remedy: str) -> None:
         super().__init__(f"the data file {path} {what}; {remedy}")
@@ -161,15 +162,16 @@ class SqliteStorage:
 
 @contextmanager
 def open_sqlite_storage(path: Path, *, history_limit: int = HISTORY_LIMIT) -> Iterator[SqliteStorage]:
-    """Open the storage in ``path`` for the block; it is created if it does not exist. Raises StorageFileError.
+    """Open the storage in ``path`` for the block, and commit at its end; a missing file is created.
 
-    Missing folders are created with mode 0700. ``history_limit`` bounds the changes kept in memory for watches.
+    Missing folders are created with mode 0700. ``history_limit`` bounds the changes kept in memory for watches. Raises
+    StorageFileError if the file cannot be opened, and CommitError if the last commit fails.
     """
     try:
         _make(path)
         database = _connect(path)
     except OSError as error:
-        raise StorageFileError(path, f"cannot be created: {error.strerror}", "choose another") from error
+        raise StorageFileError(path, f"cannot be created: {error.strerror}", "choose another file") from error
     with closing(database):
         with _explaining(path):
             _prepare(database, path)
@@ -180,7 +182,7 @@ def open_sqlite_storage(path: Path, *, history_limit: int = HISTORY_LIMIT) -> It
 
 
 def _make(path: Path) -> None:
-    """Create the file before SQLite does, because SQLite would make it readable for all users; its journal gets the same mode."""
+    """Create the file with mode 0600, because SQLite would make it readable for all users. Its journal gets the same mode."""
     missing = [folder for folder in path.absolute().parents if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700)
@@ -206,7 +208,7 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
         elif application != APPLICATION_ID:
             raise StorageFileError(path, "belongs to another program", "choose another file")
         elif version != FORMAT_VERSION:
-            what = f"has format {version}, and this program knows format {FORMAT_VERSION}"
+            what = f"has format {version}, but this program only knows format {FORMAT_VERSION}"
             raise StorageFileError(path, what, "use the program that wrote it, or choose another file")
 
 
@@ -269,8 +271,8 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 _DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
-"""The result codes of a damaged file. Because the statements are constant, SQLITE_ERROR can only mean that a table lacks
-the form of the file's version."""
+"""The result codes of a damaged file. The statements are constant, so SQLITE_ERROR can only mean that a table does not have the
+columns of the file's version."""
 _HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 

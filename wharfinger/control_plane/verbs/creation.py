@@ -1,7 +1,7 @@
 """The verb create: from a client's object to a stored one.
 
-The order is the kube-apiserver's, because clients can observe it: field managers own the fields that the client wrote and those
-that defaults filled in, but not those that the server prepares afterwards; an absent namespace is reported before an invalid
+The order of the steps is that of kube-apiserver, because clients can observe it. Field managers own the fields that the client
+wrote and the defaults, but not the fields that the server adds afterwards. A missing namespace is reported before an invalid
 object, and an invalid object before a name that is already in use.
 """
 
@@ -41,10 +41,10 @@ from wharfinger.kube.times import format_time
 _VERSION_DIGITS: Final = 20
 _NEW: Final = ("uid", "creationTimestamp")
 _UNSTORED: Final = ("resourceVersion", "selfLink")
-"""Metadata that is never stored, but that a dry run returns as the client gave it."""
+"""Metadata that is never stored, but that the answer to a dry run still has."""
 NAMESPACES = Collection("", "namespaces")
 UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "status")}
-"""The fields of a kind that no manager owns, and that only its subresources change."""
+"""The fields of a kind that no manager owns, and that only writes to its subresources can change."""
 
 
 def create(
@@ -71,10 +71,11 @@ def create_object(
     applied: bool,
     posted: bool = False,
 ) -> JsonObject:
-    """Store a new object that has its name and namespace; ``applied`` objects already contain their managed fields.
+    """Store a new object that has its name and namespace, and return it. Raises StatusError.
 
-    A ``posted`` object with a resourceVersion is refused, after all other checks. Objects that are not ``posted`` come from
-    updates of objects that do not exist: the user must be allowed to create them, and more of their metadata is kept.
+    An ``applied`` object already contains its managed fields. A ``posted`` object with a resourceVersion is refused, after all
+    other checks. An object that is not ``posted`` comes from an update of an object that does not exist: the user must have the
+    permission to create it, and more of its metadata is kept.
     """
     obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED if posted else _NEW))
     if (served.version.status or served.kind.initial_status is not None) and not keeps_status(served.kind):
@@ -93,7 +94,7 @@ def create_object(
     obj = {**obj, **kept} if kept else obj
     namespace = find_str(obj, "metadata", "namespace")
     if served.kind.namespaced:
-        check_namespace_open(backend, served, namespace, _called(obj))
+        check_namespace_open(backend, served, namespace, _name_in_errors(obj))
     try:
         asked = _admission(backend, served, obj, options, by_prefix=True)
         obj = mutated(asked, obj, partial(completed, served, now))
@@ -124,7 +125,7 @@ def create_object(
             raise status.internal("resourceVersion should not be set on objects to be created")
         obj = with_metadata(obj, dict.fromkeys(_UNSTORED))
     if (there := backend.get(served, namespace, name)) is not None:
-        raise _taken(served, obj, there)
+        raise _name_in_use(served, obj, there)
     check_definition_open(backend, served, name)
     if options.dry_run:
         return stored_form(served, obj)
@@ -139,15 +140,15 @@ def _with_generation(served: Served, obj: JsonObject) -> JsonObject:
     return with_metadata(obj, {"generation": 1}) if counted else obj
 
 
-def _taken(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusError:
-    """Return the 409 for a name that is already in use; the message differs for a generated name."""
+def _name_in_use(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusError:
+    """Return the error (409) for a name that is already in use; the message differs for a generated name."""
     name = find_str(obj, "metadata", "name")
     if find_str(obj, "metadata", "generateName"):
         return status.not_generated(served.kind, name)
     return status.already_exists(served.kind, name, leaving=find(there, "metadata", "deletionTimestamp") is not None)
 
 
-def _called(obj: JsonObject) -> str:
+def _name_in_errors(obj: JsonObject) -> str:
     """Return the name of a new object in error messages: its prefix if its name is generated."""
     name, prefix = find_str(obj, "metadata", "name"), find_str(obj, "metadata", "generateName")
     return prefix if _is_generated(name, prefix) else name or "Unknown"
@@ -158,15 +159,16 @@ def _is_generated(name: str, prefix: str) -> bool:
 
 
 def _is_version(text: str) -> bool:
-    """Return whether a text is a resourceVersion of a stored object."""
+    """Return whether a text has the form of a resourceVersion of a stored object."""
     return text.isascii() and text.isdigit() and len(text) <= _VERSION_DIGITS and int(text) > 0
 
 
 def _admission(
     backend: Backend, served: Served, obj: JsonObject, options: WriteOptions, *, by_prefix: bool = False
 ) -> Admission:
-    """Return the arguments of admission plugins; with ``by_prefix``, error messages name an object with a generated name by its
-    prefix.
+    """Return the arguments of admission plugins.
+
+    With ``by_prefix``, error messages name an object with a generated name by its prefix.
     """
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
     prefix = find_str(obj, "metadata", "generateName")
@@ -180,7 +182,7 @@ def _admission(
 
 
 def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonObject:
-    """Store an object that has the defaults of its kind, in its stored form."""
+    """Store an object that already has the defaults of its kind, and return it in its stored form."""
     stored = backend.put(key, stored_form(served, obj))
     custom = custom_of(served.version)
     if custom is not None and find_str(stored, "apiVersion") == served.api_version:
@@ -189,19 +191,18 @@ def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonOb
 
 
 def check_converted(served: Served, stored: JsonObject) -> None:
-    """Check, before an object is stored, that it can be converted to the version that the client gets.
+    """Check that an object can be converted to the version that the client gets, before it is stored.
 
-    Raises ConversionsNeededError and StatusError.
+    Raises ConversionsNeededError, and StatusError.
     """
     if served.kind.converter:
         shown_custom(served, stored)
 
 
 def completed(served: Served, now: datetime, version: str, patched: JsonObject) -> JsonObject:
-    """Return an object that a webhook has patched, in the form with which a write through ``served`` continues.
+    """Return an object that a webhook has patched, in the form with which a write in the version ``served`` continues.
 
-    ``version`` is the version of the patched object. The result has no undeclared fields, and it has defaults. Raises
-    StatusError.
+    ``version`` is the version of the patched object. The result has defaults, and no undeclared fields. Raises StatusError.
     """
     there = served.kind.version(version) or served.version
     at = Served(served.kind, there)
@@ -214,9 +215,9 @@ def completed(served: Served, now: datetime, version: str, patched: JsonObject) 
 def with_defaults(
     served: Served, obj: JsonObject, now: datetime | None = None, before: JsonObject | None = None
 ) -> JsonObject:
-    """Return the object with the defaults of its kind; ``before`` is the stored object that it was made from, if it was changed.
+    """Return the object with the defaults of its kind; in an update, ``before`` is the stored object.
 
-    Raises StatusError (400) if that makes it too large.
+    Raises StatusError (400) if the object is invalid, or if defaults make it too large.
     """
     custom = custom_of(served.version)
     if custom is None:
@@ -243,9 +244,9 @@ def schema_errors(
     found: Sequence[FieldError] = (),
     warnings: list[str] | None = None,
 ) -> list[FieldError]:
-    """Return the errors of a custom object by its schema.
+    """Return the errors that the schema of a custom object finds; a built-in object has none.
 
-    ``found`` holds the object's other errors; warnings are added to ``warnings``.
+    ``found`` are the other errors of the object. Warnings are added to ``warnings``.
     """
     custom = custom_of(served.version)
     if custom is None:

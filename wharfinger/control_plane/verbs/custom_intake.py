@@ -1,6 +1,4 @@
-"""Bodies of custom kinds: accepted as they are, except for their metadata, and without the fields that the schema does not
-declare.
-"""
+"""Request bodies of custom kinds: metadata is decoded by its type, all other fields are accepted if the schema declares them."""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.custom.embedded_objects import coerced, coerced_metadata
@@ -30,7 +28,8 @@ from wharfinger.kube.resource import split_api_version
 def custom_object(served: Served, body: Body, *, patched: bool = False) -> Decoded:
     """Return the body as an object of a custom kind, and the errors of a strict decoder.
 
-    A ``patched`` object needs no version; if it has one, it is checked like any field. Raises StatusError (400, 422).
+    The result of a patch (``patched``) needs no apiVersion; if it has one, it is validated like any other field. Raises
+    StatusError (400, 422).
     """
     value = _checked(served, body)
     api_version, kind = find_str(value, "apiVersion"), find_str(value, "kind")

@@ -1,8 +1,8 @@
-"""The verb delete: an object that no finalizer holds is removed at once; any other is marked, and removed with its last
-finalizer.
+"""The verb delete.
 
-Propagation only sets finalizers here (``orphan``, ``foregroundDeletion``); the garbage collector does the rest. A running
-Pod gets a grace period; at its end, the kubelet deletes the Pod with a grace period of 0.
+An object without finalizers is removed at once. Any other object gets a deletion timestamp, and is removed with its last
+finalizer. A propagation policy only sets a finalizer here (``orphan``, ``foregroundDeletion``); the garbage collector handles the
+dependents. A running Pod gets a grace period; at its end, the kubelet deletes the Pod with a grace period of 0.
 """
 
 from dataclasses import replace
@@ -31,12 +31,14 @@ _ORPHANING: Final = {
 }
 """The kinds that orphan their dependents by default, each with the warning about it."""
 _UNGRACEFUL: Final = frozenset({"Namespace", DEFINITION})
-"""Kinds that are marked as deleted without a grace period or a new generation, and that check preconditions in their own way."""
+"""Kinds whose deletion sets no grace period and no new generation, and whose preconditions have messages of their own."""
 
 
 def delete(backend: Backend, served: Served, namespace: str, name: str, options: DeleteOptions) -> JsonObject:
-    """Handle a DELETE: return a Status if the object was removed, or else the object in its new state. Raises
-    StatusError."""
+    """Handle a DELETE: return the object in its new state if it still exists, or else a Status or the last state of the object.
+
+    Raises StatusError.
+    """
     kind = served.kind
     obj = backend.get(served, namespace, name)
     if kind.group_kind == "Namespace" and name in IMMORTAL:
@@ -48,7 +50,7 @@ def delete(backend: Backend, served: Served, namespace: str, name: str, options:
     _check_preconditions(served, obj, options)
     options = _with_default_policy(kind.group_kind, obj, options)
     if backend.policies is not None:
-        _ask(backend.policies, backend, served, obj, options)
+        _check_admission(backend.policies, backend, served, obj, options)
     if held_by(kind.group_kind, _with_propagation(obj, options)):
         return _mark(backend, served, obj, options)
     key = backend.key(served, namespace, name)
@@ -66,8 +68,10 @@ def delete(backend: Backend, served: Served, namespace: str, name: str, options:
     return status.success(name, kind.group, kind.plural, find_str(obj, "metadata", "uid"))
 
 
-def _ask(policies: Policies, backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> None:
-    """Refuse a deletion that an admission policy refuses, unless the object is being deleted already. Raises StatusError."""
+def _check_admission(
+    policies: Policies, backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions
+) -> None:
+    """Refuse a deletion that admission denies, unless the object is already being deleted. Raises StatusError."""
     if options.user is None or find(obj, "metadata", "deletionTimestamp") is not None:
         return
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
@@ -126,8 +130,7 @@ def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
 
 
 def held_by(group_kind: str, obj: JsonObject) -> bool:
-    """Return whether anything must happen before the object may be removed: finalizers, a namespace's content, instances of a
-    kind."""
+    """Return whether the object cannot be removed yet: because of finalizers, a namespace's content, or instances of a kind."""
     if find_list(obj, "metadata", "finalizers"):
         return True
     if group_kind == "Namespace":

@@ -1,4 +1,4 @@
-"""The options of a DELETE: a body of ``DeleteOptions``, or, without a body, the parameters of the query."""
+"""The options of a DELETE request: its body (``DeleteOptions``), or the parameters of its query if it has no body."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Owners that ``metadata.ownerReferences`` names twice: the duplicate is removed, and the client gets a warning."""
+"""Duplicate entries in ``metadata.ownerReferences``: they are removed, and the client gets a warning."""
 
 from typing import Final
 
@@ -13,8 +13,9 @@ _ADVICE: Final = (
 
 
 def without_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: bool) -> JsonObject:
-    """Return the object with each owner once; removed owners are added to ``warnings``. ``admitted`` is true if mutating
-    admission has already run.
+    """Return the object with each owner once, and add a warning that names the removed ones to ``warnings``.
+
+    ``admitted`` is true if mutating admission has already run.
     """
     if not find(obj, "metadata", "ownerReferences"):
         return obj

@@ -1,8 +1,8 @@
-"""Empty lists, maps and strings of a refused object, which error messages show as they were sent (``[]`` is not an absent
-value). Empty values that Go does not print are omitted when a body is read
-(:mod:`~wharfinger.control_plane.kinds.typed_form`), as in storage. A refused object is never stored, so its errors are
-computed again on the object with its empty values restored. The errors are the same; only the values that they show may
-differ.
+"""Empty lists, maps and strings in the errors of a refused object: errors show them as they were sent (``[]``, not null).
+
+Empty values that Go does not print are already omitted when a body is decoded
+(:mod:`~wharfinger.control_plane.kinds.typed_form`). If an object is refused, its errors are computed again, with its empty values
+restored. These errors are the same as the first ones, except for the values that they show.
 """
 
 from collections.abc import Callable
@@ -30,8 +30,9 @@ def as_sent(
 
 
 def with_empties(obj: JsonObject, sent: JsonObject, lists: ListTypes = UNKNOWN) -> JsonObject:
-    """Return the object with the empty values that were sent; the same object if there are no such values. A struct that was sent
-    but is missing in the object was omitted on purpose, because empty structs are printed.
+    """Return the object with the empty values that were sent; the same object if there are no such values.
+
+    A missing struct is not restored: empty structs are printed, so it was omitted for another reason.
     """
     changed: JsonObject = {}
     for name, value in sent.items():

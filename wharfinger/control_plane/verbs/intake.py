@@ -1,6 +1,6 @@
-"""The checks of a body before a verb uses it: its kind and version, and the name and namespace of the path.
+"""The decoding of a request body: its kind and version must match the path, and so must its name and namespace.
 
-The messages are those of the kube-apiserver's decoders, which differ between built-in and custom kinds.
+The messages are those of kube-apiserver's decoders, which differ between built-in and custom kinds.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def object_of(served: Served, body: Body, *, patched: bool = False) -> Decoded:
 
 
 def warnings_of_strict(strict: Sequence[str], validation: FieldValidation) -> tuple[str, ...]:
-    """Return the warnings for the errors of a strict decoder; errors about YAML have one line each."""
+    """Return the warnings for the errors of a strict decoder; an error about YAML gives one warning per line."""
     if validation is not FieldValidation.WARN:
         return ()
     return tuple(
@@ -87,11 +87,14 @@ def _builtin_object(served: Served, body: Body) -> Decoded:
         raise _refused(served, str(error)) from error
     if version != served.version.name:
         raise _other_version(served, api_version)
-    return Decoded(headed(served, read.obj), read.strict)
+    return Decoded(with_header(served, read.obj), read.strict)
 
 
-def headed(served: Served, obj: JsonObject) -> JsonObject:
-    """Return the object with its kind and metadata first. An empty list of managed fields means that all of them are dropped."""
+def with_header(served: Served, obj: JsonObject) -> JsonObject:
+    """Return the object with its kind, apiVersion and metadata first.
+
+    An empty list of managed fields becomes ``[{}]``, which removes all of them.
+    """
     rest = {name: item for name, item in obj.items() if name not in {"apiVersion", "kind", "metadata"}}
     metadata = find_object(obj, "metadata")
     if metadata.get("managedFields") == []:
@@ -116,7 +119,7 @@ def intended(served: Served, value: JsonValue) -> JsonObject:
 
 
 def read_typed(body: Body, lists: ListTypes) -> Decoded:
-    """Return a body converted to a type; it is read again in detail if there are errors. Raises DecodingError."""
+    """Return a body decoded by a type; a body with errors is decoded again with more detailed errors. Raises DecodingError."""
     value = as_object(body.value or {}, "the body")
     repeats = repeats_complaint(body)
     if body.encoding is Encoding.JSON and body.data and may_repeat(body.data, value):
@@ -145,7 +148,7 @@ def _named(wanted: str, value: JsonValue, body: Body) -> tuple[str, str]:
 
 
 def _of_another_kind(served: Served, group: str, version: str, kind: str, body: Body) -> status.StatusError:
-    """Return the 400 for an object of another kind; an object of a known kind is first read as that kind."""
+    """Return the error (400) for an object of another kind; an object of a known kind is first decoded as that kind."""
     wanted = served.kind.kind
     api_version = f"{group}/{version}" if group else version
     package = served.kind.group.partition(".")[0] or "core"
@@ -178,7 +181,7 @@ def _refused(served: Served, why: str) -> status.StatusError:
 
 
 def check_namespace(served: Served, obj: JsonObject, namespace: str) -> JsonObject:
-    """Return the object in the namespace of the request. Another namespace in it is refused; a missing one is filled in."""
+    """Return the object in the namespace of the request. Raises StatusError (400) if it names another namespace."""
     given = find_str(obj, "metadata", "namespace")
     if served.kind.namespaced and given and given != namespace:
         raise status.bad_request(
@@ -191,7 +194,7 @@ def check_namespace(served: Served, obj: JsonObject, namespace: str) -> JsonObje
 
 
 def check_name(obj: JsonObject, name: str) -> JsonObject:
-    """Return the object, which must have the name of the path."""
+    """Return the object. Raises StatusError (400) if its name is missing, or differs from the name in the path."""
     given = find_str(obj, "metadata", "name")
     if given and given != name:
         raise status.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")

@@ -1,8 +1,8 @@
-"""Merge patches that reach only the metadata of a built-in kind: labels, annotations, finalizers, owners.
+"""Merge patches that change only the metadata of a built-in kind: labels, annotations, finalizers, owners.
 
-They are the most frequent writes: claims of pods, owners of objects, finalizers. All other members of the result are those of the
-stored object themselves, and the following steps of an update do not read, default or validate them again. Any other patch, or
-one with an error, takes the common path of all patches, which also words the errors.
+They are the most frequent writes, and have a faster path: all other members of the result are those of the stored object
+themselves, so the next steps of an update do not decode, default or validate them again. Any other patch, and a patch with an
+error, takes the common path of all patches, which also words the errors.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ _READ: Final = _HEAD | {"metadata"}
 
 
 def with_patched_metadata(served: Served, live: JsonObject, data: bytes) -> JsonObject | None:
-    """Return an object after a merge patch that reaches only its metadata; None for any other patch, or one with an error."""
+    """Return an object after a merge patch of its metadata; None for any other patch, and for a patch with an error."""
     try:
         patch = read_body(data, Encoding.JSON).value
     except BodyError:

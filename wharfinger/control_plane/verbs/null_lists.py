@@ -1,8 +1,9 @@
-"""Empty lists that are always printed become null in storage, because kube-apiserver's storage format does not distinguish the
-two. It stores built-in kinds as protobuf, where an empty list is the same as no list. An empty list in an ``omitempty`` field is
-omitted (:mod:`~wharfinger.control_plane.kinds.typed_form`); one in a field that is always printed, such as ``rules`` of a Role,
-is null after it has been stored. Managed fields still list that field, because they are computed before. The kinds of
-``apiextensions.k8s.io`` and ``apiregistration.k8s.io`` are stored as JSON, and keep their empty lists.
+"""Empty lists in fields that are always printed, such as ``rules`` of a Role: they become null in storage.
+
+kube-apiserver stores built-in kinds as protobuf, in which an empty list is the same as no list. Managed fields still contain such
+a field, because they are computed before. Empty lists in other fields are omitted when a body is decoded
+(:mod:`~wharfinger.control_plane.kinds.typed_form`). Kinds of ``apiextensions.k8s.io`` and ``apiregistration.k8s.io`` are stored
+as JSON, and keep their empty lists.
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,7 @@ _STORED_AS_JSON: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The members of a struct that are null when empty, and the members that contain more such members (through lists and
-    maps)."""
+    """The lists of a struct that are null when empty (``names``), and the members that contain more such lists (``below``)."""
 
     names: frozenset[str]
     below: "dict[str, Plan]"

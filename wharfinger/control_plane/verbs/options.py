@@ -1,6 +1,6 @@
-"""The options of a request, apart from its object: ``CreateOptions``, ``PatchOptions``, ``DeleteOptions``, ``ListOptions``.
+"""The options of a request: ``CreateOptions``, ``UpdateOptions``, ``PatchOptions``, ``DeleteOptions``, ``ListOptions``.
 
-They are parsed once, and refused here where the kube-apiserver refuses them (``metav1/validation``); verbs trust them.
+They are parsed and validated here, with the errors of kube-apiserver (``metav1/validation``). Verbs do not check them again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,12 +48,12 @@ class WriteOptions(msgspec.Struct, frozen=True):
     asked: tuple[tuple[str, JsonValue], ...] = ()
     """The given options by name, for admission."""
     own: bool = False
-    """True if the server itself writes, which no policy restricts."""
+    """True for a write of the server itself, to which no admission policy applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """The options of deletes; empty values request nothing."""
+    """The options of deletes; an empty value means that the option is not given."""
 
     dry_run: bool = False
     propagation: str = ""
@@ -67,9 +67,9 @@ class DeleteOptions:
     warnings: list[str] = field(default_factory=list, compare=False)
     """The warnings for the client, which are collected during the delete."""
     user: User | None = None
-    """The user of the request, for admission; None if the server itself deletes, which no policy restricts."""
+    """The user of the request, for admission; None for a deletion by the server itself, to which no policy applies."""
     each: bool = False
-    """True if the object is deleted as part of a collection, and not by name."""
+    """True if the object is deleted as part of its collection, and not by its name."""
     asked: tuple[tuple[str, JsonValue], ...] = field(default=(), compare=False)
     """The given options by name, for admission."""
 
@@ -123,7 +123,7 @@ def _dry_run(values: Sequence[str]) -> tuple[bool, list[FieldError]]:
 
 @lru_cache(maxsize=256)
 def default_manager(user_agent: str) -> str:
-    """Return the field manager of a request that names none: its User-Agent up to the slash."""
+    """Return the field manager of a request without ``fieldManager``: its User-Agent up to the first slash."""
     prefix = "".join(char for char in user_agent.partition("/")[0] if char.isprintable())
     return prefix.encode()[:MANAGER_LIMIT].decode(errors="ignore") or "unknown"
 
@@ -142,9 +142,9 @@ def parse_write_options(
     ``apply`` is true if a patch is an apply, and None if the request is not a patch. ``warnings`` is the list to which warnings
     are added.
     """
-    told = [] if warnings is None else warnings
+    collected = [] if warnings is None else warnings
     if not query and not apply:
-        return WriteOptions(default_manager(user_agent), user=user, warnings=told)
+        return WriteOptions(default_manager(user_agent), user=user, warnings=collected)
     manager, validation = _last(query, "fieldManager"), _last(query, "fieldValidation")
     errors: list[FieldError] = []
     if apply and not manager:
@@ -163,7 +163,7 @@ def parse_write_options(
         _flag(query, "force"),
         FieldValidation(validation) if validation else FieldValidation.WARN,
         user,
-        told,
+        collected,
         _given(manager, validation, dry_run=dry_run),
     )
 
@@ -189,7 +189,7 @@ def parse_delete_options(query: Query, body: JsonObject | None) -> DeleteOptions
         if "propagationPolicy" in query:
             given["propagationPolicy"] = _last(query, "propagationPolicy")
         given["dryRun"] = list(query.get("dryRun", ()))
-        given["preconditions"] = {name: said for name in ("uid", "resourceVersion") if (said := _first(query, name))}
+        given["preconditions"] = {name: value for name in ("uid", "resourceVersion") if (value := _first(query, name))}
     return _delete_options(given)
 
 
@@ -225,10 +225,10 @@ def _optional(value: JsonObject, *path: str) -> str | None:
 def parse_list_options(
     query: Query, *, watch: bool = False, judge: Callable[[str], object] | None = None
 ) -> ListOptions:
-    """Return the options of a list; of a watch if ``watch`` is true or the query requests one. Raises StatusError.
+    """Return the options of a list, or of a watch if ``watch`` is true or the query requests one. Raises StatusError.
 
-    ``judge`` refuses fields that selectors cannot use; it runs after the check of the selectors' syntax, and before that of the
-    version.
+    ``judge`` is called with the field selector, to refuse fields that are not supported. It is called after the syntax of
+    selectors is checked, and before the resourceVersion is checked.
     """
     asked = _flag(query, "watch")  # a watch that is requested by its path alone is checked like a list
     limit, timeout = _integer(query, "limit"), _integer(query, "timeoutSeconds")
@@ -287,7 +287,7 @@ def _integer(query: Query, name: str) -> int | None:
 
 
 def parse_revision(text: str, *, listed: bool = False) -> int | None:
-    """Return a resourceVersion in a query; "" is None. Raises StatusError, with another code if ``listed``."""
+    """Return a resourceVersion in a query, or None for "". Raises StatusError: 400 for a list (``listed``), 500 otherwise."""
     if not text:
         return None
     number, problem = read_number(text)
@@ -334,7 +334,7 @@ def _watch_errors(match: str, token: str, initial: bool | None) -> list[FieldErr
 
 
 def resource_version_of(obj: JsonObject) -> int | None:
-    """Return the resourceVersion at which an object was read; None if it names no version ("" or "0"). Raises StatusError."""
+    """Return the resourceVersion that an object states, or None for "" and "0". Raises StatusError."""
     text = find(obj, "metadata", "resourceVersion")
     if text is None or text in ("", "0"):
         return None

@@ -1,8 +1,8 @@
-"""PATCH in its four formats. Each computes the desired object; after that, a patch is handled like an update.
+"""The verb patch, in four formats. Each format gives the desired object; from there on, a patch is handled like an update.
 
-The formats are ``application/json-patch+json`` (RFC 6902), ``application/merge-patch+json`` (RFC 7396), strategic merge patches
-(built-in kinds only), and server-side apply (KEP-555). Only the last one can create objects. A patch is read only after its
-object was found, so that a missing object is reported before an invalid patch.
+The formats are JSON patches (RFC 6902), merge patches (RFC 7396), strategic merge patches (built-in kinds only), and server-side
+apply (KEP-555). Only an apply can create objects. A patch is decoded only after its object was found, so that a missing object is
+reported before an invalid patch.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,10 +34,10 @@ from wharfinger.control_plane.verbs.intake import (
     Written,
     check_name,
     check_namespace,
-    headed,
     intended,
     object_of,
     warnings_of_strict,
+    with_header,
 )
 from wharfinger.control_plane.verbs.metadata_patches import with_patched_metadata
 from wharfinger.control_plane.verbs.options import FieldValidation, WriteOptions, resource_version_of
@@ -45,9 +45,9 @@ from wharfinger.control_plane.verbs.preparation import keeps_status
 from wharfinger.control_plane.verbs.reading import presented
 from wharfinger.control_plane.verbs.updating import check_revision, status_keeps, update
 from wharfinger.control_plane.wire import status
-from wharfinger.control_plane.wire.bodies import Body, BodyError, LargeNumberError, read_body, sorted_value
+from wharfinger.control_plane.wire.bodies import Body, BodyError, LargeNumberError, read_body
 from wharfinger.control_plane.wire.decoding import Decoded, DecodingError, go_type_of
-from wharfinger.control_plane.wire.field_errors import invalid, quoted
+from wharfinger.control_plane.wire.field_errors import invalid, quoted, sorted_members
 from wharfinger.control_plane.wire.go_json import repeated_members
 from wharfinger.control_plane.wire.go_printing import json_text, map_text, struct_order
 from wharfinger.control_plane.wire.negotiation import Encoding
@@ -114,7 +114,7 @@ def patch(
 def _with_metadata(
     backend: Backend, served: Served, old: JsonObject, live: JsonObject, data: bytes, options: WriteOptions
 ) -> Written | None:
-    """Return the object as stored after a patch that reaches only metadata; None for any other patch, or a refused one."""
+    """Return the object as stored after a patch that changes only metadata; None for any other patch, and for a refused one."""
     new = with_patched_metadata(served, live, data)
     name, namespace = find_str(old, "metadata", "name"), find_str(old, "metadata", "namespace")
     if new is None or (find_str(new, "metadata", "name"), find_str(new, "metadata", "namespace")) != (name, namespace):
@@ -126,10 +126,8 @@ def _with_metadata(
     except status.StatusError as error:
         if error.code not in _INVALID:
             raise
-        del options.warnings[
-            warned:
-        ]  # the object is judged as a whole then, and the error is worded in the order of its type
-        return None
+        del options.warnings[warned:]
+        return None  # the common path validates the whole object, and words the error
 
 
 def patched_object(
@@ -145,11 +143,13 @@ def patched_object(
 def _patched_object(
     served: Served, kind: PatchType, live: JsonObject, data: bytes, validation: FieldValidation
 ) -> Written:
-    """Apply a JSON or merge patch, and return the object, decoded like a request body. Errors are reported as those of the patch
-    (422)."""
+    """Apply a JSON patch or merge patch, and return the object, decoded like a request body.
+
+    Raises StatusError; errors of the decoder are reported as errors of the patch (422).
+    """
     value, strict = patched(served, kind, live, data)
     if not served.kind.custom and isinstance(value, dict) and not value.get("apiVersion"):
-        # Without an apiVersion the type is unknown, and so is each field.
+        # Without an apiVersion, the type is unknown, so all fields are unknown.
         unknown = [
             f"unknown field {quoted(member)}" for member in sorted(value) if member not in {"apiVersion", "kind"}
         ]
@@ -177,15 +177,15 @@ def _unprocessable() -> status.StatusError:
 
 
 def patched(served: Served, kind: PatchType, live: JsonObject, data: bytes) -> tuple[JsonValue, list[str]]:
-    """Return an object after a JSON or merge patch, and the errors of a strict decoder. Raises StatusError."""
+    """Return an object after a JSON patch or merge patch, and the errors of a strict decoder. Raises StatusError."""
     try:
         body = read_body(data, Encoding.JSON)
     except BodyError as error:
-        said = str(error)
+        message = str(error)
         if kind is PatchType.JSON and isinstance(error, LargeNumberError):
-            said = said.replace("Go value", "Go struct field jsonPatchOp.value")
-        raise status.bad_request(f"error decoding patch: {said}") from error
-    live = as_object(sorted_value(live), "live") if served.kind.custom else struct_order(live, served.version.lists)
+            message = message.replace("Go value", "Go struct field jsonPatchOp.value")
+        raise status.bad_request(f"error decoding patch: {message}") from error
+    live = as_object(sorted_members(live), "live") if served.kind.custom else struct_order(live, served.version.lists)
     if kind is PatchType.JSON:
         operations, strict = _operations(body)
         try:
@@ -253,7 +253,7 @@ def _strategic(served: Served, live: JsonObject, data: bytes, validation: FieldV
         read = restored(merged, lists)
     except DecodingError as error:
         raise _invalid_patch(map_text(rest), str(error)) from error
-    read = Decoded(headed(served, read.obj), read.strict)
+    read = Decoded(with_header(served, read.obj), read.strict)
     return _checked(read, repeated_members(body.closely()), validation, lambda: map_text(rest))
 
 
@@ -274,7 +274,7 @@ def _apply(
     except BodyError as error:
         raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
     sent = intended(served, body.value)
-    intent = _reached(served, sent, subresource)
+    intent = _changeable(served, sent, subresource)
     live = None if old is None else presented(served, old)
     read = applied(served, live, intent, body, subresource, options, backend.now(), sent=sent)
     if old is None and find_str(intent, "metadata", "uid"):
@@ -343,7 +343,7 @@ def applied(
 
 
 def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
-    """Return the object without managed fields for the fields that no manager can own in its kind."""
+    """Return the object without entries for the fields that no manager can own in its kind (:data:`UNOWNED`)."""
     names = [f"f:{name}" for name in UNOWNED.get(served.kind.group_kind, ())]
     if not names:
         return merged
@@ -356,12 +356,12 @@ def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
 
 def _owned(served: Served, live: JsonObject, subresource: str) -> JsonObject:
     """Return the fields of an object that a write to this subresource can change and that managers can own."""
-    reached = _reached(served, live, subresource)
+    reached = _changeable(served, live, subresource)
     unowned = () if subresource else UNOWNED.get(served.kind.group_kind, ())
     return {name: value for name, value in reached.items() if name not in unowned} if unowned else reached
 
 
-def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
+def _changeable(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
     """Return the intent without the fields that a write to this subresource cannot change, so that no manager owns them."""
     if not subresource:
         return without_status(intent) if served.version.status else intent
@@ -382,7 +382,7 @@ def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject
 
 
 def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...]:
-    """Return the error of a strict YAML reader about an intent as a warning. Raises StatusError with ``Strict``."""
+    """Return the errors of a strict YAML decoder about an intent as warnings. Raises StatusError with ``Strict`` validation."""
     if not body.repeats or validation is FieldValidation.IGNORE:
         return ()
     lines = "\n".join(f"  {line}" for line in body.repeats)
@@ -393,7 +393,7 @@ def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...
 
 
 def _with_raw_values(served: Served, read: JsonObject, live: JsonObject) -> JsonObject:
-    """Return the applied object; if only owners changed, members that hold arbitrary JSON keep their stored order."""
+    """Return the applied object; if only metadata changed, members with arbitrary JSON keep their stored form."""
     raw = [name for name, types in served.version.lists.fields.items() if types is RAW and name in live]
     if not raw or any(read.get(name) != live.get(name) for name in read.keys() | live.keys() if name != "metadata"):
         return read
@@ -404,4 +404,4 @@ def _read_applied(served: Served, merged: JsonObject) -> JsonObject:
     """Return the merged object in the form of its kind's type. Raises DecodingError, StatusError."""
     if served.kind.custom:
         return custom_object(served, Body(merged), patched=True).obj
-    return headed(served, restored(merged, served.version.lists).obj)
+    return with_header(served, restored(merged, served.version.lists).obj)

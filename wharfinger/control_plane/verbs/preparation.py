@@ -1,7 +1,6 @@
-"""The fields that the server itself writes into every new object before it is stored; the strategies in ``api`` add
-fields of single kinds.
+"""The fields that the server itself sets in new objects; the strategies in ``api`` set further fields, kind by kind.
 
-Field managers own defaults as if the client had written them, but no manager owns the fields that are written here.
+Field managers own defaults as if the client had written them, but no manager owns the fields that are set here.
 """
 
 from typing import Final
@@ -23,5 +22,5 @@ def prepared(kind: Kind, obj: JsonObject) -> JsonObject:
 
 
 def keeps_status(kind: Kind) -> bool:
-    """Return whether a new object keeps the status that a client gives it (nodes register themselves with one)."""
+    """Return whether a new object keeps the status that the client sent (kubelets register Nodes with a status)."""
     return kind.group_kind == "Node"

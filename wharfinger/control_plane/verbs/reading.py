@@ -1,4 +1,4 @@
-"""Get and list: one object, or a page of a consistent list at one revision."""
+"""The verbs get and list: one object, or a page of a consistent list at one revision."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.conversions import shown, stored_field
 from wharfinger.control_plane.catalog.custom_kinds import custom_of
 from wharfinger.control_plane.catalog.custom_versions import shown_custom
-from wharfinger.control_plane.catalog.webhook_conversions import gathered
+from wharfinger.control_plane.catalog.webhook_conversions import gather
 from wharfinger.control_plane.storage.interface import CompactedError, Record
 from wharfinger.control_plane.verbs.options import ListOptions
 from wharfinger.control_plane.wire import status
@@ -35,7 +35,7 @@ from wharfinger.kube.selectors import (
 )
 
 ANY_REVISION: Final = -1
-"""The revision in a continue token if the list continues at the current revision."""
+"""The revision in a continue token that means the current revision."""
 _ENCODED_AS: Final = "meta.k8s.io/v1"
 _ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
 _UNPRINTED_FIELDS: Final = {
@@ -43,12 +43,12 @@ _UNPRINTED_FIELDS: Final = {
     ("Node", "spec.unschedulable"): ("spec.unschedulable", "false"),
     ("Pod", "spec.hostNetwork"): ("spec.hostNetwork", "false"),
 }
-"""Fields of built-in kinds that selectors may name: their paths, and the values that an absent field has."""
+"""Fields that are not printed if they have their zero value, by the names in selectors: their paths, and the zero values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A filter that selects objects of a collection."""
+    """A filter of the objects of a collection, by labels and fields."""
 
     labels: LabelSelector
     fields: FieldSelector
@@ -63,7 +63,7 @@ class Selection:
         return self.labels.matches(obj) and self.fields.matches(obj)
 
     def takes(self, record: Record) -> bool:
-        """Return whether a stored object is selected; decode only the part of it that is needed."""
+        """Return whether a stored object is selected; only the parts of it that the selectors need are decoded."""
         if self.labels.requirements:
             labels = record.labels()
             if not all(term.holds(labels) for term in self.labels.requirements):
@@ -71,7 +71,7 @@ class Selection:
         for term in self.fields.terms:
             known = {"metadata.name": record.key.name, "metadata.namespace": record.key.namespace}.get(term.path)
             if known is None:
-                return self.fields.matches(record.passing())
+                return self.fields.matches(record.decode())
             if (known == term.value) is not term.equal:
                 return False
         return True
@@ -79,7 +79,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a list; ``remaining`` is None if it is not known (the last page, or with a selector)."""
+    """A page of a list; ``remaining`` is the number of objects after it, or None (on the last page, or with a selector)."""
 
     served: Served
     records: tuple[Record, ...]
@@ -90,7 +90,7 @@ class Page:
     @property
     def items(self) -> tuple[JsonObject, ...]:
         """Return the objects in the requested form."""
-        return tuple(gathered(partial(_presented_record, self.served, record) for record in self.records))
+        return tuple(gather(partial(_presented_record, self.served, record) for record in self.records))
 
     @property
     def metadata(self) -> JsonObject:
@@ -114,19 +114,19 @@ def get(backend: Backend, served: Served, namespace: str, name: str, not_before:
 
 
 def presented(served: Served, obj: JsonObject) -> JsonObject:
-    """Return a stored object at the requested version, and for a custom kind, by its current schemas."""
+    """Return a stored object at the requested version; a custom object gets the defaults of its current schema."""
     return shown(served, obj) if custom_of(served.version) is None else shown_custom(served, obj)
 
 
 def _presented_record(served: Served, record: Record) -> JsonObject:
-    return presented(served, record.passing())
+    return presented(served, record.decode())
 
 
 def is_plain(served: Served, record: Record) -> bool:
-    """Return whether a client of this kind and version gets the stored bytes unchanged."""
+    """Return whether a client that requests this kind and version gets the stored bytes unchanged."""
     if custom_of(served.version) is None:
         return record.body.startswith(_kind_prefix(served.kind.kind, served.api_version))
-    obj = record.passing()
+    obj = record.decode()
     return presented(served, obj) is obj
 
 
@@ -136,9 +136,9 @@ def _kind_prefix(kind: str, api_version: str) -> bytes:
 
 
 def raw_list(page: Page, metadata: JsonObject) -> JsonObject:
-    """Return a list whose items are the stored bytes where possible; it can only be encoded as JSON."""
+    """Return a list whose items are the stored bytes if possible; it can only be encoded as JSON."""
     served = page.served
-    items = gathered(partial(_raw_item, served, record) for record in page.records)
+    items = gather(partial(_raw_item, served, record) for record in page.records)
     kind, api_version = served.kind.list_kind, served.api_version
     if served.kind.custom:
         whole = {"apiVersion": api_version, "items": items, "kind": kind, "metadata": {"continue": "", **metadata}}
@@ -151,15 +151,15 @@ def _raw_item(served: Served, record: Record) -> msgspec.Raw | JsonObject:
     """Return one item of a list; items of built-in kinds have no apiVersion and kind."""
     plain = is_plain(served, record)
     if served.kind.custom:
-        return msgspec.Raw(record.body) if plain else presented(served, record.passing())
+        return msgspec.Raw(record.body) if plain else presented(served, record.decode())
     if plain:
         return msgspec.Raw(b"{" + record.body[len(_kind_prefix(served.kind.kind, served.api_version)) :])
-    obj = presented(served, record.passing())
+    obj = presented(served, record.decode())
     return {name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}}
 
 
 def check_fields(served: Served, text: str) -> None:
-    """Refuse a field selector with fields that objects cannot be selected by. Raises StatusError (400)."""
+    """Refuse a field selector with a field that selectors do not support. Raises StatusError (400)."""
     try:
         parse_field_selector(text, _supported(served), partial(_refusal, served))
     except SelectorError as error:
@@ -167,10 +167,9 @@ def check_fields(served: Served, text: str) -> None:
 
 
 def selection(served: Served, options: ListOptions, *, name: str = "") -> Selection:
-    """Return the parsed selectors of a request. ``name`` is the name of a single object, which a field selector on names must
-    match.
+    """Return the parsed selectors of a request. Raises StatusError (400).
 
-    Raises StatusError (400).
+    If the request is for a single object, ``name`` is its name, which a field selector must also have.
     """
     try:
         text = options.field_selector or (f"metadata.name={name}" if name else "")
@@ -184,13 +183,13 @@ def selection(served: Served, options: ListOptions, *, name: str = "") -> Select
 
 
 def _stored_term(served: Served, term: FieldTerm) -> FieldTerm:
-    """Return a selection term that applies to the object in its stored form."""
+    """Return a term of a field selector in a form that applies to stored objects."""
     path, absent = _UNPRINTED_FIELDS.get((served.kind.group_kind, term.path), (stored_field(served, term.path), ""))
     return replace(term, path=path, absent=absent)
 
 
 def _refusal(served: Served, path: str) -> str:
-    """Return the message about a field that objects of a kind cannot be selected by; its wording differs by kind."""
+    """Return the message about a field that selectors do not support; its wording differs by kind."""
     kind = served.kind
     if kind.group_kind == "Job.batch":
         return f'field label "{path}" not supported for Job'
@@ -226,7 +225,7 @@ def list_page(backend: Backend, served: Served, namespace: str, options: ListOpt
         if options.revision == 0 and served.kind.group_kind not in _UNCACHED:
             limit = None  # a list at revision 0 comes from the watch cache, which ignores the limit
         records = tuple(islice(matching, limit))
-        # A later record counts, even if it is not selected.
+        # A later record counts as more, even if the selectors do not match it.
         more = limit is not None and len(records) == limit and next(found, None) is not None
         if not more:
             return Page(served, records, revision)
@@ -271,7 +270,7 @@ def _expired(place: str) -> status.StatusError:
 
 
 def write_token(revision: int, place: str) -> str:
-    """Return the continue token of a page that ``place`` follows; the revision is ANY_REVISION if it does not matter."""
+    """Return the continue token for the page that begins at ``place``; ANY_REVISION stands for the current revision."""
     document: JsonObject = {"v": "meta.k8s.io/v1", "rv": revision, "start": place}
     return base64.urlsafe_b64encode(encode_json(document)).decode().rstrip("=")
 
@@ -284,22 +283,24 @@ def read_token(token: str) -> tuple[int, str]:
             raise binascii.Error
         data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:
-        raise _bad_token(f"continue key is not valid: illegal base64 data at input byte {bad}") from error
+        raise _invalid_token(f"continue key is not valid: illegal base64 data at input byte {bad}") from error
     try:
         document = decode_json(data, max_bytes=4096, what="continue token")
         version, place, revision = find_str(document, "v"), find_str(document, "start"), find_int(document, "rv")
     except FormatError as error:
-        raise _bad_token(f"continue key is not valid: {syntax_error(data) or error}") from error
+        raise _invalid_token(f"continue key is not valid: {syntax_error(data) or error}") from error
     if version != _ENCODED_AS:
-        raise _bad_token(f"continue key is not valid: server does not recognize this encoded version {version}")
+        raise _invalid_token(f"continue key is not valid: server does not recognize this encoded version {version}")
     if revision == 0:
-        raise _bad_token("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        raise _invalid_token(
+            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+        )
     if not place:
-        raise _bad_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+        raise _invalid_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
     if normpath(f"/{place.removeprefix('/')}") != f"/{place.removeprefix('/')}":
-        raise _bad_token(f"continue key is not valid: {place}")
+        raise _invalid_token(f"continue key is not valid: {place}")
     return revision, place.removeprefix("/")
 
 
-def _bad_token(why: str) -> status.StatusError:
+def _invalid_token(why: str) -> status.StatusError:
     return status.bad_request(f"invalid continue token: {why}")

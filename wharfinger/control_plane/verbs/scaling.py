@@ -1,6 +1,6 @@
 """The ``scale`` subresource: a view of replicas and selector that is the same for every kind that has it.
 
-A write to it changes one field of the object, so it is handled like every update.
+A write to it changes one field of the object, so it is handled like any other update.
 """
 
 from dataclasses import replace
@@ -22,22 +22,20 @@ from wharfinger.control_plane.merging.managed_fields import (
     with_managers,
 )
 from wharfinger.control_plane.merging.server_side_apply import place_of
-from wharfinger.control_plane.objects.amounts import NEGATIVE
 from wharfinger.control_plane.objects.object_metadata import with_metadata
 from wharfinger.control_plane.verbs.intake import accepted, check_name, check_namespace, intended
 from wharfinger.control_plane.verbs.options import WriteOptions
 from wharfinger.control_plane.verbs.patching import PatchType, applied, patched_object
 from wharfinger.control_plane.verbs.reading import get
+from wharfinger.control_plane.verbs.replicas import check_replicas, field_of, with_number
 from wharfinger.control_plane.verbs.updating import check_uid, update
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.bodies import Body, BodyError, read_body
-from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.control_plane.wire.negotiation import Encoding
 from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
     ShapeError,
-    as_object,
     find,
     find_int,
     find_object,
@@ -69,7 +67,7 @@ _REPLICAS: Final = FieldSet.of_paths([_REPLICAS_PATH])
 
 
 def shown_as(kind: Kind) -> Served:
-    """Return the form in which the scale of a kind is shown: a Scale with the columns for built-in or for custom kinds."""
+    """Return the kind Scale with the columns that a Table of a scale has; they differ between built-in and custom kinds."""
     columns = _OF_CUSTOM if kind.custom else _OF_BUILT_IN
     return replace(_SCALE, version=replace(_SCALE.version, columns=columns))
 
@@ -133,8 +131,9 @@ def _applied(backend: Backend, served: Served, live: JsonObject, data: bytes, op
 def _write(
     backend: Backend, served: Served, old: JsonObject, scale: JsonObject, options: WriteOptions, *, applied: bool
 ) -> JsonObject:
-    """Set the replicas of the object from a scale; managed fields record that the field was written through the
-    subresource.
+    """Set the replicas of an object from a scale, and return its new scale. Raises StatusError.
+
+    The managed fields record that the number was written through the subresource.
     """
     paths, name = _paths(served), find_str(old, "metadata", "name")
     if not applied:
@@ -146,11 +145,10 @@ def _write(
             lists=_SCALE.version.lists,
         )  # fmt: skip
     replicas = find_int(scale, "spec", "replicas")
-    if replicas < 0 and not served.kind.custom:
-        raise status.invalid("autoscaling", "Scale", name, [invalid("spec.replicas", replicas, NEGATIVE)])
+    check_replicas(served, name, replicas)
     check_uid(served, old, scale, dry_run=options.dry_run)
     try:
-        scaled = _with_number(old, paths.replicas.strip(".").split("."), replicas)
+        scaled = with_number(old, field_of(paths.replicas), replicas)
     except ShapeError as error:
         raise status.bad_request(f"{paths.replicas} cannot be set: {error}") from error
     version = find_str(scale, "metadata", "resourceVersion") or find_str(old, "metadata", "resourceVersion")
@@ -172,8 +170,9 @@ def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Managers:
-    """Return the managers of an object after a write of its scale; a manager that becomes an owner of the replicas
-    through a scale has no time.
+    """Return the managers of an object after a write of its scale.
+
+    The entry of a manager that becomes an owner of the replicas through a scale has no time.
     """
     path, owners = _field_path(served), dict(managers_of(scale))
     found: dict[Manager, Owned] = {}
@@ -192,11 +191,4 @@ def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Mana
 
 
 def _field_path(served: Served) -> tuple[str, ...]:
-    return tuple(f"f:{name}" for name in _paths(served).replicas.strip(".").split("."))
-
-
-def _with_number(obj: JsonObject, path: list[str], value: int) -> JsonObject:
-    if len(path) == 1:
-        return {**obj, path[0]: value}
-    inner = as_object(obj.get(path[0]) or {}, path[0])
-    return {**obj, path[0]: _with_number(inner, path[1:], value)}
+    return tuple(f"f:{name}" for name in field_of(_paths(served).replicas))

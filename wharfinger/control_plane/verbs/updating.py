@@ -1,7 +1,8 @@
-"""Update: the common path from the stored and the desired object to storage, for PUT, every patch, and apply. The endpoint
-decides which fields a write may change: the main resource does not change ``status``, and ``status`` changes nothing else.
-Server-owned metadata is kept, a write without changes is not stored, and removing the last finalizer from an object that is being
-deleted removes the object.
+"""The verb update: the common path from a stored object and its desired state to storage, for PUT, every patch, and apply.
+
+The endpoint decides which fields a write can change: a write to the main resource does not change ``status``, and a write to
+``status`` changes almost nothing else. Metadata of the server is kept. A write without changes is not stored. If the last
+finalizer is removed from an object that is being deleted, the object is removed.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,6 @@ from wharfinger.control_plane.catalog.custom_versions import shown_custom, undec
 from wharfinger.control_plane.kinds.kind import DEFINITION, Generation, Kind
 from wharfinger.control_plane.kinds.type_shapes import ListTypes
 from wharfinger.control_plane.merging.managed_fields import Elsewhere, record_update
-from wharfinger.control_plane.objects.metadata import NEEDS_REVISION
 from wharfinger.control_plane.objects.object_metadata import metadata_of, with_metadata
 from wharfinger.control_plane.verbs.creation import (
     UNOWNED,
@@ -37,13 +37,14 @@ from wharfinger.control_plane.verbs.duplicate_owners import without_repeated_own
 from wharfinger.control_plane.verbs.empty_values_in_errors import as_sent
 from wharfinger.control_plane.verbs.intake import Written, accepted, check_name, check_namespace
 from wharfinger.control_plane.verbs.options import WriteOptions, resource_version_of
+from wharfinger.control_plane.verbs.replicas import rescaled
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.bodies import Body
 from wharfinger.control_plane.wire.refusals import WrongKindError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 from wharfinger.kube.field_sets import same_value
 
-_CARRIED = (
+_SERVER_METADATA = (
     "uid",
     "creationTimestamp",
     "deletionTimestamp",
@@ -99,7 +100,7 @@ def replace(
 
 
 def _check_target(backend: Backend, served: Served, namespace: str, name: str, obj: JsonObject) -> None:
-    """Check an update before its object is validated. Raises StatusError."""
+    """Raise the errors that precede the refusal of an object of another kind: its name, namespace, existence and revision."""
     obj = check_name(check_namespace(served, obj, namespace), name)
     old = backend.get(served, namespace, name)
     if old is None:
@@ -124,7 +125,7 @@ def check_uid(served: Served, old: JsonObject, obj: JsonObject, *, dry_run: bool
 
 
 def _stored_below(kind: Kind) -> tuple[str, ...]:
-    """Return where the kube-apiserver keeps a kind in etcd, for messages that name it."""
+    """Return the path below which kube-apiserver stores a kind in etcd, for messages that contain it."""
     if kind.custom or kind.group in _GROUPS_IN_PATHS:
         return kind.group, kind.plural
     return (_STORED_BELOW.get(kind.group_kind, kind.plural),)
@@ -132,7 +133,7 @@ def _stored_below(kind: Kind) -> tuple[str, ...]:
 
 def check_revision(served: Served, obj: JsonObject, name: str) -> None:
     """Refuse (422) an object without a resourceVersion, in kinds whose updates require it."""
-    needed = served.kind.custom or served.kind.group_kind in NEEDS_REVISION
+    needed = served.kind.custom or not served.kind.unconditional_update
     if needed and resource_version_of(obj) is None:
         message = "Invalid value: 0: must be specified for an update"
         error = status.FieldError("metadata.resourceVersion", "FieldValueInvalid", message)
@@ -160,13 +161,13 @@ def update(
     given = _given(kind, metadata_of(new), subresource)
     namespace = find_str(old, "metadata", "namespace")
     before = shown(served, old)
-    new = isolated(served, before, _carried(old, new), subresource)
+    new = restricted(served, before, _with_server_metadata(old, new), subresource)
     sent = new
     if not (applied and served.kind.custom and same(before, new)):
         new = with_defaults(served, new, backend.now(), before)
     whole = new
     if served.kind.custom and subresource == "status":
-        new = isolated(served, before, new, subresource)
+        new = restricted(served, before, new, subresource)
     if not applied:
         new = _recorded(backend, served, (old, before), new, whole, subresource, options)
     new = _in_stored_form(served, old, new, subresource)
@@ -177,7 +178,7 @@ def update(
         dry_run=options.dry_run, warnings=options.warnings, version=served.version.name, policies=backend.policies,
         asked=options.asked, own=options.own,
     )  # fmt: skip
-    completing = partial(completed, served, backend.now())
+    completing = partial(rescaled, served, new) if subresource == "scale" else partial(completed, served, backend.now())
     new = without_repeated_owners(mutated(admission, new, completing), options.warnings, admitted=True)
     strategy = strategy_of(kind)
     view = backend.view(dry_run=options.dry_run)
@@ -205,8 +206,8 @@ def update(
     new = stored_form(served, new)
     if same(stored, new):
         return stored
-    if _released(new):
-        return _let_go(backend, served, old, new, options)
+    if _is_removable(new):
+        return _remove(backend, served, old, new, options)
     if options.dry_run:
         return new
     check_converted(served, new)
@@ -223,10 +224,10 @@ def _recorded(
     subresource: str,
     options: WriteOptions,
 ) -> JsonObject:
-    """Return the new object with managed fields.
+    """Return the new object with its managed fields.
 
-    ``was`` is the old object, in its stored form and in the served version; ``whole`` is the new object with the fields that the
-    write cannot change.
+    ``was`` is the old object, in its stored form and in the served version. ``whole`` is the new object as sent, including fields
+    that the write cannot change.
     """
     old, before = was
     after = settled(served, new)
@@ -242,8 +243,9 @@ def _recorded(
 
 
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    """Return the new object in its stored form, if it differs from the form in this version; fields that the write cannot change
-    are the old ones.
+    """Return the new object in its stored form, if that differs from its form in this version.
+
+    The fields that the write cannot change are those of the old object.
     """
     stored = with_stored_defaults(served, new)
     if stored is new:
@@ -253,7 +255,7 @@ def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresourc
 
 
 def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
-    """Return both states in another version of the kind, for managed fields that were recorded in it."""
+    """Return a function that returns both states in another version of the kind, for managed fields in that version."""
     stored = stored_form(served, with_stored_defaults(served, new))
 
     def states(api_version: str) -> tuple[JsonObject, JsonObject, ListTypes] | None:
@@ -263,7 +265,7 @@ def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
     return states
 
 
-def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:
+def _remove(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:
     """Delete an object whose last finalizer was removed; return the changed object at its old revision."""
     if not options.dry_run:
         check_converted(served, new)
@@ -273,7 +275,7 @@ def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, 
     return new
 
 
-def _released(obj: JsonObject) -> bool:
+def _is_removable(obj: JsonObject) -> bool:
     """Return whether an object that is being deleted can be removed now."""
     return (
         find(obj, "metadata", "deletionTimestamp") is not None
@@ -283,10 +285,10 @@ def _released(obj: JsonObject) -> bool:
     )
 
 
-def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
+def _with_server_metadata(old: JsonObject, new: JsonObject) -> JsonObject:
     """Return the new object with the old one's server-owned metadata."""
     before, metadata = metadata_of(old), {**metadata_of(new)}
-    for field in _CARRIED:
+    for field in _SERVER_METADATA:
         metadata.pop(field, None)
         if before.get(field) is not None:
             metadata[field] = before[field]
@@ -294,7 +296,7 @@ def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
     return {**new, "metadata": metadata}
 
 
-def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
+def restricted(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
     """Return the new object, with the old object's values in all fields that this kind of write cannot change."""
     if subresource == "status":
         kept = {name: value for name, value in old.items() if name != "status"}
@@ -331,12 +333,12 @@ _STATUS_KEEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "ValidatingAdmissionPolicy.admissionregistration.k8s.io": _METADATA_OF_CLIENTS,
     "VolumeAttachment.storage.k8s.io": _METADATA_OF_CLIENTS,
 }
-"""Metadata that writes of status keep, by built-in kind; for all other kinds they can change everything that clients may
-write."""
+"""The members of metadata that a write of status leaves unchanged, by built-in kind. For other kinds, it can change all members
+that clients can write."""
 _FLOW: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 
 
-def keeps_all(kind: Kind) -> bool:
+def status_keeps_metadata(kind: Kind) -> bool:
     """Return whether a write of status leaves all metadata unchanged."""
     return kind.custom or (kind.kind in _FLOW and kind.group == "flowcontrol.apiserver.k8s.io")
 
@@ -350,7 +352,7 @@ def _given(kind: Kind, metadata: JsonObject, subresource: str) -> JsonObject:
     """Return the metadata that a client sent, without the parts that are dropped before any validation."""
     if subresource != "status":
         return metadata
-    if keeps_all(kind):
+    if status_keeps_metadata(kind):
         return {}
     lost = kind.group_kind == "Pod" or (
         status_keeps(kind) == _METADATA_OF_CLIENTS and kind.group != "apiregistration.k8s.io"
@@ -359,10 +361,12 @@ def _given(kind: Kind, metadata: JsonObject, subresource: str) -> JsonObject:
 
 
 def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
-    """Return the metadata after a write of status, which can always change managed fields, and in built-in kinds also
-    ``generateName``."""
+    """Return the metadata after a write of status.
+
+    Such a write can always change managed fields, and in most built-in kinds also ``generateName``.
+    """
     kept = status_keeps(served.kind)
-    always = ("managedFields",) if keeps_all(served.kind) else ("managedFields", "generateName")
+    always = ("managedFields",) if status_keeps_metadata(served.kind) else ("managedFields", "generateName")
     reached = (*always, *(name for name in _METADATA_OF_CLIENTS if name not in kept))
     metadata = {name: value for name, value in old.items() if name not in reached}
     return {**metadata, **{name: new[name] for name in reached if name in new}}

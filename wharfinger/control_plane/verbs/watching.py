@@ -1,11 +1,11 @@
 """Watches: the events that a change makes for one watcher (pure), and the stream that waits for changes.
 
-A stream keeps no queue: it remembers the revision up to which it has sent events, and reads later events from the storage. So a
-slow client costs no memory; one that falls behind the storage's history gets a 410 and lists again.
+A stream has no queue: it remembers the revision up to which it has sent events, and reads later events from the storage. So a
+slow client needs no memory. A client that falls behind the storage's history gets a 410, and lists again.
 
-Changes that accumulate between two chunks are sent together in the next one, and streams of the same events share its bytes,
-which come unchanged from the storage. If many streams follow a collection that changes all the time, each pauses between two
-chunks (``Bells.pace_s``): fifty streams that are woken for every write would leave no time for the writes.
+Changes that accumulate between two chunks are sent together in the next chunk, and streams of the same events share its bytes,
+which come unchanged from the storage. If many streams follow a collection that changes all the time, each stream pauses between
+two chunks (``ChangeSignals.pace_s``): fifty streams that wake for every write would leave no time for the writes.
 """
 
 from collections import OrderedDict, defaultdict
@@ -18,7 +18,7 @@ import trio
 
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
-from wharfinger.control_plane.catalog.webhook_conversions import gathered
+from wharfinger.control_plane.catalog.webhook_conversions import gather
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, CompactedError, Record, Storage
 from wharfinger.control_plane.verbs.options import ListOptions
 from wharfinger.control_plane.verbs.reading import Selection, is_plain, presented
@@ -44,15 +44,15 @@ Result = TypeVar("Result")
 
 
 class Converting(Protocol):
-    """A function that calls the webhooks that an attempt needs, and tries it again until it succeeds."""
+    """A function that calls the webhooks that an attempt needs, and repeats the attempt until it has their answers."""
 
     def __call__(self, attempt: Callable[[], Result], /) -> Awaitable[Result]:
         """Return the result of the attempt. Raises StatusError."""
         ...
 
 
-async def alone(attempt: Callable[[], Result], /) -> Result:
-    """Make the attempt once, without calling any webhook."""
+async def run_once(attempt: Callable[[], Result], /) -> Result:
+    """Make an attempt that needs no webhook."""
     return attempt()
 
 
@@ -60,8 +60,11 @@ class UnshowableError(Exception):
     """An event cannot be shown in the requested form; the watch ends there."""
 
 
-class Bells:
-    """Wakes watchers of a collection when it changes. Edge-triggered: call :meth:`next` before reading the storage."""
+class ChangeSignals:
+    """The notifications with which streams of a collection wake when it changes.
+
+    They are edge-triggered: call :meth:`next` before reading the storage.
+    """
 
     def __init__(self) -> None:
         self._events: defaultdict[Collection, trio.Event] = defaultdict(trio.Event)
@@ -71,34 +74,33 @@ class Bells:
         """The time between two chunks for each stream that follows the same collection."""
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
         """Recent chunks by the parameters of their streams, each with its last revision."""
-        self._moments: dict[Collection, tuple[float, int, Storage]] = {}
-        """For busy collections, the end of the current interval, and the revision of a storage up to which events are sent in
-        it."""
+        self._intervals: dict[Collection, tuple[float, int, Storage]] = {}
+        """For busy collections: the end of the current interval, the revision up to which it sends events, and the storage."""
         self._waits: dict[Collection, trio.Event] = {}
-        """For busy collections, the event that is set at the end of the interval that streams wait for."""
+        """For busy collections: the event that is set at the end of the current interval."""
 
     def pace(self, collection: Collection) -> float:
-        """Return how long a stream of a collection waits after a chunk."""
+        """Return the time in seconds that a stream of a collection waits after a chunk."""
         return min(self.pace_s * self.watches[collection], MAX_PACE_S) if self.pace_s else 0.0
 
-    def moment(self, collection: Collection, storage: Storage) -> tuple[int, float]:
-        """Return the revision up to which the streams of a collection send events, and the time at which they continue if there
-        are more changes. The streams of a busy collection wake at the same times, and all send up to the revision of the first of
-        them, so that they share their bytes.
+    def interval(self, collection: Collection, storage: Storage) -> tuple[int, float]:
+        """Return the revision up to which the streams of a collection send events now, and the time at which they continue.
+
+        The streams of a busy collection wake at the same time, and all send events up to the revision of the first stream, so
+        that they share their bytes.
         """
         pace, committed = self.pace(collection), storage.committed
         if not pace:
             return committed, 0.0
         now = trio.current_time()
-        end, upto, whose = self._moments.get(collection, (0.0, 0, storage))
+        end, upto, storage_of_interval = self._intervals.get(collection, (0.0, 0, storage))
         if now >= end:
-            end, upto, whose = max((now // pace + 1) * pace, now + pace / 8), committed, storage
-            self._moments[collection] = end, upto, whose
-        return (upto if whose is storage else committed), end
+            end, upto, storage_of_interval = max((now // pace + 1) * pace, now + pace / 8), committed, storage
+            self._intervals[collection] = end, upto, storage_of_interval
+        return (upto if storage_of_interval is storage else committed), end
 
     async def until(self, collection: Collection, end: float) -> None:
-        """Wait for the end of the current interval, or slightly less: all streams of a collection wait for the timer of one
-        stream."""
+        """Wait until the current interval ends, or slightly less: one stream of a collection sleeps, and wakes the others."""
         over = self._waits.get(collection)
         if over is not None:
             await over.wait()
@@ -114,16 +116,16 @@ class Bells:
         """Return an event that is set at the next change of the collection."""
         return self._events[collection]
 
-    def ring(self, collection: Collection) -> None:
+    def notify(self, collection: Collection) -> None:
         """Wake all streams that wait for a collection."""
         event = self._events.pop(collection, None)
         if event is not None:
             event.set()
 
-    def ring_all(self) -> None:
+    def notify_all(self) -> None:
         """Wake all waiting streams."""
         for collection in list(self._events):
-            self.ring(collection)
+            self.notify(collection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +141,9 @@ class Watch:
 
 
 def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str, Record, int] | None:
-    """Return the event of a change for a watcher: its type, the object and its revision; None if the change is outside
-    the selection. An object that leaves the selection is reported as deleted, and one that enters it as added.
+    """Return the event of a change for a watcher: its type, the object and its revision; None if the object is not selected.
+
+    An object that is no longer selected is reported as deleted, and an object that is selected only now is reported as added.
     """
     if namespace and change.key.namespace != namespace:
         return None
@@ -153,9 +156,8 @@ def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str,
 
 
 def object_at(record: Record, revision: int) -> JsonObject:
-    """Return an object with the resourceVersion ``revision``; ``record`` is its last selected state if it is no longer
-    selected."""
-    obj = record.passing()
+    """Return an object with the resourceVersion ``revision``; ``record`` is its last state that the selectors match."""
+    obj = record.decode()
     if record.revision == revision:
         return obj
     return {**obj, "metadata": {**find_object(obj, "metadata"), "resourceVersion": str(revision)}}
@@ -172,15 +174,15 @@ def bookmark(served: Served, revision: int, *, initial_end: bool = False) -> Jso
 class _Stream:
     """One watch: its progress, and the form of its events."""
 
-    def __init__(self, backend: Backend, bells: Bells, watch: Watch, render: Render) -> None:
+    def __init__(self, backend: Backend, signals: ChangeSignals, watch: Watch, render: Render) -> None:
         self._storage = backend.storage
-        self._bells = bells
+        self._signals = signals
         self._watch = watch
         self._collection = watch.served.kind.collection
         self._render = render
-        self.told, self.initial = _start(backend, watch.options)
+        self.sent_revision, self.initial = _start(backend, watch.options)
 
-    def said(self, type_: str, record: Record, revision: int) -> bytes:
+    def event(self, type_: str, record: Record, revision: int) -> bytes:
         """Return one event in the stream's form."""
         served = self._watch.served
         if self._watch.plain and record.revision == revision and is_plain(served, record):
@@ -191,15 +193,15 @@ class _Stream:
         """Yield the existing objects in chunks, and then, if requested, the bookmark that marks their end."""
         if not self.initial:
             return
-        found = self._storage.records(self._collection, self._watch.namespace, at=self.told)
+        found = self._storage.records(self._collection, self._watch.namespace, at=self.sent_revision)
         lines: list[bytes] = []
         size = 0
         # The records are copied, because other tasks write between two chunks.
         records = tuple(filter(self._watch.selection.takes, found))
         if self._watch.served.kind.converter:
-            gathered(partial(self.said, "ADDED", record, record.revision) for record in records)
+            gather(partial(self.event, "ADDED", record, record.revision) for record in records)
         for record in records:
-            lines.append(self.said("ADDED", record, record.revision))
+            lines.append(self.event("ADDED", record, record.revision))
             size += len(lines[-1])
             if size >= CHUNK_BYTES:
                 yield b"".join(lines)
@@ -207,47 +209,47 @@ class _Stream:
         if lines:
             yield b"".join(lines)
         if self._watch.options.initial_events and self._watch.options.bookmarks:
-            yield self._render("BOOKMARK", bookmark(self._watch.served, self.told, initial_end=True))
+            yield self._render("BOOKMARK", bookmark(self._watch.served, self.sent_revision, initial_end=True))
 
     def next(self, upto: int) -> bytes:
         """Return the next events, at most a chunk full, and none later than a revision. Raises CompactedError."""
         watch = self._watch
         if not watch.plain or not watch.selection.everything:
             return self._made(upto)
-        asked = (self._collection, watch.namespace, watch.served.api_version, self.told, upto)
-        known = self._bells.shared.get(asked)
+        asked = (self._collection, watch.namespace, watch.served.api_version, self.sent_revision, upto)
+        known = self._signals.shared.get(asked)
         if known is None:
             chunk = self._made(upto)
-            self._bells.shared[asked] = (self.told, chunk)
-            if len(self._bells.shared) > _SHARED:
-                self._bells.shared.popitem(last=False)
+            self._signals.shared[asked] = (self.sent_revision, chunk)
+            if len(self._signals.shared) > _SHARED:
+                self._signals.shared.popitem(last=False)
             return chunk
-        self.told = known[0]
+        self.sent_revision = known[0]
         return known[1]
 
     def _made(self, upto: int) -> bytes:
         watch = self._watch
-        changes = self._storage.changes(self._collection, self.told, limit=CHUNK_EVENTS, upto=upto)
+        changes = self._storage.changes(self._collection, self.sent_revision, limit=CHUNK_EVENTS, upto=upto)
         if watch.served.kind.converter:
             events = [event_of(change, watch.namespace, watch.selection) for change in changes]
-            gathered(partial(self.said, *event) for event in events if event is not None)
+            gather(partial(self.event, *event) for event in events if event is not None)
         lines: list[bytes] = []
         size = 0
         for change in changes:
             event = event_of(change, watch.namespace, watch.selection)
-            self.told = change.revision
+            self.sent_revision = change.revision
             if event is not None:
-                lines.append(self.said(*event))
+                lines.append(self.event(*event))
                 size += len(lines[-1])
                 if size >= CHUNK_BYTES:
                     return b"".join(lines)
         if len(changes) < CHUNK_EVENTS:
-            self.told = upto
+            self.sent_revision = upto
         return b"".join(lines)
 
 
 async def watch_events(
-    backend: Backend, bells: Bells, watch: Watch, render: Render, converting: Converting = alone
+    backend: Backend, signals: ChangeSignals, watch: Watch, render: Render, converting: Converting = run_once
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a watch in chunks of one or more lines, until its time is over or its kind is no longer served.
 
@@ -257,37 +259,37 @@ async def watch_events(
     collection = served.kind.collection
     seconds = options.timeout_seconds if options.timeout_seconds and options.timeout_seconds > 0 else DEFAULT_TIMEOUT_S
     end = trio.current_time() + min(seconds, MAX_TIMEOUT_S)
-    stream = _Stream(backend, bells, watch, render)
+    stream = _Stream(backend, signals, watch, render)
     clock = _BookmarkClock(options.bookmarks, end)
-    bells.watches[collection] += 1
+    signals.watches[collection] += 1
     try:
         converted = bool(served.kind.converter)
-        if options.initial_events and stream.told < (options.revision or 0):
-            yield render("ERROR", status.too_large_revision(options.revision or 0, stream.told).body())
+        if options.initial_events and stream.sent_revision < (options.revision or 0):
+            yield render("ERROR", status.too_large_revision(options.revision or 0, stream.sent_revision).body())
             return
         for chunk in await converting(lambda: [*stream.first()]) if converted else stream.first():
             yield chunk
         while True:
-            bell = bells.next(collection)
+            changed = signals.next(collection)
             sent = False
-            while stream.told < (moment := bells.moment(collection, backend.storage))[0]:
-                following = partial(stream.next, moment[0])
+            while stream.sent_revision < (interval := signals.interval(collection, backend.storage))[0]:
+                following = partial(stream.next, interval[0])
                 chunk = await converting(following) if converted else following()
                 if chunk:
                     sent = True
                     yield chunk
-            again_at = moment[1] if sent or stream.told < backend.storage.committed else 0.0
-            # A watch from a revision that does not exist yet gets no bookmarks: its client knows another history, and is
-            # to notice that from the silence.
-            if clock.due() and stream.told <= backend.storage.committed:
-                yield render("BOOKMARK", bookmark(served, stream.told))
+            again_at = interval[1] if sent or stream.sent_revision < backend.storage.committed else 0.0
+            # A watch from a revision that does not exist yet gets no bookmarks: its client knows another history, and can
+            # notice that because nothing arrives.
+            if clock.due() and stream.sent_revision <= backend.storage.committed:
+                yield render("BOOKMARK", bookmark(served, stream.sent_revision))
             if trio.current_time() >= end or not _still_served(backend, served):
                 return
             if again_at:
-                await bells.until(collection, again_at)
+                await signals.until(collection, again_at)
             else:
                 with trio.move_on_at(clock.next_wake()):
-                    await bell.wait()
+                    await changed.wait()
     except UnshowableError:
         return
     except status.StatusError as error:
@@ -295,7 +297,7 @@ async def watch_events(
     except CompactedError as error:
         yield render("ERROR", status.expired(f"too old resource version: {error.asked} ({error.oldest})").body())
     finally:
-        bells.watches[collection] -= 1
+        signals.watches[collection] -= 1
 
 
 def _start(backend: Backend, options: ListOptions) -> tuple[int, bool]:

@@ -1,5 +1,7 @@
-"""Reading and writing bodies: JSON, the YAML that server-side apply and a few clients send, and the protobuf of typed clients. A
-:class:`Body` keeps its text together with its value, because errors about a body quote its text: the spelling of numbers,
+"""The reading and writing of bodies: JSON, the YAML that server-side apply and a few clients send, and the protobuf of typed
+clients.
+
+A :class:`Body` keeps its text together with its value, because errors about a body quote its text: the spelling of numbers,
 duplicate members, the first bytes.
 """
 
@@ -13,6 +15,7 @@ import msgspec
 import yaml
 
 from wharfinger.control_plane.wire import status
+from wharfinger.control_plane.wire.field_errors import sorted_members
 from wharfinger.control_plane.wire.go_json import closely_read, large_number, syntax_error, whole_text
 from wharfinger.control_plane.wire.negotiation import Encoding
 from wharfinger.control_plane.wire.protobuf import decode_envelope
@@ -35,7 +38,7 @@ _CONTROL: Final = "control characters are not allowed"
 
 
 class BodyError(FormatError):
-    """The text is not valid in the declared encoding; the message is worded as by Go's parsers."""
+    """The text is not valid in the declared encoding; the message is that of Go's parsers."""
 
 
 class LargeNumberError(BodyError):
@@ -50,7 +53,7 @@ class Body(msgspec.Struct, frozen=True):
     """The text; empty without a body."""
     encoding: Encoding = Encoding.JSON
     repeats: tuple[str, ...] = ()
-    """The errors of a strict YAML reader: ``line 3: key "a" already set in map``."""
+    """The errors of a strict YAML reader about duplicate keys: ``line 3: key "a" already set in map``."""
 
     @property
     def summary(self) -> str:
@@ -64,7 +67,7 @@ class Body(msgspec.Struct, frozen=True):
     def closely(self) -> JsonValue:
         """Read the value again with the details that fast parsing drops (``go_json``); members of YAML are sorted."""
         if self.encoding is Encoding.YAML:
-            return sorted_value(self.value)
+            return sorted_members(self.value)
         return closely_read(self.data) if self.data and self.encoding is Encoding.JSON else self.value
 
 
@@ -74,10 +77,7 @@ def too_large() -> status.StatusError:
 
 
 def read_body(data: bytes, encoding: Encoding) -> Body:
-    """Return a body as a value; JSON is tried first for YAML too, since most clients send it.
-
-    Raises BodyError, and StatusError if it is too large.
-    """
+    """Read a body. Raises BodyError, and StatusError (413) if the body is larger than :data:`BODY_LIMIT`."""
     if len(data) > BODY_LIMIT:
         raise too_large()
     if encoding is Encoding.PROTOBUF:
@@ -116,7 +116,7 @@ def _read_yaml(data: bytes) -> Body:
 
 
 def yaml_complaint(error: YamlError) -> str:
-    """Return go-yaml's message for an error that libyaml reports; the two count lines differently."""
+    """Return go-yaml's message for an error that libyaml reports. The two libraries count lines differently."""
     cause = error.__cause__
     if isinstance(cause, UnicodeDecodeError) and cause.object:
         return f"yaml: {_utf8_complaint(cause.object, cause.start)}"
@@ -135,7 +135,10 @@ def yaml_complaint(error: YamlError) -> str:
 
 
 def _utf8_complaint(data: bytes, at: int) -> str:
-    """Return go-yaml's message about the first byte that is not UTF-8, unless a character before it is invalid in YAML."""
+    """Return go-yaml's message about the byte at ``at``, the first that is not UTF-8.
+
+    If a character before it is invalid in YAML, return the message about that character.
+    """
     if _NOT_IN_YAML.search(data[:at].decode(errors="replace")):
         return _CONTROL
     first = data[at]
@@ -174,26 +177,20 @@ def _plain_number(value: float) -> float:
         raise _too_large_a_number(str(value)) from error
     if not number.is_integer() or abs(number) >= 1e21:
         return number
-    # A large integer has the shortest digits that identify the float, then zeros.
+    # As in Go, a large integer has the shortest digits that identify the float, followed by zeros.
     return int(Decimal(repr(number))) if abs(number) > _EXACT else int(number)
 
 
 def encode(value: JsonValue, encoding: Encoding) -> bytes:
-    """Return a value as a body; one line of JSON ends with a line feed, for users of curl. YAML has sorted keys, as in the
-    kube-apiserver. A value that Kubernetes would read differently from YAML (an integer beyond 64 bits) is written in JSON, which
-    is also YAML.
+    """Return a value as a body.
+
+    JSON is one line that ends with a line feed, for users of curl. YAML has sorted keys, as in kube-apiserver. A value that
+    Kubernetes would read differently from YAML (an integer beyond 64 bits) is written as JSON, which is also YAML.
     """
     if encoding is Encoding.YAML:
         with suppress(YamlError):
-            return write_go_yaml(sorted_value(value)).encode()
+            return write_go_yaml(sorted_members(value)).encode()
     return encode_json(value) + b"\n"
-
-
-def sorted_value(value: JsonValue) -> JsonValue:
-    """Return a value with the members of all its objects sorted, as in Go's output of maps."""
-    if isinstance(value, dict):
-        return {key: sorted_value(value[key]) for key in sorted(value)}
-    return [sorted_value(item) for item in value] if isinstance(value, list) else value
 
 
 def as_body(value: "JsonValue | Body") -> Body:

@@ -1,7 +1,8 @@
-"""Decoding of bodies of built-in kinds into typed objects, as Go's JSON decoder fills structs. Fields that no struct declares are
-omitted and recorded. A null counts as an absent field. Times, quantities and bytes get their canonical form. A value of another
-type is refused with Go's message, which names the struct, the path and the Go type. Only the first wrong type is reported. If a
-type with its own UnmarshalJSON (a time, a quantity) fails, decoding ends at once.
+"""The decoding of bodies of built-in kinds into typed objects, as Go's JSON decoder fills structs.
+
+Fields that no struct declares are omitted and recorded. A null counts as an absent field. Times, quantities and bytes get their
+canonical form. A value of another type is refused with Go's message, which names the struct, the path and the Go type. Only the
+first wrong type is reported. If a type with its own UnmarshalJSON (a time, a quantity) fails, decoding ends at once.
 
 Sources: sigs.k8s.io/json (case-sensitive, integers kept, strict errors), and UnmarshalJSON of the types in apimachinery.
 """
@@ -31,11 +32,11 @@ _Step: TypeAlias = "str | int | _Key"
 
 
 class DecodingError(FormatError):
-    """A value has another type than its field in the kind; the message is worded as by Go."""
+    """A value has another type than its field in the kind; the message is that of Go."""
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """An object in the form of its kind, and the errors of a strict decoder (``unknown field "spec.foo"``), in order."""
+    """An object in the form of its kind, and what a strict decoder reports about it (``unknown field "spec.foo"``), in order."""
 
     obj: JsonObject
     strict: tuple[str, ...]
@@ -56,8 +57,9 @@ def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
 
 
 def read_schema(value: JsonValue, types: ListTypes) -> JsonValue:
-    """Return a schema in a definition, or the value that may replace one; Go decodes schemas with their own UnmarshalJSON. Raises
-    GoFormatError.
+    """Return a schema in a definition, or the value that may replace one. Go decodes schemas with their own UnmarshalJSON.
+
+    Raises GoFormatError.
     """
     return _Decoder().schema(value, types)
 
@@ -99,11 +101,11 @@ class _Decoder:
                 continue
             types = fields.get(name)
             if types is None:
-                self._note("unknown", name)
+                self._record_strict_error("unknown", name)
                 continue
             if isinstance(value, Repeated):
                 if name in seen:
-                    self._note("duplicate", name)
+                    self._record_strict_error("duplicate", name)
                 seen.add(name)
             if inner is None:
                 if types.relation not in {Relation.SCALAR, Relation.QUANTITY} or name in lists.pointers:
@@ -130,14 +132,15 @@ class _Decoder:
                 return _Decoder(self._holders, self._inside or len(self._holders)).schema(value, types)
             return _plain(value)
         if types.closed:
-            return self.struct(value, types) if isinstance(value, dict) else self._wrong(value, types)
+            return self.struct(value, types) if isinstance(value, dict) else self._save_wrong_type(value, types)
         if relation is Relation.MAP or relation is Relation.ATOMIC_MAP:
-            return self._map(value, types) if isinstance(value, dict) else self._wrong(value, types)
-        return self._list(value, types) if isinstance(value, list) else self._wrong(value, types)
+            return self._map(value, types) if isinstance(value, dict) else self._save_wrong_type(value, types)
+        return self._list(value, types) if isinstance(value, list) else self._save_wrong_type(value, types)
 
     def schema(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Return a schema, or the boolean or list that may replace it. Its UnmarshalJSON ignores unknown fields, and ends at the
-        first error.
+        """Return a schema, or the boolean or list that may replace it.
+
+        Its UnmarshalJSON ignores unknown fields, and ends at the first error. Raises GoFormatError.
         """
         read: JsonValue = None
         if isinstance(value, dict):
@@ -160,7 +163,7 @@ class _Decoder:
             return dict(value)
         for name, inner in value.members if isinstance(value, Repeated) else value.items():
             if name in found:
-                self._note("duplicate", name)
+                self._record_strict_error("duplicate", name)
             if type(inner) is str and element.scalar is Scalar.STRING:
                 found[name] = inner
                 continue
@@ -181,16 +184,16 @@ class _Decoder:
     def _scalar(self, value: JsonValue, types: ListTypes) -> JsonValue:
         match types.scalar:
             case Scalar.STRING:
-                return value if isinstance(value, str) else self._wrong(value, types)
+                return value if isinstance(value, str) else self._save_wrong_type(value, types)
             case Scalar.BOOL:
-                return value if isinstance(value, bool) else self._wrong(value, types)
+                return value if isinstance(value, bool) else self._save_wrong_type(value, types)
             case Scalar.INT32:
                 return self._integer(value, types, INT32)
             case Scalar.INT64:
                 return self._integer(value, types, INT64)
             case Scalar.FLOAT:
                 is_number = isinstance(value, int | float) and not isinstance(value, bool)
-                return _plain(value) if is_number else self._wrong(value, types)
+                return _plain(value) if is_number else self._save_wrong_type(value, types)
             case Scalar.INT_OR_STRING:
                 return value if isinstance(value, str) else self._own_integer(value)
             case Scalar.TIME | Scalar.MICRO_TIME:
@@ -211,7 +214,7 @@ class _Decoder:
             if value in limits:
                 return value
         elif not isinstance(value, float):
-            return self._wrong(value, types)
+            return self._save_wrong_type(value, types)
         return self._save(self._complaint(f"number {_spelled(value)}", types.go_type))
 
     def _own_integer(self, value: JsonValue) -> JsonValue:
@@ -231,14 +234,14 @@ class _Decoder:
             is_number = isinstance(wrong, int | float) and not isinstance(wrong, bool)
             return self._save(self._complaint(f"number {_spelled(wrong)}" if is_number else go_type_of(wrong), "uint8"))
         if not isinstance(value, str):
-            return self._wrong(value, types)
+            return self._save_wrong_type(value, types)
         try:
             return read_base64(value)
         except GoFormatError as error:
             return self._save(str(error))
 
-    def _wrong(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Record that a value has another type; there is no result."""
+    def _save_wrong_type(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        """Record that a value has another type than ``types``, and return None."""
         return self._save(self._complaint(go_type_of(value), types.go_type))
 
     def _save(self, complaint: str) -> JsonValue:
@@ -257,8 +260,8 @@ class _Decoder:
         struct = self._holders[self._inside - 1][0].go_type.rpartition(".")[2]
         return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(steps)} of type {go_type}"
 
-    def _note(self, what: str, name: str) -> None:
-        """Record a field that is unknown or occurs twice; each is recorded once."""
+    def _record_strict_error(self, what: str, name: str) -> None:
+        """Record once that a field is unknown or occurs twice (``what``)."""
         text = f"{what} field {quoted(_path_text([*self._path, name]))}"
         if len(self.strict) < MAX_STRICT_ERRORS and text not in self.strict:
             self.strict.append(text)
@@ -276,7 +279,7 @@ def _path_text(path: list[_Step]) -> str:
 
 
 def _zero(types: ListTypes) -> JsonValue:
-    """Return the value that a null element of a map or list is decoded to."""
+    """Return the value to which a null element of a map or list is decoded."""
     if types.closed:
         return {}
     match types.scalar:

@@ -1,6 +1,8 @@
-"""Field errors with the wording of ``apimachinery/util/validation/field``. An invalid value is shown as in Go: strings in quotes,
-numbers and booleans bare, anything else as JSON. Callers have to pass objects as the server's internal type prints them: members
-in the order of the struct, keys of a map sorted (:func:`sorted_map`).
+"""Field errors with the wording of ``apimachinery/util/validation/field``.
+
+An invalid value is shown as in Go: strings in quotes, numbers and booleans without quotes, anything else as JSON. Callers have to
+pass objects as the server's internal type prints them: members in the order of the struct, keys of a map sorted
+(:func:`sorted_map`).
 """
 
 import json
@@ -12,7 +14,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 NOWHERE: Final = "[]"
 """The path of an error that is not about any field, which is how Go prints a path of one empty name."""
-MOST_ERRORS: Final = 10_000
+MAX_LIST_ERRORS: Final = 10_000
 """The maximum number of errors of a rule that compares each item of a list with all others; kube-apiserver has no limit."""
 IMMUTABLE: Final = "field is immutable"
 """The message of ``ValidateImmutableField``."""
@@ -22,11 +24,6 @@ NOT_POSITIVE: Final = "must be greater than zero"
 _ESCAPES: Final = {
     '"': '\\"', "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
 }  # fmt: skip
-
-
-def invalid_value(field: str, value: JsonValue, why: str) -> FieldError:
-    """Return the error ``field: Invalid value: "value": why``."""
-    return invalid(field, value, why)
 
 
 def invalid(field: str, value: JsonValue, why: str) -> FieldError:
@@ -110,14 +107,14 @@ def shown(value: JsonValue) -> str:
 
 
 def sorted_members(value: JsonValue) -> JsonValue:
-    """Return a value without a Go struct as Go shows it: with the members of all objects sorted."""
+    """Return a value with the members of all its objects sorted, as Go prints maps."""
     if isinstance(value, dict):
         return {name: sorted_members(value[name]) for name in sorted(value)}
     return [sorted_members(item) for item in value] if isinstance(value, list) else value
 
 
 def html_escaped(text: str) -> str:
-    """Escape the characters of a JSON text that ``encoding/json`` escapes because of browsers."""
+    """Escape the characters of a JSON text that Go's ``encoding/json`` escapes, so that a browser cannot read them as HTML."""
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
@@ -125,9 +122,7 @@ def html_escaped(text: str) -> str:
 
 def pointed(field: str, value: JsonValue, why: str) -> FieldError:
     """Return an ``invalid`` error for a value that Go holds by a pointer: a string is shown as JSON."""
-    text = json.dumps(value, ensure_ascii=False)
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
+    text = html_escaped(json.dumps(value, ensure_ascii=False))
     return FieldError(field, "FieldValueInvalid", f"Invalid value: {text}: {why}")
 
 

@@ -1,7 +1,7 @@
-"""A slow reader of JSON for error messages: where the text is broken, which members occur twice, how numbers are spelled.
+"""A slow reader of JSON that finds what error messages need: syntax errors, repeated members, and the spelling of numbers.
 
-Bodies are first read by a fast parser; only a body with an error is read again here, in the order of its text, so that the
-message is that of the kube-apiserver (encoding/json and sigs.k8s.io/json).
+Bodies are first read by a fast parser. Only a body with an error is read again here, in the order of its text, so that the
+message is that of kube-apiserver (encoding/json and sigs.k8s.io/json).
 """
 
 import json
@@ -19,7 +19,7 @@ _NUMBER_START: Final = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][
 _NOT_MEMBERS: Final = bytes(set(range(256)) - set(b'":'))
 _SHORT: Final = 16_384
 _DIGITS: Final = 308
-"""The maximum number of digits of an integer that surely fits a float."""
+"""The number of digits up to which every integer fits a float."""
 _ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.DOTALL)
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
@@ -61,7 +61,10 @@ def _whole(data: bytes) -> str:
 
 
 def _whole_escape(found: re.Match[str]) -> str:
-    """Return an escape unchanged, or U+FFFD if it is an unpaired surrogate (six characters; a whole pair has twelve)."""
+    """Return U+FFFD for an unpaired surrogate, and any other escape unchanged.
+
+    An escape of six characters is an unpaired surrogate: a pair has twelve characters, and other matches have two.
+    """
     escape: str = found[0]
     return "\N{REPLACEMENT CHARACTER}" if len(escape) == 6 else escape
 
@@ -92,14 +95,17 @@ def may_repeat(data: bytes, value: JsonValue) -> bool:
 
 
 def _names(value: JsonValue) -> int:
-    """Return the number of members of all objects together."""
+    """Return the total number of members in all objects of a value."""
     if isinstance(value, dict):
         return len(value) + sum(_names(item) for item in value.values() if isinstance(item, dict | list))
     return sum(_names(item) for item in value if isinstance(item, dict | list)) if isinstance(value, list) else 0
 
 
 def repeated_members(value: JsonValue, path: str = "") -> list[str]:
-    """Yield the members that occur twice, at any depth of a closely read value: ``duplicate field "a.b"``."""
+    """Return an error for each member that occurs twice, at any depth: ``duplicate field "a.b"``.
+
+    ``value`` must come from :func:`closely_read`.
+    """
     found: list[str] = []
     if isinstance(value, dict):
         seen: set[str] = set()
@@ -123,7 +129,7 @@ def large_number(data: bytes) -> str:
 
 
 class _Broken(Exception):  # noqa: N818 - never leaves this module
-    """The error in the text."""
+    """The text is not JSON; the message is that of Go's scanner."""
 
 
 def syntax_error(data: bytes) -> str:

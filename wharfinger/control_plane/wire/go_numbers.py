@@ -13,7 +13,7 @@ _LARGEST: Final = float(2**53 - 1)
 
 
 def native(value: JsonValue) -> JsonValue:
-    """Return a value as Go reads it: an integer beyond 64 bits is a float."""
+    """Return a value as Go reads it: an integer beyond 64 bits becomes a float, other values are unchanged."""
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
         try:
             return float(value)
@@ -36,14 +36,14 @@ def is_whole(value: float) -> bool:
 
 
 def is_multiple(value: float, factor: float) -> bool:
-    """Return whether a number is a multiple of a positive number."""
+    """Return whether a number is a multiple of ``factor``, which must be positive."""
     if isinstance(value, int) and isinstance(factor, int):
         return value % factor == 0
     return is_whole(value / factor if factor >= 1 else 1 / factor * value)
 
 
 def go_float(value: float) -> str:
-    """Return a float in the format of ``%v``, such as ``1e+06``."""
+    """Return a float in the format of Go's ``%v``, such as ``1e+06``: the shortest text that parses to the same float."""
     if not math.isfinite(value):
         return {math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
     shortest = next(text for text in (f"{value:.{count}e}" for count in range(18)) if float(text) == value)

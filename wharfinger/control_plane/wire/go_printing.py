@@ -1,16 +1,14 @@
-"""Objects as Go prints them: JSON in the order of its structs' fields, and maps as ``fmt`` shows them (``map[a:1 b:[x y]]``)."""
+"""Objects as Go prints them: JSON in the order of the fields of structs, and maps as in ``fmt`` (``map[a:1 b:[x y]]``)."""
 
 import json
-from decimal import Decimal
 from typing import Final
 
 from wharfinger.control_plane.kinds.type_shapes import RAW, ListTypes
 from wharfinger.control_plane.wire.field_errors import html_escaped
-from wharfinger.control_plane.wire.go_numbers import native
+from wharfinger.control_plane.wire.go_numbers import go_float, native
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 _INT64: Final = range(-(2**63), 2**63)
-_EXPONENT_FROM: Final = 6
 
 
 def struct_order(obj: JsonObject, lists: ListTypes) -> JsonObject:
@@ -35,7 +33,7 @@ def json_text(value: JsonValue) -> str:
 
 
 def map_text(value: JsonValue) -> str:
-    """Return a value as ``%v`` shows it."""
+    """Return a value as Go's ``%v`` prints it."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{name}:{map_text(value[name])}' for name in sorted(value))}]"
     if isinstance(value, list):
@@ -45,11 +43,11 @@ def map_text(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     value = native(value)
-    return _float_text(value) if isinstance(value, float) else str(value)
+    return go_float(value) if isinstance(value, float) else str(value)
 
 
 def string_text(value: JsonValue) -> str:
-    """Return a value as ``%s`` shows it, with Go's error marker if it is not a string."""
+    """Return a value as Go's ``%s`` prints it: anything but a string has Go's error marker, such as ``%!s(bool=true)``."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -64,16 +62,3 @@ def string_text(value: JsonValue) -> str:
 
 def _inner_string_text(value: JsonValue) -> str:
     return "<nil>" if value is None else string_text(value)
-
-
-def _float_text(value: float) -> str:
-    """Return a number as ``%v`` shows it: the shortest form that parses to the same number, with an exponent from a million
-    on."""
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    if not isinstance(exponent, int):
-        return repr(value)  # infinity or NaN, which JSON does not have
-    power = len(digits) + exponent - 1
-    if value and not -4 <= power < _EXPONENT_FROM:
-        whole, part = str(digits[0]), "".join(map(str, digits[1:]))
-        return f"{'-' * sign}{whole}{'.' * bool(part)}{part}e{power:+03d}"
-    return f"{Decimal(repr(value)).normalize():f}"

@@ -1,7 +1,7 @@
 """Content negotiation: the media types that a client accepts and sends, and Kubernetes' views (``as=Table``).
 
-Protobuf is read but never written, and CBOR not at all: a client that accepts them gets the next type that it accepts, which is
-JSON for every known client.
+Protobuf is read but never written, and CBOR is not supported. A client that accepts one of them gets the next type that it
+accepts, which is JSON for every known client.
 """
 
 import re
@@ -13,10 +13,9 @@ from typing import Final
 from wharfinger.control_plane.wire import status
 
 OFFERED: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-"""The types as the kube-apiserver names them if nothing fits."""
+"""The media types that an error lists, as kube-apiserver names them."""
 STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
-"""The types for a watch, as the kube-apiserver lists them."""
-
+"""The media types of watches that an error lists, as kube-apiserver names them."""
 
 _WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PAIR: Final = rf'\s*;\s*({_WORD})\s*=\s*(?:{_WORD}|"[^"]*")'
@@ -70,12 +69,11 @@ def negotiate(
     custom: bool = False,
     offered: tuple[str, ...] = OFFERED,
 ) -> Representation:
-    """Return the best acceptable representation of an Accept header. Raises StatusError (406).
+    """Return the representation that a client prefers according to its Accept header. Raises StatusError (406).
 
-    A watch is never YAML. If a media type is known but the requested view is not, the refusal differs from that for an unknown
-    type: the kube-apiserver checks the media type in two steps, and ``custom`` kinds only go through the second step. For a
-    collection that is read (``listing``), the error also names the types of watches. ``offered`` are the types that the first
-    step accepts, if they are more than those of the second.
+    A watch is never YAML. kube-apiserver checks the media type in two steps with different errors: first only the type, among
+    those in ``offered``, then the type with its view. ``custom`` kinds skip the first step. For a collection that is read
+    (``listing``), the error of the first step also lists the types of watches.
     """
     if not accept.strip():
         return Representation(Encoding.JSON)
@@ -94,7 +92,7 @@ def negotiate(
 
 
 def error_representation(accept: str) -> Representation | None:
-    """Return the format of an error for a client: the same as for objects; None if the client accepts no known type."""
+    """Return the format in which a client gets an error; None if the client accepts no known type."""
     if not accept.strip():
         return Representation(Encoding.JSON)
     found = (_representation(media, parameters, ()) for media, parameters in _clauses(accept))
@@ -102,12 +100,12 @@ def error_representation(accept: str) -> Representation | None:
 
 
 def named_media(accept: str) -> list[str]:
-    """Return the media types of an Accept header as they are written; a bare ``*`` is not a known type."""
+    """Return the media types of an Accept header as they are written, without their parameters."""
     return [clause.partition(";")[0].strip(" ") for clause in accept.split(",")]
 
 
 def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the media types with their parameters, the preferred first; names are case-sensitive here."""
+    """Return the media types with their parameters, the preferred one first. Names are case-sensitive."""
     clauses = []
     for clause in accept.split(","):
         media, *parts = (part.strip() for part in clause.split(";"))
@@ -172,8 +170,10 @@ def body_encoding(content_type: str) -> Encoding:
 
 
 def patch_media(content_type: str, offered: Sequence[str], *, custom: bool) -> str:
-    """Return the media type of a patch. Raises StatusError (415). For built-in kinds the type is checked in two steps with
-    different errors; the first step also accepts it in a list, and with spaces around it.
+    """Return the media type of a patch. Raises StatusError (415).
+
+    As in kube-apiserver, the type of a patch of a built-in kind is checked in two steps with different errors. The first step
+    also accepts a list of types, with spaces around each.
     """
     media = content_type.partition(";")[0]
     if media in offered:

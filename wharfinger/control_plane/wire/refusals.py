@@ -1,4 +1,4 @@
-"""The refusals of bodies that cannot be read, in the words of the kube-apiserver's decoders."""
+"""The errors for bodies that cannot be read, with the messages of kube-apiserver's decoders."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ class RefusedError(status.StatusError):
 
 
 class WrongKindError(status.StatusError):
-    """The 422 for an object of a custom kind whose body names another kind; in an update, other errors are reported first."""
+    """The 422 for a custom object whose body names another kind. In an update, other errors are reported before this one."""
 
     def __init__(self, obj: JsonObject, refusal: status.StatusError) -> None:
         super().__init__(refusal.code, refusal.reason, refusal.message, refusal.details)
@@ -53,7 +53,7 @@ def unreadable(kind: str, complaint: str, body: Body) -> RefusedError:
 
 
 def kind_complaint(value: JsonValue) -> str:
-    """Return the reason that a body has no kind, or "" if it has one."""
+    """Return the reason why the kind of a body cannot be read, or ""."""
     prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal"
     if value is None:
         return ""

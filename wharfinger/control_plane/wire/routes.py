@@ -1,7 +1,7 @@
-"""The paths of a Kubernetes API, parsed: from ``/apis/apps/v1/namespaces/a/deployments/b/scale`` to a route.
+"""The parser of the paths of a Kubernetes API, such as ``/apis/apps/v1/namespaces/a/deployments/b/scale``.
 
-Pure. This module does not know which kinds exist; the grammar alone decides. In ``/api/v1/namespaces/a/b``, ``b`` is a
-subresource of the namespace if it is ``status`` or ``finalize``, as in the kube-apiserver's RequestInfo, and otherwise a
+Pure. This module does not know which kinds exist, so the path alone determines its route. As in kube-apiserver's RequestInfo,
+``b`` in ``/api/v1/namespaces/a/b`` is a subresource of the namespace if it is ``status`` or ``finalize``, and otherwise a
 namespaced resource.
 """
 
@@ -132,8 +132,10 @@ Route: TypeAlias = (
 
 
 def parse_route(path: str) -> Route:
-    """Return the route of a decoded path; a trailing slash is ignored in most paths, and an empty segment inside makes a path
-    unknown."""
+    """Return the route of a path without percent-encoding.
+
+    A trailing slash is ignored in most paths. A path with an empty segment has no known route.
+    """
     inner = path.strip("/")
     segments = inner.split("/") if inner else []
     if not path.startswith("/") or "" in segments:
@@ -156,8 +158,9 @@ def parse_route(path: str) -> Route:
 
 
 def _slashed(segments: list[str]) -> Route:
-    """Return the route of a path that ends with a slash; it has a meaning for OpenAPI v3 and health checks, and is ignored
-    elsewhere.
+    """Return the route of a path that ends with a slash.
+
+    The slash belongs to the name of an OpenAPI v3 document, makes the path of a health check unknown, and is ignored elsewhere.
     """
     found = _document(segments)
     if isinstance(found, OpenApiV3Route):

@@ -5,7 +5,7 @@ codes and messages are spelled out, copied from the recorded answers of a kube-a
 Kind").
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -13,8 +13,9 @@ from typing import Final
 from wharfinger.control_plane.kinds.kind import Kind
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
-MOST_SAID: Final = 8 * 1024 * 1024
-"""The maximum length in characters of all errors of one object in one answer; a kube-apiserver would run out of memory."""
+MAX_ERROR_CHARS: Final = 8 * 1024 * 1024
+"""The maximum total length, in characters, of the errors of one object in an answer. kube-apiserver has no limit, and would run
+out of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class FieldError:
 
 
 class StatusError(Exception):
-    """A failed request, with the content of its Status."""
+    """A failed request, with the content of its Status; ``code`` is the HTTP status."""
 
     def __init__(
         self, code: int, reason: str, message: str, details: JsonObject | None = None, *, retry_after: int = 0
@@ -89,7 +90,7 @@ def not_found(kind: Kind, name: str) -> StatusError:
 
 
 def no_such_resource() -> StatusError:
-    """Return the 404 for a resource that does not exist in a group version that does."""
+    """Return the 404 for a resource that is not in its group and version."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
@@ -101,7 +102,7 @@ def already_exists(kind: Kind, name: str, *, leaving: bool = False) -> StatusErr
 
 
 def not_generated(kind: Kind, name: str) -> StatusError:
-    """Return the 409 for a create with ``generateName`` whose name is taken; the client should try again."""
+    """Return the 409 for a create with ``generateName`` whose generated name is taken; the client should try again."""
     details = {**_details(name, kind.group, kind.plural), "retryAfterSeconds": 1}
     message = (
         f'{kind.resource} "{name}" already exists, the server was not able to generate a unique name for the object'
@@ -120,8 +121,10 @@ def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:
 
 
 def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
-    """Return the 409 for a delete whose preconditions are not met; its message names the stored kind, while other
-    conflicts name the resource."""
+    """Return the 409 for a delete whose preconditions are not met.
+
+    Its message names the kind as it is stored, while other conflicts name the resource.
+    """
     group = kind.stored.group if kind.stored is not None else kind.group
     qualified = f"{kind.kind}.{group}" if group else kind.kind
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
@@ -137,18 +140,23 @@ def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> Status
     return StatusError(409, "Conflict", message, {"causes": causes})
 
 
-def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+def _within_limit(errors: Sequence[FieldError]) -> Sequence[FieldError]:
     """Return the first errors, up to the one that exceeds the limit of an answer."""
     sizes = accumulate(len(error.message) for error in errors)
-    last = next((index for index, size in enumerate(sizes) if size > MOST_SAID), None)
+    last = next((index for index, size in enumerate(sizes) if size > MAX_ERROR_CHARS), None)
     return errors if last is None else errors[: last + 1]
 
 
+def aggregated(messages: Iterable[str]) -> str:
+    """Return error messages in the form of Go's ``NewAggregate``: each once, and in brackets if there are several."""
+    different = list(dict.fromkeys(messages))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
+
+
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """Return a 422 error. Repeated error messages occur once in its message, but each error is a separate cause."""
-    errors = _within(errors)
-    said = list(dict.fromkeys(str(error) for error in errors))
-    what = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    """Return a 422 error. Its causes have all errors; its message has a text that several errors share only once."""
+    errors = _within_limit(errors)
+    what = aggregated(str(error) for error in errors)
     qualified = f"{kind}.{group}" if group else kind
     causes: list[JsonValue] = [
         {"reason": error.reason, "message": error.message, "field": error.field} for error in errors
@@ -158,7 +166,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
 
 
 def invalid_object(kind: Kind, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """Return the 422 error for an object; it names the group of the version in which the kind is stored."""
+    """Return the 422 for an object; it names the group in which the kind is stored."""
     return invalid(kind.collection.group, kind.kind, name, errors)
 
 
@@ -254,6 +262,6 @@ def internal(message: str) -> StatusError:
 
 
 def internal_error(message: str) -> StatusError:
-    """Return the error 500 for a failure inside the server, in the words of ``NewInternalError``."""
+    """Return a 500 error for a failure inside the server, with the reason and message of ``NewInternalError``."""
     details: JsonObject = {"causes": [{"message": message}]}
     return StatusError(500, "InternalError", f"Internal error occurred: {message}", details)

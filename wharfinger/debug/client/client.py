@@ -274,8 +274,8 @@ class DebugClient:
     async def render(self, name: str, *, shown_to: str = "", show_secrets: bool = False) -> "RenderSnapshot | None":
         """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package.
 
-        The daemon learns the user of this connection from the kernel, so ``shown_to`` only requests secrets and identifies
-        nobody.
+        ``shown_to`` only requests secrets. It does not identify the user, because the daemon asks the kernel which user is
+        connected.
         """
         from wharfinger.runtime.inspector import RenderSnapshot  # noqa: PLC0415
 
@@ -335,7 +335,7 @@ class DebugClient:
         """Send a request, and return the status and the body of the answer. A request with a ``body`` is a POST."""
         reply = await self._exchange(self._path, Question(route, parameters, wait_s or self._wait_s, body))
         if reply.body is None and reply.status == HTTPStatus.OK:
-            raise self._misunderstood(f"the answer is not known to be below {MAX_ANSWER_BYTES} bytes")
+            raise self._misunderstood(f"the answer has no length, or is larger than {MAX_ANSWER_BYTES} bytes")
         return reply.status, reply.body or b""
 
     def _refused(self, status: int, body: bytes) -> DebugAnswerError:

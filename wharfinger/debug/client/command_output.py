@@ -102,14 +102,14 @@ async def why_text(
     if explanation is None:
         if at is not None:
             raise NoSuchPackageError(
-                f"{name!r}: no event is kept from before {format_exact_time(at)}; `wharfinger history` shows which are, and a "
-                "recording on disk may reach further back (--recording DIR); `wharfinger get packages` lists the names"
+                f"no event of {name!r} before {format_exact_time(at)} is kept; `wharfinger history {name}` shows the kept "
+                "events, a recording may reach further back (--recording DIR), and `wharfinger get packages` lists all names"
             )
         raise await no_such_package(inspector, name)
-    return explained_text(explanation, output, at or now)
+    return format_explanation(explanation, output, at or now)
 
 
-def explained_text(explanation: ExplanationSnapshot, output: str, now: datetime) -> tuple[str, int]:
+def format_explanation(explanation: ExplanationSnapshot, output: str, now: datetime) -> tuple[str, int]:
     """Return the printed form of an explanation, and the exit code."""
     code = 0 if explanation.ready else EXIT_KEPT
     if output in OUTPUT_FORMATS:
@@ -122,10 +122,10 @@ async def history_text(inspector: Inspector, name: str, output: str, columns: in
     history = await inspector.history(name)
     if history is None:
         raise await no_such_package(inspector, name)
-    return told_text(history, output, columns, everything=everything)
+    return format_history(history, output, columns, everything=everything)
 
 
-def told_text(history: HistorySnapshot, output: str, columns: int | None, *, everything: bool) -> str:
+def format_history(history: HistorySnapshot, output: str, columns: int | None, *, everything: bool) -> str:
     """Return the printed form of a history."""
     if not everything:
         history = replace(history, events=tuple(event for event in history.events if event.decides))

@@ -23,9 +23,10 @@ CONNECT_S: Final = 5.0
 _HEAD_END: Final = b"\r\n\r\n"
 _CHUNK: Final = 256 * 1024
 _MAX_DIGITS: Final = 12
+_CLOSED: Final = "the connection was closed before the answer was complete"
 ESCAPED: Final = "surrogateescape"
-"""The bytes of an argument that are not UTF-8 are sent as they are, and the daemon refuses them."""
-_REMEDY: Final = f"is `wharfinger run` running? (--socket / {SOCKET_VARIABLE})"
+"""The error handler for the encoding of requests: bytes that are not UTF-8 are sent unchanged, and the daemon refuses them."""
+_REMEDY: Final = f"start `wharfinger run`, or name its socket with --socket or {SOCKET_VARIABLE}"
 _T = TypeVar("_T")
 
 
@@ -60,7 +61,7 @@ async def exchange_blocking(path: Path, question: Question) -> Reply:
     """
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            # With a timeout of Python's, connecting fails at once while the listener's queue is full; this waits for a place.
+            # SO_SNDTIMEO waits while the listener's backlog is full. With Python's own timeout, connect() would fail at once.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_S), 0))
             connection.connect(str(path))
             connection.settimeout(question.wait_s)
@@ -103,7 +104,7 @@ def _reply(connection: socket.socket) -> Reply:
 def _received(connection: socket.socket) -> bytes:
     found = connection.recv(_CHUNK)
     if not found:
-        raise _AnswerError("closed")
+        raise _AnswerError(_CLOSED)
     return found
 
 
@@ -125,8 +126,8 @@ def _no_daemon(path: Path, error: OSError) -> NoDaemonError:
         case errno.ENOENT:
             return NoDaemonError(f"no daemon answers on {path}: no such socket; {_REMEDY}")
         case errno.ECONNREFUSED:
-            return NoDaemonError(f"no daemon answers on {path}: the socket's daemon has exited; {_REMEDY}")
+            return NoDaemonError(f"no daemon answers on {path}: the daemon of this socket has exited; {_REMEDY}")
         case errno.EACCES | errno.EPERM:
             return NoDaemonError(f"the socket {path} belongs to another user; run this as the daemon's user or as root")
         case _:
-            return NoDaemonError(f"no daemon answers on {path}: {str(error) or 'closed'}; {_REMEDY}")
+            return NoDaemonError(f"no daemon answers on {path}: {str(error) or _CLOSED}; {_REMEDY}")

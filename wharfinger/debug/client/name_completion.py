@@ -12,7 +12,7 @@ from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.paths import default_socket
 
 WAIT_S: Final = 2.0
-"""The time that a user waits at the Tab key for a daemon that is busy, before there are no names."""
+"""The longest wait for a busy daemon after the Tab key; after that, no names are offered."""
 POOLS: Final = "pools"
 REPOSITORIES: Final = "repositories"
 VERSIONS: Final = "versions"

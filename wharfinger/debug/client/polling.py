@@ -10,15 +10,20 @@ from typing import Final, TypeAlias
 
 PAUSE_S: Final = 1.0
 SHARE: Final = 10.0
-"""The answers to one watcher take at most one part of this many of the time."""
+"""The ratio of a pause to the answer before it, so that one watcher keeps the daemon busy for at most 1/SHARE of the time."""
 MOST_PAUSE_S: Final = 60.0
 
 Pause: TypeAlias = Callable[[float], None]
 """The function that waits for a number of seconds."""
 
 
+def pause_after(took_s: float) -> float:
+    """Return the pause in seconds after an answer that took ``took_s`` seconds."""
+    return min(max(PAUSE_S, SHARE * took_s), MOST_PAUSE_S)
+
+
 class Pacer:
-    """The pace of one watcher: `next` waits until the daemon may be asked again."""
+    """The pace of one watcher. `next` waits until the daemon may be asked again."""
 
     def __init__(self, pause: Pause = time.sleep, clock: Callable[[], float] = time.monotonic) -> None:
         self._pause = pause
@@ -31,5 +36,4 @@ class Pacer:
 
     def next(self, most_s: float = MOST_PAUSE_S) -> None:
         """Wait after an answer, at most ``most_s`` seconds."""
-        took_s = self._clock() - self._asked_s
-        self._pause(max(0.0, min(most_s, MOST_PAUSE_S, max(PAUSE_S, SHARE * took_s))))
+        self._pause(max(0.0, min(most_s, pause_after(self._clock() - self._asked_s))))

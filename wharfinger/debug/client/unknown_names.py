@@ -6,7 +6,7 @@ from wharfinger.debug.errors import DebugError
 from wharfinger.runtime.inspector import Inspector, PackageSnapshot
 
 CLAIM: Final = "claim/"
-"""The beginning of the name of a WorkerClaim, as `why` takes it."""
+"""The prefix of a WorkerClaim's name in `wharfinger why`."""
 _NEAR: Final = 0.75
 """The minimum similarity of suggested names, as a ratio of difflib."""
 _MOST_MEANT: Final = 3

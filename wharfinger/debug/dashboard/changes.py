@@ -1,8 +1,12 @@
 """The changes of one page, as server-sent events, for as long as a browser shows it.
 
-Three kinds of events: ``section`` has the HTML of a section that changed, ``announcement`` a line to read aloud, ``problem`` why
-the daemon does not answer ("" once it answers again). While nothing changes, a comment is sent from time to time, so that a
-closed browser is noticed.
+There are three kinds of events:
+
+* ``section``: the HTML of a section that changed;
+* ``announcement``: a line that a screen reader reads aloud;
+* ``problem``: the reason why the daemon does not answer; "" once it answers again.
+
+While nothing changes, a comment is sent every QUIET_S seconds, so that a closed browser is noticed.
 """
 
 from collections.abc import AsyncGenerator

@@ -81,7 +81,7 @@ def _refusal(request: Request) -> Refused | None:
     if _OWN_NAMES.fullmatch(request.headers.get("host", "")) is None:
         return Refused(421, "this page is served under the name of this machine only: 127.0.0.1 or localhost")
     if request.method not in METHODS:
-        return Refused(405, "this page can only be read")
+        return Refused(405, "this page is read-only: use GET or HEAD")
     if request.headers.get("sec-fetch-site", "none") not in _OWN_SITES:
         return Refused(403, "this page is not for other sites; open its address directly")
     return None

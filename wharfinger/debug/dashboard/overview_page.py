@@ -15,7 +15,7 @@ from wharfinger.runtime.daemon_details import DaemonSnapshot
 from wharfinger.runtime.inspector import PackageSnapshot, QueueSnapshot
 
 MOST_DRAWN: Final = 150
-"""The number of packages above which the whole graph is not drawn; the page of a package has its surroundings."""
+"""The number of packages above which a graph is not drawn."""
 _TONES: Final = {
     "Ready": Tone.GOOD,
     "Failed": Tone.BAD,
@@ -121,7 +121,9 @@ def _drawn(whole: Whole, picture: Picture | None) -> Block:
         return Items((), "No packages: `kubectl apply` an Application or a Module.")
     if picture is not None:
         return picture
-    text = f"More than {MOST_DRAWN} packages are not drawn here. The page of a package shows its surroundings."
+    text = (
+        f"A graph of more than {MOST_DRAWN} packages is not drawn. The page of a package shows the packages around it."
+    )
     return Items((), text)
 
 

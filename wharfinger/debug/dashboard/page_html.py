@@ -1,7 +1,7 @@
 """The HTML of pages, by the templates beside this module.
 
-Every text in a template is escaped, and control characters in it are replaced first. The only exception are the drawings, which
-`graph_to_svg` has escaped.
+Control characters in a text are replaced, and then the text is escaped. The drawings are the only exception, because
+`graph_to_svg` has escaped them already.
 """
 
 from pathlib import Path

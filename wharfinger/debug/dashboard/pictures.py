@@ -35,7 +35,7 @@ class Pictures:
         kept = self._kept.pop(name, None)
         if kept is None or kept[0] != graph:
             kept = graph, await trio.to_thread.run_sync(partial(_drawn, graph))
-        self._kept[name] = kept  # the last one used is the last one
+        self._kept[name] = kept  # the most recently used one is last
         while len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
         return kept[1]

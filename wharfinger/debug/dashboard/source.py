@@ -1,7 +1,7 @@
-"""The answers of the daemon, shared by all browsers: however many pages are open, the daemon is asked at the pace of one
-watcher.
+"""The answers of the daemon, shared by all browsers.
 
-An answer is reused until the daemon may be asked again: for ten times as long as the answer took, and for at least a second.
+An answer is reused until the daemon may be asked again (:mod:`wharfinger.debug.client.polling`). So the daemon is asked at the
+pace of one watcher, however many pages are open.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ import trio
 
 from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, finish
-from wharfinger.debug.client.polling import MOST_PAUSE_S, PAUSE_S, SHARE
+from wharfinger.debug.client.polling import pause_after
 from wharfinger.debug.errors import DebugAnswerError, DebugError
 from wharfinger.debug.package.description import Description, describe
 from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot
@@ -72,7 +72,7 @@ class _Kept(Generic[_T]):
         except DebugError as error:
             self.answer, self.failure = None, error
         ended_s = trio.current_time()
-        self.until_s = ended_s + min(max(PAUSE_S, SHARE * (ended_s - began_s)), MOST_PAUSE_S)
+        self.until_s = ended_s + pause_after(ended_s - began_s)
 
 
 class Source:
@@ -91,7 +91,7 @@ class Source:
         """Return an answer about a package. Raises DebugError, NoSuchPackageError if there is no such package."""
         whole = await self.whole()
         kept = self._ones.pop(name, None) or _Kept[One]()
-        self._ones[name] = kept  # the last one used is the last one
+        self._ones[name] = kept  # the most recently used one is last
         while len(self._ones) > MOST_KEPT:
             del self._ones[next(iter(self._ones))]
         return await kept.get(lambda: self._ask_one(name, whole))

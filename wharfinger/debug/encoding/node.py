@@ -19,7 +19,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, fin
 from wharfinger.runtime.scheduler_details import DependencySnapshot, GroupSnapshot, NodeSnapshot
 
 _GROUPS: Final = ("anyOf", "noneOf")
-_OWN: Final = frozenset({"name", "decision", "reason", "message", "dependencies", "groups", "declared_order"})
+OWN_FIELDS: Final = frozenset({"name", "decision", "reason", "message", "dependencies", "groups", "declared_order"})
 """The fields of a node that have another shape in JSON, or that have no default in JSON."""
 
 
@@ -35,7 +35,7 @@ def nodes_from_json(value: JsonValue) -> tuple[NodeSnapshot, ...]:
 
 def node_to_json(node: NodeSnapshot) -> JsonObject:
     """Return one node as JSON, without its name, which is the key that it is stored under."""
-    result = record_to_json(node, without=_OWN)
+    result = record_to_json(node, without=OWN_FIELDS)
     result["decision"] = {"kind": node.decision, "reason": node.reason, "message": node.message}
     result["dependencies"] = _needs_to_json(node.dependencies)
     result["declared_order"] = node.declared_order

@@ -33,7 +33,7 @@ from wharfinger.formats.json.value import (
 )
 from wharfinger.runtime.inspector import PackageSnapshot
 
-_STATUS: Final = ("state", "message", "tip", "conditions", "suspended", "maintenance", "progress", "warnings")
+STATUS_FIELDS: Final = ("state", "message", "tip", "conditions", "suspended", "maintenance", "progress", "warnings")
 _INSIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "package": ("definition", "name"),
     "version": ("definition", "version"),
@@ -42,8 +42,10 @@ _INSIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "installed_digest": ("installed", "digest"),
 }
 """The paths in JSON of fields that are grouped there."""
-_OWN: Final = frozenset({"settings", "values", "hooks", "queue", "unmatched", "crds", "labels", "secrets", *_INSIDE})
-"""The fields of a package that have another place or name in JSON, or are always present."""
+OWN_FIELDS: Final = frozenset(
+    {"settings", "values", "hooks", "queue", "unmatched", "crds", "labels", "secrets", *_INSIDE}
+)
+"""The fields of a package that have another path or name in JSON, or are always present."""
 
 
 def packages_to_json(packages: Iterable[PackageSnapshot]) -> JsonObject:
@@ -63,14 +65,14 @@ def packages_from_json(value: JsonValue) -> tuple[PackageSnapshot, ...]:
 
 def package_to_json(package: PackageSnapshot) -> JsonObject:
     """Return one package as JSON."""
-    plain = record_to_json(package, without=_OWN)
+    plain = record_to_json(package, without=OWN_FIELDS)
     result: JsonObject = {
         **{key: plain.pop(key) for key in ("name", "kind", "namespace")},
         **({"labels": package.labels} if package.labels else {}),
         "definition": {"name": package.package, "version": package.version, "digest": package.digest},
         "installed": {"version": package.installed_version, "digest": package.installed_digest},
         "release_revision": plain.pop("release_revision"),
-        "status": {key: plain.pop(key) for key in _STATUS if key in plain},
+        "status": {key: plain.pop(key) for key in STATUS_FIELDS if key in plain},
         "settings": package.settings,
         "values": package.values,
         "hooks": [record_to_json(hook) for hook in package.hooks],
@@ -98,7 +100,7 @@ def package_from_json(value: JsonValue) -> PackageSnapshot:
         "secrets": (),
     }
     status = find_object(value, "status")
-    flat = {**as_object(value, "package"), **{key: status.get(key) for key in _STATUS}}
+    flat = {**as_object(value, "package"), **{key: status.get(key) for key in STATUS_FIELDS}}
     return record_from_json(flat, PackageSnapshot, "package", own)
 
 

@@ -1,7 +1,7 @@
 """Snapshots that are encoded field by field: a frozen dataclass as a JSON object with the same keys.
 
-A field that has its default is left out, and so is read as its default again. A field without a default is always present. Times
-are strings in RFC 3339, tuples are lists, nested records are objects. Readers ignore unknown keys.
+A field that has its default value is left out, and a missing field is read as its default value. A field without a default is
+always present. Times are strings in RFC 3339, tuples are lists, and nested records are objects. Readers ignore unknown keys.
 """
 
 import types
@@ -86,7 +86,7 @@ def _read(value: JsonValue, hint: object, key: str) -> object:
     arguments = get_args(hint)
     if get_origin(hint) is tuple:
         return tuple(_read(item, arguments[0], key) for item in find_list({key: value}, key))
-    if get_origin(hint) is types.UnionType:  # of a type and None, which was read as the default
+    if get_origin(hint) is types.UnionType:  # `X | None`; a value of None was left out
         return _read(value, arguments[0], key)
     if hint is datetime:
         return read_time({key: value}, key)

@@ -1,7 +1,7 @@
 """The JSON Schema of the answers of the debug socket, made from the types of the snapshots that it sends.
 
-A record becomes an object with the record's fields; a field is left out of an answer if it has its default value, so a field
-with a default is not required. Documents whose shape differs from their snapshots have types of their own here (see
+A record becomes an object with the record's fields. A field with a default is not required, because an answer leaves it out
+if it has its default value. Documents whose shape differs from their snapshots have types of their own here (see
 :mod:`~wharfinger.debug.encoding.encoding`). Objects may have further keys, because a newer daemon may add some.
 """
 
@@ -27,6 +27,9 @@ from wharfinger.debug.addresses import (
     VALIDATE,
     WHY,
 )
+from wharfinger.debug.encoding.node import OWN_FIELDS as NODE_FIELDS
+from wharfinger.debug.encoding.package import OWN_FIELDS as PACKAGE_FIELDS
+from wharfinger.debug.encoding.package import STATUS_FIELDS
 from wharfinger.debug.encoding.records import record_fields
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.daemon_details import (
@@ -77,7 +80,8 @@ def api_schema() -> JsonObject:
     return {
         "$schema": DIALECT,
         "title": f"Answers of Wharfinger's debug socket, {VERSION}",
-        "description": "paths has the schema of each path's answer. null: not known, or there is nothing of that name.",
+        "description": "`paths` has the schema of the answer of each path. An answer is null if it is not known, or if there is "
+        "nothing of the requested name.",
         "paths": paths,
         "$defs": cast("JsonValue", definitions),
     }
@@ -129,21 +133,7 @@ def _answers() -> Mapping[str, object]:
 
 def _package(queue: type) -> type:
     place = {"version": (str, True), "digest": (str, True)}
-    status = ("state", "message", "tip", "conditions", "suspended", "maintenance", "progress", "warnings")
-    own = {
-        "settings",
-        "values",
-        "hooks",
-        "queue",
-        "unmatched",
-        "crds",
-        "labels",
-        "secrets",
-        "package",
-        "version",
-        "digest",
-    }
-    own |= {"installed_version", "installed_digest", *status}
+    own = PACKAGE_FIELDS.union(STATUS_FIELDS)
     every = _fields(PackageSnapshot)
     return _object(
         "Package",
@@ -152,7 +142,7 @@ def _package(queue: type) -> type:
             "labels": (dict[str, object], False),
             "definition": (_object("Definition", {"name": (str, True), **place}), True),
             "installed": (_object("Installed", place), True),
-            "status": (_object("PackageStatus", {key: every[key] for key in status}), True),
+            "status": (_object("PackageStatus", {key: every[key] for key in STATUS_FIELDS}), True),
             "settings": (dict[str, object], True),
             "values": (dict[str, object], True),
             "hooks": (_array(_record(HookSnapshot)), True),
@@ -171,11 +161,10 @@ def _node() -> type:
     needs = _mapping(_record(DependencySnapshot, without=("name",)))
     group = _object("Group", {"kind": (str, True), "name": (str, True), "members": (needs, True)})
     decision = _object("Decision", dict.fromkeys(("kind", "reason", "message"), (str, True)))
-    own = {"name", "decision", "reason", "message", "dependencies", "groups", "declared_order"}
     return _object(
         "Node",
         {
-            **{key: found for key, found in _fields(NodeSnapshot).items() if key not in own},
+            **{key: found for key, found in _fields(NodeSnapshot).items() if key not in NODE_FIELDS},
             "decision": (decision, True),
             "dependencies": (needs, True),
             "declared_order": (int, True),
@@ -213,7 +202,7 @@ def _wire(hint: object) -> object:
     arguments = get_args(hint)
     if get_origin(hint) is tuple:
         return _array(_wire(arguments[0]))
-    if get_origin(hint) is types.UnionType:  # of a type and None, which is left out
+    if get_origin(hint) is types.UnionType:  # `X | None`; a value of None is left out
         return _wire(arguments[0])
     if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
         return _record(hint)

@@ -36,8 +36,9 @@ class OutputFileError(DebugError):
 def add_graph(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger graph [NAME]`."""
     parser.description = (
-        "Draw the packages of a running daemon: the state of each, and the packages it needs (optionally, or one of several), "
-        "excludes and subscribes to. With NAME: this package, everything that it reaches, and everything that reaches it. "
+        "Draw the packages of a running daemon: the state of each, and the packages that it needs (always, if present, or one of "
+        "a group), excludes and subscribes to. With NAME: this package, all that it names, directly or through others, and all "
+        "that name it. "
         "Exit code 0: drawn, even if there are no packages; 1: no daemon answers, there is no such package, or the file cannot "
         "be written."
     )
@@ -47,8 +48,8 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
         "--output",
         choices=_OUTPUTS,
         default="text",
-        help="text (default): a list by the order in which packages start; dot: for Graphviz; mermaid: for pages that draw it; "
-        "svg: a picture; json: for programs",
+        help="text (default): a list in the order in which packages start; dot: for Graphviz; mermaid: for pages that render "
+        "Mermaid; svg: a picture; json: for programs",
     )
     parser.add_argument("--output-file", type=Path, metavar="FILE", help="write there instead of to stdout")
     add_socket(parser)

@@ -35,8 +35,10 @@ _STRONG: Final = frozenset({EdgeKind.NEEDS, EdgeKind.NEEDS_IF_THERE})
 
 
 def graph_to_svg(graph: Graph, link: Callable[[str], str] | None = None) -> str:
-    """Return an SVG document. With ``link``, it is a part of a page that has the style sheet for the class ``graph``, and each
-    package that exists leads to the address that ``link`` returns for its name.
+    """Return an SVG document.
+
+    ``link`` returns the address of a package's page. With ``link``, the document is a part of a page that has the style sheet
+    for the class ``graph``, and each package that exists is a link.
     """
     number = {node.name: at for at, node in enumerate(graph.nodes)}
     edges = [Edge(number[edge.source], number[edge.target], edge.kind in _STRONG) for edge in graph.edges]

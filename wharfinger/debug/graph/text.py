@@ -51,7 +51,7 @@ def _lines(graph: Graph, columns: int | None, branches: Branches) -> Iterator[st
     for title, members in _tiers(graph):
         yield from _wrapped(f"{title}: {_count(members)}", "", _BLANK, columns)
         for node in members:
-            mark = " (asked for)" if node.name == graph.focus else ""
+            mark = " (requested)" if node.name == graph.focus else ""
             rests = node.since is None or node.state is NodeState.ACTIVE
             since = "" if rests else f", since {moment_text(node.since)}"
             yield from _wrapped(f"{_shown(node.name)}{mark}: {node.caption}{since}", "  ", "    ", columns)

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
 
 _EPILOG: Final = (
-    "NAME is a package; for repositories a repository, for versions the package in the repository, for pools a pool. "
-    "-o jsonpath takes kubectl's templates, over the document that -o json prints: `wharfinger get packages "
+    "NAME is a package (for repositories: a repository; for versions: a package in a repository; for pools: a pool). "
+    "-o jsonpath takes kubectl's templates and applies them to the document that -o json prints: `wharfinger get packages "
     "-o jsonpath='{range .apps.*}{.name}{\"\\n\"}{end}'`. Exit code 0: printed, even if the list is empty; 1: no daemon answers, "
     "or it knows no such name; 2: wrong usage."
 )
@@ -53,10 +53,10 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         "what",
         type=list_named,
         choices=LISTS,
-        help="packages (all), applications or modules (one kind), repositories, the versions of followed packages, queues "
-        "(one for each package), hooks, resources (the objects of packages in the cluster, with their health), watches (of "
-        "hooks), the pools of warm hooks, of hooks that keep running, and of pods, or the "
-        "daemon that leads; singular and short names work, too",
+        help="packages (all), applications or modules (one kind), repositories, versions (of packages that resources follow), "
+        "queues (one for each package), hooks, resources (the objects of packages in the cluster, with their health), watches "
+        "(of hooks), pools (of warm hooks, of hooks that keep running, and of pods), or leader (the leading daemon); singular "
+        "and short names work, too",
     )
     add_name(parser)
     output = parser.add_argument(
@@ -83,8 +83,8 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         type=_selector,
         default=None,
         metavar="SELECTOR",
-        help="only rows with these labels, as kubectl takes them: team=web,tier!=test; the labels are those of the package's "
-        "resource, of the repository, or of the object in a list of resources",
+        help="only rows with these labels, in kubectl's syntax: team=web,tier!=test; the labels are those of the package's "
+        "resource, of the repository, or, in a list of resources, of the object",
     )
     parser.add_argument("--no-headers", action="store_true", help="print no header above a table")
     add_socket(parser)

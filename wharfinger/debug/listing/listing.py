@@ -4,7 +4,7 @@ Pure. Every list of `wharfinger get` is one `Listing`; options such as ``-l`` an
 Most texts in rows come from packages and the cluster and are not trusted: control characters are escaped.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ WIDE: Final = "wide"
 NAME: Final = "name"
 JSON_PATH: Final = "jsonpath="
 OUTPUTS: Final = (TABLE, WIDE, NAME, *OUTPUT_FORMATS, JSON_PATH)
+_DIGEST_DIGITS: Final = 12
 
 
 class NotListedError(DebugError):
@@ -140,6 +141,16 @@ def table_lines(
     return lines if headers else lines[1:]
 
 
+def labels_of(texts: Iterable[str]) -> JsonObject:
+    """Return the labels in texts such as ``team=web``."""
+    return {key: value for key, _, value in (text.partition("=") for text in texts)}
+
+
+def short_digest(digest: str) -> str:
+    """Return the first digits of a digest, without the name of its algorithm."""
+    return digest.removeprefix("sha256:")[:_DIGEST_DIGITS]
+
+
 def read_output(text: str) -> str:
     """Return the format that a user typed. Raises JsonPathError for a template that cannot be read, ValueError for an unknown
     format.
@@ -155,5 +166,5 @@ def read_output(text: str) -> str:
         known = [each for each in OUTPUTS if each != JSON_PATH]
         near = next(iter(get_close_matches(text, known, 1)), "")
         meant = f"did you mean {near!r}?" if near else f"known are {', '.join(known)} and {JSON_PATH}TEMPLATE"
-        raise ValueError(f"there is no {text!r}; {meant}")
+        raise ValueError(f"there is no format {text!r}; {meant}")
     return text

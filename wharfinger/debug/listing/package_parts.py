@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from wharfinger.debug.client.unknown_names import no_such_package
 from wharfinger.debug.encoding.encoding import queue_to_json
 from wharfinger.debug.encoding.records import record_to_json
-from wharfinger.debug.listing.listing import Column, Listing, Row, Selection
+from wharfinger.debug.listing.listing import Column, Listing, Row, Selection, labels_of
 from wharfinger.debug.listing.packages import chosen_packages
 from wharfinger.debug.printing.task import doing_text
 from wharfinger.formats.json.value import JsonObject, JsonValue
@@ -159,15 +159,14 @@ def _resource_row(each: "ResourceSnapshot") -> Row:
         each.drift,
         resource_message(each),
     )
-    labels: JsonObject = dict(_label(text) for text in each.labels)
     return Row(
-        (each.package, each.kind, place), f"{each.kind}/{place}", cells, record_to_json(each), each.namespace, labels
+        (each.package, each.kind, place),
+        f"{each.kind}/{place}",
+        cells,
+        record_to_json(each),
+        each.namespace,
+        labels_of(each.labels),
     )
-
-
-def _label(text: str) -> tuple[str, str]:
-    key, _, value = text.partition("=")
-    return key, value
 
 
 def _row_of(

@@ -6,7 +6,7 @@ from typing import Final
 
 from wharfinger.debug.client.unknown_names import NoSuchPackageError, one_package
 from wharfinger.debug.encoding.package import package_to_json
-from wharfinger.debug.listing.listing import Column, Listing, Row, Selection
+from wharfinger.debug.listing.listing import Column, Listing, Row, Selection, short_digest
 from wharfinger.debug.printing.task import doing_text
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.inspector import Inspector, PackageSnapshot
@@ -26,7 +26,6 @@ _COLUMNS: Final = (
     Column("TIP", wide=True),
     Column("MESSAGE"),
 )
-_DIGEST_DIGITS: Final = 12
 
 
 def packages_list(what: str, kind: str, arrow: str = ARROW) -> Listing:
@@ -61,7 +60,7 @@ def _row(package: PackageSnapshot, arrow: str) -> Row:
         package.package,
         versions_text(package, arrow),
         str(package.release_revision or ""),
-        (package.installed_digest or package.digest).removeprefix("sha256:")[:_DIGEST_DIGITS],
+        short_digest(package.installed_digest or package.digest),
         str(len(package.queue.tasks)),
         doing_text(package.queue),
         str(len(package.warnings) or ""),

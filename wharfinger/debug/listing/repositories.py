@@ -5,7 +5,7 @@ from typing import Final
 
 from wharfinger.debug.client.unknown_names import nearest_hint
 from wharfinger.debug.encoding.records import record_to_json
-from wharfinger.debug.listing.listing import Column, Listing, NotListedError, Row, Selection
+from wharfinger.debug.listing.listing import Column, Listing, NotListedError, Row, Selection, labels_of, short_digest
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.times import format_time
 from wharfinger.runtime.inspector import IndexSnapshot, Inspector, RepositorySnapshot, VersionSnapshot
@@ -14,7 +14,6 @@ _REPOSITORIES: Final = tuple(
     map(Column, ("NAME", "READY", "USERS", "PACKAGES", "VERSIONS", "SCANNED", "SOURCE", "MESSAGE"))
 )
 _VERSIONS: Final = tuple(map(Column, ("REPOSITORY", "PACKAGE", "VERSION", "CHANNELS", "DIGEST", "KUBERNETES", "NOTES")))
-_DIGEST_DIGITS: Final = 12
 
 
 def repositories_list() -> Listing:
@@ -39,8 +38,8 @@ def versions_list() -> Listing:
         _VERSIONS,
         _read_versions,
         _versions_document,
-        when_empty="no versions with details: no resource follows a range or a channel, or its source lists "
-        "only versions (-o name)",
+        when_empty="no versions with details: no resource follows a range or a channel, or the repository gives only the names "
+        "of versions (-o name prints them)",
         namespaced=False,
         labelled=False,
     )
@@ -59,7 +58,7 @@ def _repository_row(each: RepositorySnapshot) -> Row:
     scanned = format_time(each.scanned) if each.scanned is not None else "never"
     numbers = map(str, (each.users, len(each.packages), count))
     message = each.message if each.ready != "True" else ""
-    labels: JsonObject = {text.partition("=")[0]: text.partition("=")[2] for text in each.labels}
+    labels = labels_of(each.labels)
     cells = (each.name, each.ready, *numbers, scanned, each.source, message)
     return Row((each.name,), each.name, cells, record_to_json(each, without={"name"}), labels=labels)
 
@@ -77,7 +76,7 @@ async def _read_versions(inspector: Inspector, selection: Selection) -> tuple[Ro
         if not pairs:
             hint = nearest_hint(name, known, "wharfinger get versions")
             raise NotListedError(
-                f"no versions of a package {name!r} are followed: no resource follows it with spec.versionRange or "
+                f"no versions of package {name!r} are known: no resource follows the package with spec.versionRange or "
                 f"spec.releaseChannel; {hint}"
             )
     return tuple(row for source, index in pairs for row in _version_rows(source, index))
@@ -97,7 +96,7 @@ def _version_rows(source: RepositorySnapshot, index: IndexSnapshot) -> list[Row]
         )
         for version in index.versions
     ]
-    # Without a version there is only a document.
+    # An index without versions has no row in the table, only its document.
     return rows or [Row((source.name, index.package), "", bare, document, in_table=False)]
 
 
@@ -110,7 +109,7 @@ def _version_cells(source: RepositorySnapshot, index: IndexSnapshot, each: Versi
         index.package,
         each.version,
         ",".join(each.channels),
-        each.digest.removeprefix("sha256:")[:_DIGEST_DIGITS],
+        short_digest(each.digest),
         each.kubernetes,
         "; ".join(notes),
     )

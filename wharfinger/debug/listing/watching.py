@@ -54,7 +54,7 @@ class WatchedList:
         return "".join(map(self._text, chosen))
 
     def _table(self, rows: Sequence[Row], changed: set[tuple[str, ...]], gone: Sequence[Row]) -> str:
-        """Return the changed lines of the whole table, so that columns stay as wide as it needs."""
+        """Lay out the whole table and return its changed lines, so that the columns are as wide as in the whole table."""
         shown = [row for row in rows if row.in_table]
         lines = table_lines(self._listing, shown, self._output, self._columns)
         text = ""

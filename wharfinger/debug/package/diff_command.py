@@ -24,7 +24,7 @@ from wharfinger.debug.printing.output import OUTPUT_FORMATS
 from wharfinger.runtime.package_details import DifferenceSnapshot
 
 EXIT_DIFFERENT: Final = 2
-_MAY_COLOUR: Final = "NO_COLOR"
+_NO_COLOUR: Final = "NO_COLOR"
 
 
 def add_diff(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +66,7 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _print(difference: DifferenceSnapshot) -> None:
-
-    in_colour = sys.stdout.isatty() and not os.environ.get(_MAY_COLOUR)
+    in_colour = sys.stdout.isatty() and not os.environ.get(_NO_COLOUR)
     lines = difference_lines(difference)
     show("".join(f"{coloured(line) if in_colour else line}\n" for line in lines))
     for line in summary_lines(difference):

@@ -27,7 +27,7 @@ def add_values(parser: argparse.ArgumentParser) -> None:
     )
     add_name(parser, required=True)
     parser.add_argument(
-        "--settings", action="store_true", help="print the settings of the resource instead: what its user has set"
+        "--settings", action="store_true", help="print only the settings in the resource, as its user has set them"
     )
     _add_output(parser)
     add_socket(parser)
@@ -38,8 +38,8 @@ def add_snapshots(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger snapshots NAME`."""
     parser.description = (
         "Print the snapshots that the hooks of a package would get now: by hook and by binding, each object that the binding "
-        "selects, or what its filter makes of it. Secrets are masked, and with them all that filters make of Secrets. A hook "
-        f"without kubernetes bindings has none. Exit code 0: printed; {_GONE}."
+        "selects, or the result of the binding's filter. Secrets are masked, and so are the results of filters over Secrets. A "
+        f"hook without kubernetes bindings has no snapshots. Exit code 0: printed; {_GONE}."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -54,8 +54,8 @@ def add_tasks(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger tasks`."""
     parser.description = (
         "Print the tasks of a running daemon as a tree: each below the task that started it, with the package that it works for, "
-        "why that work began, and the function that it waits in. For reports about a daemon that hangs. Exit code 0: printed; 1: "
-        "no daemon answers."
+        "the reason why the work began, and the function in which it waits. Use it to report a daemon that hangs. Exit code 0: "
+        "printed; 1: no daemon answers."
     )
     parser.add_argument("--package", default="", metavar="NAME", help="only the tasks that work for this package")
     parser.add_argument(
@@ -80,7 +80,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _document_format(text: str) -> str:
     """Parse the value of ``-o``. Raises ArgumentTypeError."""
     if text not in OUTPUT_FORMATS and not text.startswith(JSON_PATH):
-        raise argparse.ArgumentTypeError(f"there is no {text!r}; known are json, yaml and {JSON_PATH}TEMPLATE")
+        raise argparse.ArgumentTypeError(f"there is no format {text!r}; known are json, yaml and {JSON_PATH}TEMPLATE")
     return output_format(text)
 
 

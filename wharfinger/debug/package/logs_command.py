@@ -20,15 +20,15 @@ def add_logs(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger logs NAME`."""
     parser.description = (
         "Print the log lines of a running daemon about one package, and the output of its hooks. The daemon keeps the last lines "
-        "of each package in memory, without secrets, also of packages that are gone; its whole log is where it runs (journalctl, "
-        "kubectl logs). Exit code 0: printed; 1: no daemon answers, or it knows no such package."
+        "of each package in memory, without secrets, even after the package is gone. For the daemon's whole log, use journalctl "
+        "or kubectl logs. Exit code 0: printed; 1: no daemon answers, or it knows no such package."
     )
     add_name(parser, required=True)
     parser.add_argument(
         "-f",
         "--follow",
         action="store_true",
-        help="print new lines, too, until interrupted; the daemon is asked about once a second",
+        help="keep printing new lines until interrupted; the daemon is asked about once a second",
     )
     parser.add_argument(
         "--tail", type=_count, default=_MOST_TAIL, metavar="N", help="only the last N of the kept lines (default: all)"

@@ -41,8 +41,8 @@ class LateError(DebugError):
 def add_wait(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger wait NAME`."""
     parser.description = (
-        "Wait until a package of a running daemon is ready, is gone, or has a condition. On a terminal, a line shows its work "
-        f"meanwhile. A name that the daemon does not know is waited for {APPEAR_S:.0f} s, because it may have been created just "
+        "Wait until a package of a running daemon is ready, is gone, or has a condition. On a terminal, a line shows the "
+        f"progress. An unknown name is an error only after {APPEAR_S:.0f} s, because the resource may have been created just "
         f"now. Exit code 0: reached; {EXIT_LATE}: not reached in time; 1: no daemon answers, or there is no such package; 2: "
         "wrong usage."
     )
@@ -61,7 +61,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=_TIMEOUT_S,
         metavar="TIME",
-        help="the longest wait, such as 90s or 1h30m (default: 5m); 0s: look once",
+        help="the longest wait, such as 90s or 1h30m (default: 5m); 0s: check once",
     )
     add_socket(parser)
     parser.set_defaults(handler=_wait)
@@ -121,4 +121,6 @@ def wait(args: argparse.Namespace, pacer: Pacer, clock: Callable[[], float]) -> 
 
 def _late(name: str, goal: Goal, package: PackageSnapshot | None, limit_s: float) -> LateError:
     now = progress_text(package)
-    return LateError(f"{name}: not reached in {duration(limit_s)}: {goal} ({now}); `wharfinger why {name}` says why")
+    return LateError(
+        f"{name}: the goal '{goal}' was not reached in {duration(limit_s)} ({now}); `wharfinger why {name}` shows the cause"
+    )

@@ -1,7 +1,8 @@
-"""Metrics for scrapers over the network: only GET requests for five of the debug server's paths. Any process that reaches the
-port may send requests. Therefore the port is closed by default, and no path changes anything or gives reasons. The cost to the
-daemon is small for any number of requests: there are at most CONNECTIONS at once, requests have no body, and an answer is reused
-for all requests within FRESH_S.
+"""Metrics for scrapers over the network: GET requests for five of the debug server's paths, and nothing else.
+
+Any process that reaches the port may send requests. Therefore the port is closed by default, and no path changes anything or
+gives reasons. Many requests cost the daemon little: there are at most CONNECTIONS connections, requests have no body, and
+metrics are collected at most once in FRESH_S seconds.
 """
 
 import logging
@@ -91,7 +92,7 @@ async def open_metrics_listener(address: MetricsAddress, inspector: Inspector) -
 
 
 def make_metrics_handler(inspector: Inspector) -> Handler:
-    """Make the handler: the debug server's own for these paths, called once for all requests at about the same time."""
+    """Make the handler. It passes requests for PATHS to the debug server's handler, and keeps metrics for FRESH_S seconds."""
     ask = make_handler(inspector)
     kept = {(path, hooks): _Kept() for path in (METRICS, HOOK_METRICS) for hooks in _ASKED}
 
@@ -102,7 +103,7 @@ def make_metrics_handler(inspector: Inspector) -> Handler:
             return _text(405, "this path only answers GET", ("Allow", "GET"))
         wanted = request.path, request.query.get(HOOKS, _ASKED[0])
         if request.query.keys() - {HOOKS} or wanted[1] not in _ASKED:
-            # Answers beyond this point are shared, so there must be only one way to write each request.
+            # Answers are cached by path and query, so each query must have only one spelling.
             return _text(400, f"unknown query; known: {METRICS}?{HOOKS}=true and {METRICS}?{HOOKS}=false")
         if request.path == READY:
             return _without_reason(await ask(request))

@@ -28,7 +28,7 @@ from wharfinger.debug.top.wake import ENDING, Wake
 TICK_S: Final = 1.0
 """The time after which ages are drawn anew."""
 _SIGNALLED: Final = 128
-"""The number that a shell adds to that of the signal that ended a command."""
+"""A command that a signal ended has this number plus the signal's number as its exit code, as in a shell."""
 
 
 class Ending(NamedTuple):
@@ -110,7 +110,7 @@ class Loop:
             keys = self._terminal.keys()
             for key in keys:
                 self._step(questions, Pressed(key))
-            if not keys and self._terminal.is_gone():  # its end can be read for ever
+            if not keys and self._terminal.is_gone():  # a closed terminal is always readable
                 self._ending = Ending(_SIGNALLED + signal.SIGHUP)
 
     def _step(self, questions: Asked, event: Event) -> None:

@@ -147,7 +147,7 @@ def _counts_line(view: View) -> Line:
     found = view.overview.statistics
     if found is not None:
         tasks = found.tasks
-        spans.append(Span(f"{_GAP}tasks: {tasks.running} run, {tasks.backing_off} again, {tasks.parked} parked"))
+        spans.append(Span(f"{_GAP}tasks: {tasks.running} running, {tasks.backing_off} retrying, {tasks.parked} parked"))
         full = [printable(each.kind) for each in found.slots if each.waiting]
         spans += [Span(f"{_GAP}full: {', '.join(full)}", Style.WARNING)] if full else []
     return tuple(spans)
@@ -182,7 +182,7 @@ def _when_empty(view: View) -> str:
         case ListKind.QUEUES:
             return "no tasks: every queue is empty"
         case ListKind.HOOKS:
-            return "no hooks: no loaded package has some"
+            return "no hooks: no package with hooks is loaded"
         case ListKind.DRIFT:
             return "no drift: every object is as it was applied"
 

@@ -106,9 +106,8 @@ class Terminal:
         """Show lines from the top, in place of everything that was shown before."""
         self._window.erase()
         for row, line in enumerate(lines):
-            with suppress(
-                curses.error
-            ):  # raised after the last cell of the screen is written: there is no place for the cursor
+            # curses raises an error after it has written the last cell of the screen, because the cursor has no place.
+            with suppress(curses.error):
                 self._window.move(row, 0)
                 for span in line:
                     text = span.text.encode(self._encoding, "replace").decode(self._encoding)

@@ -41,7 +41,7 @@ def _top(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    # Loaded here: curses may be missing, and `--help` must work without.
+    # Imported here, because curses may be missing, and `--help` must work without it.
     try:
         from wharfinger.debug.top.terminal import open_terminal  # noqa: PLC0415
     except ImportError as error:

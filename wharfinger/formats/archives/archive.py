@@ -1,8 +1,8 @@
-"""Unpacking of untrusted tars into a folder, a single one or several as the layers of an image; invalid tars are refused.
+"""The unpacking of untrusted tars into a folder: a single tar, or several as the layers of an image. Invalid tars are refused.
 
 There are three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (allowed
-paths). This module writes the entries that they allow. It creates new files only (never following a link), takes only the owner's
-bits of a mode, and ignores owners and times.
+paths). This module writes the entries that they allow. It creates only new files and never follows a link. Of a file's mode
+it keeps only whether the file is executable; it ignores owners and times.
 
 The folder belongs to the caller and starts empty: no other process writes into it meanwhile. After an error its content is
 partial and must be thrown away. Unpack into a folder beside the final one, then rename it.
@@ -35,7 +35,7 @@ class ArchiveLimits:
     reader of the tree reads it again. ``max_file_bytes`` is for a single file. ``max_entries`` counts files, folders and links,
     including parents that the archive left out. ``max_ratio`` is the ratio of gzip's output to its input, checked beyond the
     first MiB (deflate itself reaches at most about 1030). ``max_depth`` counts components of a name, ``max_name_bytes`` bytes of
-    a name or link target, ``max_header_bytes`` those of one pax header.
+    a name or link target, ``max_header_bytes`` bytes of one extension header.
     """
 
     max_bytes: int = 512 * 1024 * 1024

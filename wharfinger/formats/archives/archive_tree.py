@@ -10,7 +10,7 @@ disk:
 * a hard link names a file that is already there;
 * a symbolic link is relative and ends inside the tree, even if other links of the archive lie on its way. Each link is checked
   when it is read, and again when the archive is complete. Its target need not exist;
-* a walk that follows links to folders (as Helm's does) ends soon. Thirty links can make a thousand million paths of one file;
+* a walk that follows links to folders (as Helm's does) ends soon. Thirty links can make a billion paths of one file;
   therefore the finished tree is walked in this way, and may have at most as many paths as entries are allowed.
 
 A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives that are unpacked on top of each
@@ -118,9 +118,11 @@ class ArchiveTree:
             return None
         *parent, mark = path
         if not mark.startswith(_WHITEOUT) or any(part.startswith(_WHITEOUT) for part in parent):
-            raise self._refusal(entry, f"lies in a folder whose name starts with {_WHITEOUT!r}, as only whiteouts' do")
+            raise self._refusal(
+                entry, f"lies in a folder whose name starts with {_WHITEOUT!r}; only whiteouts have such names"
+            )
         if entry.kind is not Kind.FILE or entry.size:
-            raise self._refusal(entry, "is named like a whiteout, and is no empty file")
+            raise self._refusal(entry, "is named like a whiteout, but is not an empty file")
         if not self._is_folder(tuple(parent), entry):
             return []
         if mark == _OPAQUE:
@@ -131,7 +133,10 @@ class ArchiveTree:
         return self._hide([(*parent, name)])
 
     def check_links(self, *, within_top: bool = False) -> None:
-        """Follow every symbolic link through the finished tree; with ``within_top``, none may lead above its top folder."""
+        """Follow every symbolic link through the finished tree; with ``within_top``, none may lead out of its top folder.
+
+        Raises ArchiveError for a link that may not exist, and for a tree with too many paths.
+        """
         floor = 1 if within_top else 0
         links = [(path, node.target) for path, node in self._nodes.items() if node.kind is Kind.SYMLINK]
         self._count_paths({path: self._follow(path, target, floor) for path, target in links})
@@ -237,14 +242,16 @@ class ArchiveTree:
         source = self._split(entry.target, entry)
         node = self._nodes.get(source)
         if node is None or node.kind is not Kind.FILE:
-            raise self._refusal(entry, f"is a hard link to {entry.target!r}, which is no file before it in the archive")
+            raise self._refusal(
+                entry, f"is a hard link to {entry.target!r}, which is not a file earlier in the archive"
+            )
         return source
 
     def _check_target(self, entry: Entry) -> None:
         if not entry.target:
             raise self._refusal(entry, "is a symbolic link to nothing")
         if entry.target.startswith("/"):
-            raise self._refusal(entry, f"is a symbolic link to the absolute {entry.target!r}")
+            raise self._refusal(entry, f"is a symbolic link to the absolute path {entry.target!r}")
         if len(entry.target.encode()) > self._limits.max_name_bytes:
             raise self._refusal(entry, f"has a target longer than {self._limits.max_name_bytes} bytes")
         self._refuse_odd(entry.target, entry)

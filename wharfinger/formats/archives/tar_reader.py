@@ -144,7 +144,7 @@ class TarReader:
     def _pax(self, header: _Header) -> dict[str, str]:
         records = _pax_records(self._body(header), self._what)
         if any(key.startswith("GNU.sparse.") for key in records):
-            raise ArchiveError(f"{self._what}: has a sparse file; those are not read")
+            raise ArchiveError(f"{self._what}: has a sparse file; only plain files are read")
         return records
 
     def _global_pax(self, header: _Header) -> None:

@@ -20,7 +20,7 @@ from typing import Final, Protocol, cast
 
 from cel_expr_python import cel
 
-from wharfinger.formats.cel.functions import FUNCTIONS, INDEXES, LENT, MATCHES, Overload, without_groups
+from wharfinger.formats.cel.functions import FUNCTIONS, INDEXES, MATCHES, STRING_FUNCTIONS, Overload, without_groups
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
 
@@ -33,7 +33,7 @@ _SAMPLES: Final[Mapping[str, JsonValue]] = {"string": "", "boolean": False, "arr
 _OLD_SELF: Final = re.compile(r"undeclared reference to 'oldSelf['.]")
 _OPTIONAL_OLD: Final = "cel.bind(oldSelf, hasOld__ ? optional.of(old__) : optional.none(), (\n%s\n))"
 _INDEX_CALL: Final = re.compile(r"\b(?:i|lastI)ndexOf\s*\(")
-_OURS: Final = "rule function: "
+_OWN_ERROR: Final = "rule function: "
 _KEY: Final = re.compile(r'Key not found in map : "?(.*?)"?\Z', re.DOTALL)
 _OVERLOAD: Final = re.compile(r"No matching overloads found : ([\w.@?!%&|<>=+*/:\[\]-]+\([\w.*, <>-]*\))")
 _HARMLESS: Final = ("divide by zero", "modulus by zero", "integer overflow", "unsigned integer overflow")
@@ -112,7 +112,7 @@ def compile_expression(text: str, *, self_type: str, result: str, optional_old: 
         names = (("old__", "dyn"), ("hasOld__", "bool"))
         compiled = _compiled(_environment(declared, with_indexes, names), _OPTIONAL_OLD % text)
     if compiled.return_type().name().lower() not in {result, "dyn"}:
-        raise CelError(f"gives {compiled.return_type().name().lower()}, not {result}")
+        raise CelError(f"returns {compiled.return_type().name().lower()}, not {result}")
     expression = Expression(text, compiled, uses_old=uses_old, optional_old=uses_old and optional_old)
     _refuse_unplanned(expression, _SAMPLES.get(self_type))
     return expression
@@ -131,12 +131,12 @@ def _compiled(environment: _Environment, text: str) -> _Compiled:
     try:
         return environment.compile(text)
     except (RuntimeError, ValueError, TypeError) as error:
-        raise CelError(_compile_text(str(error))) from error
+        raise CelError(_compile_message(str(error))) from error
     except MemoryError as error:
         raise OutOfMemoryError("takes too much memory to compile") from error
 
 
-def _compile_text(said: str) -> str:
+def _compile_message(said: str) -> str:
     found = _POSITION.search(said)
     if found is None:
         return said.partition("\n")[0].partition(" [")[0].partition(": ")[2] or "does not compile"
@@ -161,12 +161,12 @@ def _evaluated(compiled: _Compiled, data: Mapping[str, object], text: str) -> ob
 def error_text(said: str, expression: str) -> str:
     """Return the library's error message of an evaluation, without anything that may come from a value."""
     if "Iteration budget exceeded" in said:
-        return f"takes more than {MAX_STEPS} steps; let it loop over less"
+        return f"takes more than {MAX_STEPS} steps; loop over fewer items"
     key = _KEY.search(said)
     if key is not None:
         return f"no such key: {key[1]}" if key[1] and key[1] in expression else "no such key"
-    if _OURS in said:
-        return said.partition(_OURS)[2].partition(" [")[0]
+    if _OWN_ERROR in said:
+        return said.partition(_OWN_ERROR)[2].partition(" [")[0]
     overload = _OVERLOAD.search(said)
     if overload is not None:
         return f"no such overload: {overload[1]}"
@@ -183,23 +183,25 @@ def _environment(self_type: str, with_indexes: bool, more: tuple[tuple[str, str]
     own string functions are replaced.
     """
     variables = {name: cel.Type(kind) for name, kind in (("self", self_type), *more)}
-    overloads = [*FUNCTIONS, *_matches()]
-    overloads += [*INDEXES, *_lent()] if with_indexes else []
+    overloads = [*FUNCTIONS, *_match_functions()]
+    overloads += [*INDEXES, *_library_string_functions()] if with_indexes else []
     extensions = _EXTENSIONS if with_indexes else (*_EXTENSIONS, "strings")
-    return _made(variables, extensions, overloads)
+    return _new_environment(variables, extensions, overloads)
 
 
-def _made(variables: Mapping[str, object], extensions: Sequence[str], overloads: Sequence[Overload]) -> _Environment:
+def _new_environment(
+    variables: Mapping[str, object], extensions: Sequence[str], overloads: Sequence[Overload]
+) -> _Environment:
     config = cel.NewEnvConfigFromYaml("extensions:\n" + "".join(f"  - name: {name}\n" for name in extensions))
     names = dict.fromkeys(overload.name for overload in overloads)
     functions = [
-        cel.FunctionDecl(name, [_declared(overload) for overload in overloads if overload.name == name])
+        cel.FunctionDecl(name, [_library_overload(overload) for overload in overloads if overload.name == name])
         for name in names
     ]
     return cast("_Environment", cel.NewEnv(config=config, variables=variables, functions=functions))
 
 
-def _declared(overload: Overload) -> object:
+def _library_overload(overload: Overload) -> object:
     return cel.Overload(
         overload.id,
         cel.Type(overload.result),
@@ -216,17 +218,17 @@ def _guarded(overload: Overload) -> _Function:
         try:
             return function(*arguments)
         except ValueError as error:
-            raise ValueError(f"{_OURS}{overload.name}: {error}") from error
+            raise ValueError(f"{_OWN_ERROR}{overload.name}: {error}") from error
         except (TypeError, ArithmeticError) as error:
-            raise ValueError(f"{_OURS}{overload.name}: values that cannot be combined") from error
+            raise ValueError(f"{_OWN_ERROR}{overload.name}: values that cannot be combined") from error
 
     return run
 
 
 @cache
-def _asked(text: str, count: int) -> _Function:
-    """Return a function of the library as a Python function."""
-    environment = _made(
+def _library_function(text: str, count: int) -> _Function:
+    """Return an expression as a Python function of ``count`` arguments, which the expression names ``a0``, ``a1`` and so on."""
+    environment = _new_environment(
         {f"a{index}": cel.Type("dyn") for index in range(count)}, (*_EXTENSIONS, "strings", "regex"), ()
     )
     compiled = environment.compile(text)
@@ -241,10 +243,12 @@ def _asked(text: str, count: int) -> _Function:
     return run
 
 
-def _lent() -> list[Overload]:
+def _library_string_functions() -> list[Overload]:
     return [
-        Overload(name, result, parameters, _asked(f"a0.{name}({_arguments(len(parameters))})", len(parameters)))
-        for name, result, parameters in LENT
+        Overload(
+            name, result, parameters, _library_function(f"a0.{name}({_arguments(len(parameters))})", len(parameters))
+        )
+        for name, result, parameters in STRING_FUNCTIONS
     ]
 
 
@@ -253,14 +257,14 @@ def _arguments(count: int) -> str:
 
 
 def _find(text: str, pattern: str) -> object:
-    return _asked("regex.extract(a0, a1).orValue('')", 2)(text, without_groups(pattern))
+    return _library_function("regex.extract(a0, a1).orValue('')", 2)(text, without_groups(pattern))
 
 
 def _find_all(text: str, pattern: str, most: int = -1) -> object:
-    found = _asked("regex.extractAll(a0, a1)", 2)(text, without_groups(pattern))
+    found = _library_function("regex.extractAll(a0, a1)", 2)(text, without_groups(pattern))
     return found[:most] if isinstance(found, list) and most >= 0 else found
 
 
-def _matches() -> list[Overload]:
+def _match_functions() -> list[Overload]:
     runs = {"find": _find, "findAll": _find_all}
     return [Overload(name, result, parameters, runs[name]) for name, result, parameters in MATCHES]

@@ -186,11 +186,11 @@ INDEXES: Final[tuple[Overload, ...]] = (
 )
 """Functions that replace the library's own.
 
-The library has functions of these names for strings only, and cannot extend them: adding one replaces all its string functions.
-``LENT`` has the other string functions.
+The library has functions of these names for strings only. Adding one for lists replaces all string functions of the library.
+``STRING_FUNCTIONS`` has the other string functions.
 """
 
-LENT: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
+STRING_FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("charAt", "string", ("string", "int")),
     ("lowerAscii", "string", ("string",)),
     ("upperAscii", "string", ("string",)),

@@ -31,7 +31,7 @@ def _address(text: str) -> _Address:
     return address
 
 
-def _of(value: Tagged | str) -> _Address:
+def _address_of(value: Tagged | str) -> _Address:
     return _address(value if isinstance(value, str) else tagged("ip", value))
 
 
@@ -56,34 +56,34 @@ def is_canonical(text: str) -> bool:
 
 def family(value: Tagged) -> int:
     """Implement ``ip('::1').family()``: 4 or 6."""
-    return _of(value).version
+    return _address_of(value).version
 
 
 def is_unspecified(value: Tagged) -> bool:
     """Implement ``ip('0.0.0.0').isUnspecified()``."""
-    return _of(value).is_unspecified
+    return _address_of(value).is_unspecified
 
 
 def is_loopback(value: Tagged) -> bool:
     """Implement ``ip('127.0.0.1').isLoopback()``."""
-    return _of(value).is_loopback
+    return _address_of(value).is_loopback
 
 
 def is_link_local_multicast(value: Tagged) -> bool:
     """Implement ``ip('224.0.0.1').isLinkLocalMulticast()``."""
-    address = _of(value)
+    address = _address_of(value)
     return address in ip_network("224.0.0.0/24" if address.version == 4 else "ff02::/16")
 
 
 def is_link_local_unicast(value: Tagged) -> bool:
     """Implement ``ip('169.254.0.1').isLinkLocalUnicast()``."""
-    address = _of(value)
+    address = _address_of(value)
     return address in ip_network("169.254.0.0/16" if address.version == 4 else "fe80::/10")
 
 
 def is_global_unicast(value: Tagged) -> bool:
     """Implement ``ip('10.0.0.1').isGlobalUnicast()``: true if no other category applies, also for private addresses."""
-    address = _of(value)
+    address = _address_of(value)
     broadcast = address == IPv4Address("255.255.255.255")
     special = address.is_unspecified or address.is_loopback or address.is_multicast
     return not (broadcast or special or is_link_local_unicast(value))
@@ -111,7 +111,7 @@ def is_cidr(text: str) -> bool:
 
 def contains_ip(value: Tagged, other: Tagged | str) -> bool:
     """Implement ``cidr('10.0.0.0/8').containsIP('10.0.0.1')``, for a string or an ip."""
-    return _of(other) in ip_interface(tagged("cidr", value)).network
+    return _address_of(other) in ip_interface(tagged("cidr", value)).network
 
 
 def contains_cidr(value: Tagged, other: Tagged | str) -> bool:

@@ -45,9 +45,9 @@ class FindingKind(enum.Enum):
 class Finding:
     """A finding for one rule and one place of a value.
 
-    ``at`` is the rule's place in the schema, and ``path`` the place of the problem in the value. ``static`` replaces ``message``
-    if that may contain a secret. ``message`` was made from the value at the place of the rule, which is ``below`` steps above
-    ``path``.
+    ``at`` is the rule's place in the schema, and ``path`` the place of the problem in the value. ``message`` was made from the
+    value that the rule was evaluated on, which is ``below`` steps above ``path``. If ``message`` may contain a secret, ``static``
+    replaces it.
     """
 
     kind: FindingKind

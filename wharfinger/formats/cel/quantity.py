@@ -26,7 +26,7 @@ def tagged(tag: str, value: Tagged) -> str:
     """Return the canonical text of a value, which must be of this type."""
     found = value.get(tag)
     if len(value) != 1 or not isinstance(found, str):
-        raise ValueError(f"expected what {tag}() gives")
+        raise ValueError(f"expected the result of {tag}()")
     return found
 
 

@@ -6,7 +6,7 @@ It reads what :mod:`~wharfinger.formats.schemas.validations` writes. It walks th
 part of the value           compared with, in the old value
 ==========================  ==========================================================================================
 properties                  the property of the same name
-additionalProperties        the key of the same name, for keys that are no property
+additionalProperties        the key of the same name, for keys that are not properties
 items of a map list         the item with the same ``x-kubernetes-list-map-keys``
 other items                 nothing: it is unknown which old item corresponds
 ==========================  ==========================================================================================
@@ -47,8 +47,8 @@ class _Rule:
     kubernetes: bool
     optional: bool
     expression: Expression | None
-    told: Expression | None
-    wrong: str
+    message_expression: Expression | None
+    problem: str
 
     @property
     def is_skipped_without_old(self) -> bool:
@@ -87,7 +87,7 @@ class CompiledRules:
 
     def checked(self) -> Outcome:
         """Return the findings about the rules themselves."""
-        return Outcome(tuple(_wrong(self._root))[:MAX_FINDINGS])
+        return Outcome(tuple(_problems(self._root))[:MAX_FINDINGS])
 
     def evaluated(self, request: CelRequest, at: Callable[[str], None]) -> Outcome:
         """Evaluate the rules on a value; ``at`` is called with the place of each rule before it runs."""
@@ -122,42 +122,42 @@ def _object(value: JsonValue) -> JsonObject:
 def _rule(said: JsonObject, kind: str) -> _Rule:
     kubernetes, optional = find(said, "kubernetes") is True, find(said, "optional") is True
     expression: Expression | None = None
-    told: Expression | None = None
-    wrong = ""
+    message_expression: Expression | None = None
+    problem = ""
     self_type = kind if kubernetes else ""
     try:
         expression = compile_expression(
             need_str(said, "rule"), self_type=self_type, result="bool", optional_old=optional
         )
         if expression.uses_old and not optional and find(said, "uncorrelated") is True:
-            wrong = (
-                "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so old and new items cannot be "
+            problem = (
+                "uses oldSelf inside a list that is not a map (x-kubernetes-list-type), so old and new items cannot be "
                 "matched; move the rule above the list"
             )
     except CelError as error:
-        wrong = f"does not compile: {error}"
-    if find_str(said, "told"):
+        problem = f"does not compile: {error}"
+    if find_str(said, "messageExpression"):
         try:
-            told = compile_expression(
-                find_str(said, "told"), self_type=self_type, result="string", optional_old=optional
+            message_expression = compile_expression(
+                find_str(said, "messageExpression"), self_type=self_type, result="string", optional_old=optional
             )
         except CelError as error:
-            wrong = wrong or f"its messageExpression does not compile: {error}"
+            problem = problem or f"its messageExpression does not compile: {error}"
     steps = tuple(step for step in find_list(said, "field") if isinstance(step, str))
     return _Rule(
         need_str(said, "at"), find_str(said, "message"), steps, kubernetes, optional,
-        expression, told, wrong,
+        expression, message_expression, problem,
     )  # fmt: skip
 
 
-def _wrong(node: _Node) -> Iterator[Finding]:
+def _problems(node: _Node) -> Iterator[Finding]:
     for rule in node.rules:
-        if rule.wrong:
-            yield Finding(FindingKind.ERROR, (), rule.at, rule.wrong)
+        if rule.problem:
+            yield Finding(FindingKind.ERROR, (), rule.at, rule.problem)
     below = [*node.properties.values(), *node.branches]
     below += [one for one in (node.others, *(node.items if isinstance(node.items, tuple) else (node.items,))) if one]
     for one in below:
-        yield from _wrong(one)
+        yield from _problems(one)
 
 
 class _EnoughError(Exception):
@@ -205,10 +205,10 @@ class _Walk:
 
     def rule(self, rule: _Rule, value: JsonValue, old: JsonValue, path: ValuePath) -> None:
         if rule.expression is None:
-            self.add(Finding(FindingKind.ERROR, path, rule.at, rule.wrong))
+            self.add(Finding(FindingKind.ERROR, path, rule.at, rule.problem))
             return
         try:
-            kept = rule.expression.evaluate(value, old)
+            holds = rule.expression.evaluate(value, old)
         except OutOfMemoryError as error:
             self.add(Finding(FindingKind.ERROR, path, rule.at, f"could not be evaluated: {error}"))
             self.out_of_memory = True
@@ -216,19 +216,19 @@ class _Walk:
         except CelError as error:
             self.add(Finding(FindingKind.ERROR, path, rule.at, f"could not be evaluated: {error}"))
             return
-        if not isinstance(kept, bool):
+        if not isinstance(holds, bool):
             self.add(Finding(FindingKind.ERROR, path, rule.at, "could not be evaluated: its result is not a bool"))
-        elif not kept:
+        elif not holds:
             self.add(self.failed(rule, value, old, path))
 
     def failed(self, rule: _Rule, value: JsonValue, old: JsonValue, path: ValuePath) -> Finding:
         place = (*path, *rule.field)
-        if rule.told is None:
+        if rule.message_expression is None:
             return Finding(FindingKind.FAILED, place, rule.at, rule.message)
         message: object = ""
         try:
-            if not rule.told.uses_old or old is not None or rule.optional:
-                message = rule.told.evaluate(value, old)
+            if not rule.message_expression.uses_old or old is not None or rule.optional:
+                message = rule.message_expression.evaluate(value, old)
         except OutOfMemoryError:
             self.out_of_memory = True
         except CelError:

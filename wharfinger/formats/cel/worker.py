@@ -10,24 +10,21 @@ wall-clock time, so a rule is not blamed for a busy machine; the signal that end
 exceeded. The process's environment is emptied. After a request that ran out of memory the process ends, to free that memory.
 """
 
-import math
 import os
-import resource
 import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from wharfinger.formats.cel.protocol import CelProtocolError, decode_request, encode_at, encode_findings
 from wharfinger.formats.json.value import as_object, decode_json
+from wharfinger.formats.worker_limits import allow_cpu_time, limit_process
 
 if TYPE_CHECKING:
     from wharfinger.formats.cel.rules import CompiledRules
 
-ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
 CPU_S: Final = 5
 """The limit of CPU time for one request in seconds, unless the command line sets another; it may be exceeded by up to a
 second."""
-OPEN_FILES: Final = 16
 REQUEST_BYTES: Final = 32 * 1024 * 1024
 SCHEMAS_KEPT: Final = 64
 
@@ -70,7 +67,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
             if len(line) > REQUEST_BYTES:
                 raise CelProtocolError(f"cel: a request of more than {REQUEST_BYTES} bytes")
             return  # in the middle of a request: the daemon is gone
-        _allow_cpu_time(cpu_s)
+        allow_cpu_time(cpu_s)
         request = decode_request(line)
         rules = schemas.get(request.rules)
         outcome = rules.evaluated(request, at) if request.has_self else rules.checked()
@@ -80,32 +77,11 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
             return
 
 
-def _allow_cpu_time(seconds: int) -> None:
-    """Set the CPU time limit of the next request, rounded up; the signal at its end (SIGXCPU) ends the process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
-
-
-def _limit_process() -> None:
-    os.environ.clear()
-    for limit, value in (
-        (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, OPEN_FILES),
-    ):
-        _, most = resource.getrlimit(limit)
-        lowered = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (lowered, lowered))
-
-
 def main() -> None:
     """Serve stdin and stdout within the limits."""
-    _limit_process()
+    limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
-        os.dup2(2, 1)  # the library's own output is no answer
+        os.dup2(2, 1)  # the library's own output is not an answer
         serve(sys.stdin.buffer, answers, int(sys.argv[1]) if len(sys.argv) > 1 else CPU_S)
 
 

@@ -101,7 +101,7 @@ _KNOWN: Final = tuple(
         (rf"{_TYPE} \(.*\) {_any_of(_ONE_VALUE)}", "{} {}"),
         (r'date ".*" does not match format ".*"', "a date does not match the format"),
         (r"Invalid path expression .*", "Invalid path expression"),
-        (r"Regex failure: .*", "Regex failure: the pattern is none"),
+        (r"Regex failure: .*", "Regex failure: the pattern is not valid"),
         (r".* \(while parsing '.*'\)", "a text is not JSON"),
     )
 )

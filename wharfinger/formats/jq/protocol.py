@@ -24,7 +24,7 @@ from wharfinger.formats.frames import MAX_FRAME_BYTES, FrameError
 from wharfinger.formats.json.value import JsonValue, canonical_json, decode_json, find_list, need_str
 
 _WHOLE: Final = 2.0**63
-"""The limit from which on Go, too, does not write a whole number as an integer."""
+"""Whole numbers from here on stay floats, because Go does not write them as integers either."""
 
 
 class JqProtocolError(FrameError):
@@ -89,7 +89,7 @@ class _Text(msgspec.Struct):
 
 
 _TEXT: Final = msgspec.json.Decoder(msgspec.Raw)
-"""A check that a text is JSON (except the content of its strings), which builds nothing."""
+"""A decoder that checks whether a text is JSON, except the content of its strings, and builds no values."""
 
 
 def encode_request(request: JqRequest) -> bytes:
@@ -103,7 +103,7 @@ def encode_request(request: JqRequest) -> bytes:
                 request.text.decode()
             _TEXT.decode(request.text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise JqProtocolError(f"jq: its input is no JSON: {error}") from error
+            raise JqProtocolError(f"jq: the input is not JSON: {error}") from error
     text = msgspec.UNSET if request.text is None else msgspec.Raw(request.text)
     try:
         return msgspec.json.encode(_Request(request.program, text, request.whole or msgspec.UNSET))

@@ -4,18 +4,17 @@ jq runs in a separate process, because libjq holds the interpreter's lock, canno
 memory runs out. A filter that loops, exhausts memory or crashes costs a worker, never the daemon.
 :mod:`wharfinger.hooks.watching.jq_pool` talks with a worker, limits its time and replaces it.
 
-Filters are written for gojq, the jq of the hooks' first runtime, with its library's rules: no other input, no environment,
-no modules, no way to end the program. So every program is compiled after definitions that shadow what libjq would allow, and
-inside parentheses, where an ``import`` is a syntax error before any file is searched. jq itself turns each result into JSON
-text (``tojson``), which keeps large integers exact that the binding would round. ``docs/jq.md`` lists the remaining
-differences.
+Filters are written for gojq, the implementation that shell-operator uses as a library. There a filter has no other input, no
+environment, no modules, and no way to end the program. So every program is compiled after definitions that shadow what libjq
+would allow, and inside parentheses, where an ``import`` is a syntax error before any file is searched. jq itself turns each
+result into JSON text (``tojson``), which keeps large integers exact that the binding would round. ``docs/jq.md`` lists the
+remaining differences.
 
-There are further limits beside the pool's: address space, CPU time of one request (a worker whose daemon was killed must not
-loop forever), no files written, no core dumps. The process's environment is emptied.
+The pool limits the wall-clock time. The process itself limits its address space and the CPU time of one request, because a worker
+whose daemon was killed must not loop forever; it writes no files and no core dumps, and has an empty environment.
 """
 
 import os
-import resource
 import sys
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -35,11 +34,10 @@ from wharfinger.formats.jq.protocol import (
     encode_text,
 )
 from wharfinger.formats.json.value import canonical_json, decode_json
+from wharfinger.formats.worker_limits import allow_cpu_time, limit_process
 
-ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
 CPU_S: Final = 30
 """The limit of CPU time for one request, in seconds; it is far above the wall-clock time that the pool allows."""
-OPEN_FILES: Final = 16
 ANSWER_BYTES: Final = 16 * 1024 * 1024
 """The largest size of all results of one request, in bytes; larger results are refused without being sent."""
 PROGRAMS_KEPT: Final = 256
@@ -145,7 +143,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer requests until the input ends. Raises JqProtocolError for an invalid request."""
     programs = Programs()
     while (payload := _read_frame(requests)) is not None:
-        _allow_cpu_time()
+        allow_cpu_time(CPU_S)
         answers.write(framed(answer(programs, decode_request(payload))))
         answers.flush()
 
@@ -162,32 +160,11 @@ def _read_frame(requests: BinaryIO) -> bytes | None:
     return payload if len(payload) == expected else None
 
 
-def _allow_cpu_time() -> None:
-    """Set the CPU time of the next request to CPU_S; the signal at its end (SIGXCPU) ends the process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    wanted = int(used.ru_utime + used.ru_stime) + CPU_S
-    resource.setrlimit(resource.RLIMIT_CPU, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
-
-
-def _limit_process() -> None:
-    os.environ.clear()
-    for limit, value in (
-        (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, OPEN_FILES),
-    ):
-        _, most = resource.getrlimit(limit)
-        lowered = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (lowered, lowered))
-
-
 def main() -> None:
     """Serve stdin and stdout within the limits."""
-    _limit_process()
+    limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
-        os.dup2(2, 1)  # libjq's own output is no answer
+        os.dup2(2, 1)  # libjq's own output is not an answer
         serve(sys.stdin.buffer, answers)
 
 

@@ -31,7 +31,7 @@ class PackedJson:
 
     def value(self) -> JsonValue:
         """Return the document, parsed. Raises JsonError for invalid JSON, or over MAX_BYTES."""
-        return decode_json(self.text(), max_bytes=MAX_BYTES, what="a document that was kept")
+        return decode_json(self.text(), max_bytes=MAX_BYTES, what="a stored document")
 
     def __len__(self) -> int:
         """Return the number of bytes that it holds."""

@@ -117,7 +117,7 @@ _FLOAT: Final = b"\xcb"
 
 
 def _is_plain(value: JsonValue, text: bytes) -> bool:
-    """Return whether a value has no float, and is not nested too deeply; ``text`` is its JSON. False if that is not certain."""
+    """Return whether a value certainly has no float and is not nested too deeply; ``text`` is its JSON."""
     if len(text.split(b"[", MAX_DEPTH)) + len(text.split(b"{", MAX_DEPTH)) - 2 >= MAX_DEPTH:
         return False
     try:
@@ -212,6 +212,11 @@ def find_list(value: JsonValue, *path: str | int) -> list[JsonValue]:
     if not isinstance(found, list):
         raise ShapeError(f"{_dotted(path)}: expected a list, found {type_name(found)}")
     return found
+
+
+def strings_of(value: JsonValue) -> list[str]:
+    """Return the strings of a list, without its other items; any other value has no strings."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def need_str(value: JsonValue, *path: str | int) -> str:

@@ -19,7 +19,7 @@ _QUOTED: Final = re.compile(r"""(?P<quote>["'])(?P<text>(?:\\.|(?!(?P=quote))[^\
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r"}
 _MOST_RANGES: Final = 8
-"""The most ranges inside of each other."""
+"""The largest number of ranges that are nested in each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _parts(pieces: list[Text | str], depth: int) -> tuple[tuple[Part, ...], bool
             return tuple(found), True
         elif (begun := _RANGE.fullmatch(piece)) is not None:
             if depth >= _MOST_RANGES:
-                raise JsonPathError(f"more than {_MOST_RANGES} ranges inside of each other")
+                raise JsonPathError(f"more than {_MOST_RANGES} nested ranges")
             inner, is_ended = _parts(pieces, depth + 1)
             if not is_ended:
                 raise JsonPathError(f"{{{piece}}} without {{end}}")

@@ -52,7 +52,7 @@ def redact_object(obj: JsonObject, *, paths: Collection[RedactPath] = (), secret
 
 
 def redact_value(value: JsonValue, *, paths: Collection[RedactPath] = (), secrets: Collection[str] = ()) -> JsonValue:
-    """Do the same as redact_object, for any JSON value."""
+    """Return a copy of any JSON value that can be printed, redacted like an object by `redact_object`. Never raises."""
     return _value(value, _Wanted(tuple(paths), TextRedactor(secrets)), 0)
 
 
@@ -83,17 +83,17 @@ def _object(obj: JsonObject, wanted: _Wanted, depth: int, *, in_secret_list: boo
     is_sensitive_pair = any(_names_a_secret(obj.get(field), wanted) for field in ("name", "key"))
     result: JsonObject = {}
     for key, item in obj.items():
-        printed = _free_key(wanted.text.redact(key), result)
+        printed = _unused_key(wanted.text.redact(key), result)
         below = wanted.below(key)
         if below.is_here or key == _LAST_APPLIED:
             result[printed] = _replaced(item)
         elif (is_secret and key in _SECRET_FIELDS) or (is_sensitive_pair and key == "value"):
-            result[printed] = _blanked(item, wanted, depth + 1)
+            result[printed] = _with_values_replaced(item, wanted, depth + 1)
         else:
             kept = _value(item, below, depth + 1, in_secret_list=key == "items" and obj.get("kind") == "SecretList")
             # A key is judged before and after its own redaction, which may leave another ending.
             hides = _hides(key, item, kept) or _hides(printed, item, kept)
-            result[printed] = _blanked(item, wanted, depth + 1) if hides else kept
+            result[printed] = _with_values_replaced(item, wanted, depth + 1) if hides else kept
     return result
 
 
@@ -112,17 +112,17 @@ def _is_reference(value: JsonValue) -> bool:
     return isinstance(value, dict) and value.keys() <= _REFERENCE and not _NAMING.isdisjoint(value)
 
 
-def _blanked(value: JsonValue, wanted: _Wanted, depth: int) -> JsonValue:
+def _with_values_replaced(value: JsonValue, wanted: _Wanted, depth: int) -> JsonValue:
     """Replace every string and number; keep the shape and the keys."""
     if not isinstance(value, dict | list):
         return _replaced(value)
     if depth >= MAX_DEPTH:
         return MARK
     if isinstance(value, list):
-        return [_blanked(item, wanted, depth + 1) for item in value]
+        return [_with_values_replaced(item, wanted, depth + 1) for item in value]
     result: JsonObject = {}
     for key, item in value.items():
-        result[_free_key(wanted.text.redact(key), result)] = _blanked(item, wanted, depth + 1)
+        result[_unused_key(wanted.text.redact(key), result)] = _with_values_replaced(item, wanted, depth + 1)
     return result
 
 
@@ -133,7 +133,7 @@ def _replaced(value: JsonValue) -> JsonValue:
     return value if value is None or isinstance(value, bool) or value in ("", [], {}) else MARK
 
 
-def _free_key(key: str, taken: JsonObject) -> str:
+def _unused_key(key: str, taken: JsonObject) -> str:
     """Return a key that is not taken, so that different keys stay different."""
     free, count = key, 1
     while free in taken:

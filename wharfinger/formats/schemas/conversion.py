@@ -42,7 +42,7 @@ def _is_count(value: JsonValue) -> bool:
     return _is_number(value) and isinstance(value, int | float) and value >= 0 and value == value // 1
 
 
-def _is_names(value: JsonValue) -> bool:
+def _is_list_of_strings(value: JsonValue) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
@@ -91,7 +91,7 @@ class _Conversion:
         nullable = source.get("nullable")
         if nullable is not None and not isinstance(nullable, bool):
             raise self.error((*path, "nullable"), f"expected true or false, found {type_name(nullable)}")
-        return _letting_null_through(out) if nullable else out
+        return _accepting_null(out) if nullable else out
 
     def sub(self, value: JsonValue, path: ValuePath) -> JsonObject | bool:
         return value if isinstance(value, bool) else self.schema(value if isinstance(value, dict) else {}, path)
@@ -102,10 +102,10 @@ class _Conversion:
         for name in named if declared is not None and declared != "int-or-string" else ():
             if name not in TYPES:
                 shown = repr(name) if isinstance(name, str) and len(name) < 100 else type_name(name)
-                raise self.error((*path, "type"), f"{shown} is no type; known: {', '.join(TYPES)}, int-or-string")
+                raise self.error((*path, "type"), f"{shown} is not a type; known: {', '.join(TYPES)}, int-or-string")
         allowed = types(source)
         if isinstance(declared, list) and not declared:
-            raise self.error((*path, "type"), "names no type")
+            raise self.error((*path, "type"), "the list is empty; name at least one type")
         if allowed:
             out["type"] = list(dict.fromkeys(allowed)) if len(allowed) > 1 else allowed[0]
 
@@ -127,7 +127,7 @@ class _Conversion:
             if bound is not None and not _is_number(bound):
                 raise self.error((*path, plain), f"expected a number, found {_shown(bound)}")
             if strictly is not None and not isinstance(strictly, bool | int | float):
-                raise self.error((*path, exclusive), f"expected true or false or a number, found {_shown(strictly)}")
+                raise self.error((*path, exclusive), f"expected true, false or a number, found {_shown(strictly)}")
             if isinstance(strictly, bool):
                 strictly = bound if strictly else None
                 bound = None if strictly is not None else bound
@@ -159,7 +159,7 @@ class _Conversion:
     def put_object(self, source: JsonObject, out: JsonObject, path: ValuePath) -> None:
         required = source.get("required")
         if required is not None:
-            if not _is_names(required):
+            if not _is_list_of_strings(required):
                 hint = ": a schema lists the names of its required properties" if isinstance(required, bool) else ""
                 raise self.error((*path, "required"), f"expected a list of names, found {_shown(required)}{hint}")
             out["required"] = required
@@ -185,7 +185,7 @@ class _Conversion:
             out["items"] = self.sub(items, (*path, "items"))
 
 
-def _letting_null_through(schema: JsonObject) -> JsonObject:
+def _accepting_null(schema: JsonObject) -> JsonObject:
     """Return the schema so that it accepts null.
 
     Most keywords do not apply to null. Those that do are extended to accept null, or moved to where they do not apply to it.

@@ -44,7 +44,7 @@ class _Search:
             return
         mark = next((schema[mark] for mark in _MARKS if schema.get(mark)), None)
         if mark is not None and path:
-            self.found.setdefault(path, Problem(path_text(path), _said(mark)))
+            self.found.setdefault(path, Problem(path_text(path), _message(mark)))
             return
         if isinstance(value, dict):
             declared, others = properties(schema), schema.get("additionalProperties")
@@ -61,7 +61,7 @@ class _Search:
             self.look(value, branch, path)
 
 
-def _said(mark: JsonValue) -> str:
+def _message(mark: JsonValue) -> str:
     if not isinstance(mark, str):
         return "is deprecated"
     text = " ".join(mark.split())

@@ -61,9 +61,9 @@ def path_text(path: ValuePath) -> str:
 def expanded(document: JsonValue, *, what: str) -> JsonObject:
     """Return a copy of the schema in the form described above; ``what`` names it in errors. A second call changes nothing.
 
-    Raises SchemaError for a shape no schema has, a reference that is not local, has no target or leads to itself, nesting
-    beyond MAX_DEPTH and, with references replaced, more than MAX_NODES values, MAX_BRANCHES or MAX_ALL_BRANCHES
-    alternatives.
+    Raises SchemaError for a shape that no schema has, for nesting beyond MAX_DEPTH, and for a reference that is not local, has no
+    target or leads to itself. With its references replaced, a schema may have at most MAX_NODES values, MAX_BRANCHES
+    alternatives in one list, and MAX_ALL_BRANCHES in all lists.
     """
     if not isinstance(document, dict):
         raise SchemaError(f"{what}: a schema is an object, found {type_name(document)}")
@@ -101,7 +101,7 @@ def map_keys(schema: JsonObject) -> tuple[str, ...]:
 
 
 def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
-    """Return the values of an item under the keys, in one text; None if the item can have no keys.
+    """Return the values of an item under the keys, as canonical JSON; None without keys, or if the item is not an object.
 
     A missing key is the same as null. Raises ShapeError for a value without a JSON form.
     """
@@ -152,14 +152,14 @@ class _Expansion:
     def count(self, path: ValuePath) -> None:
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise self.error(path[:4], f"the schema has more than {MAX_NODES} values, counting what references lead to")
+            raise self.error(path[:4], f"the schema has more than {MAX_NODES} values with its references replaced")
         if len(path) >= MAX_DEPTH:
             raise self.error(path[:4], f"nested deeper than {MAX_DEPTH} levels")
 
     def count_branches(self, count: int, path: ValuePath) -> None:
         self.branches += count
         if count > MAX_BRANCHES:
-            raise self.error(path, f"{count} alternatives are more than {MAX_BRANCHES}")
+            raise self.error(path, f"has {count} alternatives; the limit is {MAX_BRANCHES}")
         if self.branches > MAX_ALL_BRANCHES:
             raise self.error(
                 path, f"the schema has more than {MAX_ALL_BRANCHES} alternatives in allOf, anyOf and oneOf"

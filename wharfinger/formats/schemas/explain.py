@@ -16,9 +16,10 @@ from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, find
 from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key
 from wharfinger.formats.schemas.conversion import Converted
 from wharfinger.formats.schemas.document import ValuePath, path_text
-from wharfinger.formats.schemas.keywords import WorkError, explaining_validator, quiet
+from wharfinger.formats.schemas.keywords import explaining_validator, quiet
 from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.schemas.problems import Finding, problem_of, types_sentence
+from wharfinger.formats.schemas.work import WorkError
 
 MAX_WORK: Final = 500_000
 """The most keywords, members and items that jsonschema may check, in half a second; a value of 1 MB needs a fraction."""

@@ -7,7 +7,7 @@ have may be set; removing a part is a change. All branches of allOf, anyOf and o
 part of the value           compared with, in the old value
 ==========================  ==========================================================================================
 properties                  the property of the same name
-additionalProperties        the key of the same name, for keys that are no property and that both sides have
+additionalProperties        the key of the same name, for keys that are not properties and that both sides have
 items of a map list         the item with the same ``x-kubernetes-list-map-keys``; a removed item was not changed
 other items                 the item with the same index, as many as both sides have
 ==========================  ==========================================================================================
@@ -30,6 +30,7 @@ from wharfinger.formats.schemas.document import (
     properties,
 )
 from wharfinger.formats.schemas.problem import Problem
+from wharfinger.formats.schemas.work import Work, WorkError
 
 IMMUTABLE: Final = "x-deckhouse-immutable"
 MAX_COMPARED: Final = 200_000
@@ -85,30 +86,21 @@ def immutable_problems(value: JsonValue, old: JsonValue, schema: JsonObject) -> 
     search = _Search()
     try:
         search.look(value, old, schema, ())
-    except _WorkError:
-        return (Problem("", "is too large to be compared with what was set before"),)
+    except WorkError:
+        return (Problem("", "is too large to be compared with the former value"),)
     return tuple(Problem(path_text(path), "cannot be changed once it is set") for path in search.found)
-
-
-class _WorkError(Exception):
-    """Raised if comparing would take too long."""
 
 
 class _Search:
     def __init__(self) -> None:
         self.found: dict[ValuePath, None] = {}
-        self.work = 0
-
-    def spend(self, work: int) -> None:
-        self.work += work
-        if self.work > MAX_COMPARED:
-            raise _WorkError
+        self.work = Work(MAX_COMPARED)
 
     def look(
         self, value: JsonValue, old: JsonValue, schema: JsonObject, path: ValuePath, keys: tuple[str, ...] = ()
     ) -> None:
         """Compare a part. If ``schema`` is a branch of the schema of a map list, ``keys`` are the keys of that list."""
-        self.spend(1)
+        self.work.spend(1)
         if old is None:
             return
         if schema.get(IMMUTABLE) is True:
@@ -130,7 +122,7 @@ class _Search:
     ) -> None:
         if "items" not in schema:
             return
-        self.spend(len(value) + len(old) if keys else 0)
+        self.work.spend(len(value) + len(old) if keys else 0)
         known = by_keys(old, keys)
         for index, item in enumerate(value if keys else value[: len(old)]):
             inner = item_schema(schema, index)

@@ -1,9 +1,9 @@
 """jsonschema with keywords that cannot hang it, for :mod:`~wharfinger.formats.schemas.explain`.
 
-By itself it matches patterns with a backtracking engine, compares every item of a list with every other, puts whole values
-into messages, and computes in floating point. Here the deciding engine checks patterns and formats, equality and multiples
-are exact, values have no text, and all work is counted against a budget. The message of an error about a property is only the
-property's name.
+jsonschema itself matches patterns with a backtracking engine, compares every item of a list with every other item, puts whole
+values into messages, and computes in floating point. In this module the deciding engine checks patterns and formats, equality and
+multiples are exact, messages contain no values, and all work is counted against a budget. The message of an error about a
+property is only the property's name.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,24 +19,15 @@ from jsonschema.validators import create
 from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
 from wharfinger.formats.schemas.formats import format_checker
 from wharfinger.formats.schemas.patterns import matcher
-
-
-class WorkError(Exception):
-    """Validating would take more work than was allowed."""
+from wharfinger.formats.schemas.work import Work
 
 
 class Budget(FormatChecker):
     """The remaining work of one validation; jsonschema carries it along in place of its format checks."""
 
-    def __init__(self, work: int) -> None:
+    def __init__(self, most: int) -> None:
         super().__init__(formats=())
-        self.work = work
-
-    def spend(self, work: int) -> None:
-        """Use up some work. Raises WorkError if not enough is left."""
-        self.work -= work
-        if self.work < 0:
-            raise WorkError
+        self.work = Work(most)
 
 
 def explaining_validator(schema: JsonObject, work: int) -> Validator:
@@ -179,7 +170,7 @@ def _counted(name: str, keyword: _Keyword) -> _Keyword:
         validator: _Descending, wanted: JsonValue, instance: object, schema: Mapping[str, JsonValue]
     ) -> Iterator[ValidationError]:
         sizes = (len(part) for part in (wanted, instance) if isinstance(part, dict | list))
-        validator.format_checker.spend(once + each * sum(sizes))
+        validator.format_checker.work.spend(once + each * sum(sizes))
         yield from keyword(validator, wanted, instance, schema)
 
     return run

@@ -23,6 +23,7 @@ from wharfinger.formats.schemas.document import (
 )
 from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.schemas.structural import parts
+from wharfinger.formats.schemas.work import Work, WorkError
 
 LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_KEYS: Final = "x-kubernetes-list-map-keys"
@@ -58,7 +59,7 @@ def list_problems(value: JsonValue, schema: JsonObject, limit: int) -> tuple[Pro
     search = _Search(limit)
     try:
         search.look(value, schema, ())
-    except _WorkError:
+    except WorkError:
         return (
             *search.found[: limit - 1],
             Problem("", f"has more than {MAX_LOOKED_AT} parts to be checked for duplicates"),
@@ -66,27 +67,18 @@ def list_problems(value: JsonValue, schema: JsonObject, limit: int) -> tuple[Pro
     return tuple(search.found)
 
 
-class _WorkError(Exception):
-    """Raised if checking would take too long."""
-
-
 class _Search:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.found: list[Problem] = []
-        self.looked_at = 0
+        self.work = Work(MAX_LOOKED_AT)
 
     def add(self, path: ValuePath, message: str) -> None:
         if len(self.found) < self.limit:
             self.found.append(Problem(path_text(path), message))
 
-    def spend(self, work: int) -> None:
-        self.looked_at += work
-        if self.looked_at > MAX_LOOKED_AT:
-            raise _WorkError
-
     def look(self, value: JsonValue, schema: JsonObject, path: ValuePath) -> None:
-        self.spend(1)
+        self.work.spend(1)
         if len(self.found) >= self.limit:
             return
         if isinstance(value, dict) and schema.get(EMBEDDED) is True:
@@ -108,7 +100,7 @@ class _Search:
         keys = map_keys(schema)
         if not keys and schema.get(LIST_TYPE) != "set":
             return
-        self.spend(len(items))
+        self.work.spend(len(items))
         seen: dict[bytes, int] = {}
         for index, item in enumerate(items):
             key = item_key(item, keys) if keys else canonical_json(item)

@@ -61,7 +61,7 @@ def read_pattern(pattern: str) -> str:
         raise PatternError(f"a pattern of {len(pattern)} characters is over the limit of {MAX_LENGTH}")
     translated = "".join(_translated(pattern))
     if not _compiles(translated):
-        raise PatternError(f"{_shown(pattern)} is not a regular expression as Go has them, or compiles to too much")
+        raise PatternError(f"{_shown(pattern)} is not a valid regular expression of Go, or is too large when compiled")
     return translated
 
 

@@ -35,7 +35,7 @@ _TYPE_NAMES: Final = {
 class Finding:
     """The finding of a validator: a keyword with its value, and the value that does not fit it.
 
-    For ``required`` and an unknown property, ``name`` is the property's; ``path`` is that of ``instance``.
+    ``path`` is the path of ``instance``. For ``required`` and for an unknown property, ``name`` is the name of the property.
     """
 
     path: ValuePath
@@ -97,7 +97,7 @@ def _scalar(value: JsonValue) -> str:
     return _cut(json.dumps(value, ensure_ascii=not (isinstance(value, str) and value.isprintable())))
 
 
-def _found(finding: Finding, *, shown: bool, what: str = "found") -> str:
+def _found_text(finding: Finding, *, shown: bool, what: str = "found") -> str:
     if not shown or isinstance(finding.instance, dict | list):
         return ""
     return f", {what} {_scalar(finding.instance)}"
@@ -116,22 +116,22 @@ def _enum(finding: Finding, shown: bool, patterns: dict[str, str]) -> str:  # no
     close = ""
     if shown and isinstance(finding.instance, str):
         close = _closest(finding.instance, [item for item in allowed if isinstance(item, str)])
-    return text + _found(finding, shown=shown) + (f"; did you mean {_scalar(close)}?" if close else "")
+    return text + _found_text(finding, shown=shown) + (f"; did you mean {_scalar(close)}?" if close else "")
 
 
 def _pattern(finding: Finding, shown: bool, patterns: dict[str, str]) -> str:  # noqa: FBT001
     pattern = finding.expected if isinstance(finding.expected, str) else ""
-    return f"must match {_cut(patterns.get(pattern, pattern))}{_found(finding, shown=shown)}"
+    return f"must match {_cut(patterns.get(pattern, pattern))}{_found_text(finding, shown=shown)}"
 
 
 def _format(finding: Finding, shown: bool, patterns: dict[str, str]) -> str:  # noqa: ARG001, FBT001
     name = finding.expected if isinstance(finding.expected, str) else ""
-    return f"must be {FORMATS.get(name, name)}{_found(finding, shown=shown)}"
+    return f"must be {FORMATS.get(name, name)}{_found_text(finding, shown=shown)}"
 
 
 def _bound(words: str) -> Callable[[Finding, bool, dict[str, str]], str]:
     def say(finding: Finding, shown: bool, patterns: dict[str, str]) -> str:  # noqa: ARG001, FBT001
-        return f"must be {words} {_scalar(finding.expected)}{_found(finding, shown=shown)}"
+        return f"must be {words} {_scalar(finding.expected)}{_found_text(finding, shown=shown)}"
 
     return say
 
@@ -153,7 +153,7 @@ def _fixed(words: str) -> Callable[[Finding, bool, dict[str, str]], str]:
 _SENTENCES: Final[dict[str, Callable[[Finding, bool, dict[str, str]], str]]] = {
     "type": _type,
     "enum": _enum,
-    "const": lambda finding, shown, _: f"must be {_scalar(finding.expected)}{_found(finding, shown=shown)}",
+    "const": lambda finding, shown, _: f"must be {_scalar(finding.expected)}{_found_text(finding, shown=shown)}",
     "pattern": _pattern,
     "format": _format,
     "minimum": _bound("at least"),

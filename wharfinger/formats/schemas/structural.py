@@ -27,7 +27,7 @@ def parts(schema: JsonObject | None, value: JsonValue) -> Iterator[Part]:
 
 
 def sorted_parts(schema: JsonObject | None, value: JsonValue) -> list[Part]:
-    """Return the same parts; members are sorted by name, because Go maps have no order."""
+    """Return the parts that `parts` yields, with members sorted by name, because Go maps have no order."""
     found = list(parts(schema, value))
     return sorted(found, key=lambda part: str(part[0])) if isinstance(value, dict) else found
 

@@ -21,15 +21,15 @@ def closed(document: JsonObject) -> JsonObject:
     anyOf and oneOf stay open, because each sees the properties of the others. Raises SchemaError.
     """
     schema = expanded(document, what="schema")
-    return _closed(schema) if not _is_decided(schema) else {**schema, **_closed_inside(schema)}
+    return _closed(schema) if not _sets_openness(schema) else {**schema, **_closed_inside(schema)}
 
 
-def _is_decided(schema: JsonObject) -> bool:
+def _sets_openness(schema: JsonObject) -> bool:
     return "additionalProperties" in schema or schema.get("x-kubernetes-preserve-unknown-fields") is True
 
 
 def _closed(schema: JsonObject) -> JsonObject:
-    if _is_decided(schema):
+    if _sets_openness(schema):
         return schema
     inside = {**schema, **_closed_inside(schema)}
     return {**inside, "additionalProperties": False} if _is_object(schema) else inside

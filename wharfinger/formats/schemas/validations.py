@@ -113,7 +113,7 @@ class _Reading:
         if isinstance(others, dict):
             self.put(out, "additionalProperties", others, path, correlated=correlated, typed=typed)
         if "additionalProperties" in out and properties(schema):
-            # A declared property is no additional one, even if a worker needs nothing of its schema.
+            # A declared property is not an additional one, even if a worker needs nothing of its schema.
             out["properties"] = {name: members.get(name, {}) for name in properties(schema)}
         self.put_items(schema, out, path, correlated=correlated, typed=typed)
         branches = schema.get("allOf")
@@ -196,7 +196,7 @@ class _Reading:
         if not found.strip():
             raise self.error((*path, key), "is empty; write a text, or leave it out")
         if len(found) > most:
-            raise self.error((*path, key), f"has {len(found)} characters; at most {most} are read")
+            raise self.error((*path, key), f"has {len(found)} characters; at most {most} are allowed")
         return found
 
     def deckhouse(self, schema: JsonObject, path: ValuePath) -> list[JsonObject]:
@@ -218,10 +218,10 @@ class _Reading:
     def kubernetes_rule(self, rule: JsonObject, path: ValuePath, schema: JsonObject, *, correlated: bool) -> JsonObject:
         expression = self.text(rule, "rule", path, MAX_EXPRESSION, needed=True)
         message = self.text(rule, "message", path, MAX_MESSAGE, needed=False)
-        told = self.text(rule, "messageExpression", path, MAX_EXPRESSION, needed=False)
+        message_expression = self.text(rule, "messageExpression", path, MAX_EXPRESSION, needed=False)
         if "\n" in message or "\r" in message:
             raise self.error((*path, "message"), "has a line break; a message is one line")
-        if "\n" in expression.strip() and not message and not told:
+        if "\n" in expression.strip() and not message and not message_expression:
             raise self.error((*path, "message"), "is required, since the rule has a line break")
         reason = self.text(rule, "reason", path, MAX_MESSAGE, needed=False)
         if reason and reason not in REASONS:
@@ -238,7 +238,7 @@ class _Reading:
         out |= {
             key: value
             for key, value in (
-                ("told", told),
+                ("messageExpression", message_expression),
                 ("field", self.field_path(rule, path, schema)),
                 ("optional", optional),
                 ("uncorrelated", not correlated),

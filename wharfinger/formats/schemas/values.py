@@ -10,6 +10,7 @@ from typing import Final
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, ShapeError
 from wharfinger.formats.schemas.document import ValuePath, alternatives, is_nullable, item_schema, properties, types
 from wharfinger.formats.schemas.structural import members, parts
+from wharfinger.formats.schemas.work import Work, WorkError
 
 MAX_NODES: Final = 500_000
 """The most JSON values of a result: a default in every item of a long list can multiply the size of a value."""
@@ -90,7 +91,7 @@ class _Defaulting(_Copying):
         known = self.declared(schema)
         result: JsonObject = {}
         for name, item, inner, _ in members(schema, value):
-            if item is None and inner is not None and name in known.properties and _is_no_value(inner):
+            if item is None and inner is not None and name in known.properties and _removes_null(inner):
                 continue
             result[name] = self.value(item, inner, depth)
         for name, default in known.defaults.items():
@@ -99,7 +100,7 @@ class _Defaulting(_Copying):
         return result
 
 
-def _is_no_value(schema: JsonObject) -> bool:
+def _removes_null(schema: JsonObject) -> bool:
     """Return whether null is refused and there is no default to replace it."""
     return bool(types(schema)) and not is_nullable(schema) and schema.get("default") is None
 
@@ -168,7 +169,7 @@ def write_only_paths(value: JsonValue, schema: JsonObject) -> tuple[ValuePath, .
     search = _SecretSearch(MAX_SEARCHED)
     try:
         search.search(value, search.applying([schema]), ())
-    except _WorkError:
+    except WorkError:
         return ((),)
     return tuple(search.found)
 
@@ -178,10 +179,6 @@ def has_write_only(schema: JsonValue) -> bool:
     if isinstance(schema, dict):
         return schema.get("writeOnly") is True or any(map(has_write_only, schema.values()))
     return isinstance(schema, list) and any(map(has_write_only, schema))
-
-
-class _WorkError(Exception):
-    """Raised if finding secrets would take too long."""
 
 
 @dataclass(slots=True)
@@ -202,20 +199,15 @@ class _Applying:
 
 
 class _SecretSearch:
-    def __init__(self, work: int) -> None:
-        self.work = work
+    def __init__(self, most: int) -> None:
+        self.work = Work(most)
         self.found: dict[ValuePath, None] = {}
         self.known: dict[tuple[int, ...], _Applying] = {}
-
-    def spend(self, work: int) -> None:
-        self.work -= work
-        if self.work < 0:
-            raise _WorkError
 
     def search(self, value: JsonValue, applying: _Applying, path: ValuePath) -> None:
         if value is None or not applying.schemas:
             return
-        self.spend(1)
+        self.work.spend(1)
         if applying.is_secret:
             self.found[path] = None
         elif isinstance(value, dict):
@@ -227,7 +219,7 @@ class _SecretSearch:
 
     def applying(self, schemas: list[JsonObject]) -> _Applying:
         """Return the instance for these schemas and their alternatives; it is the same for the same schemas."""
-        self.spend(1 + len(schemas))
+        self.work.spend(1 + len(schemas))
         key = tuple(map(id, schemas))
         there = self.known.get(key)
         if there is not None:
@@ -239,7 +231,7 @@ class _SecretSearch:
             if id(schema) not in each:
                 each[id(schema)] = schema
                 branches = list(alternatives(schema))
-                self.spend(1 + len(branches) + len(properties(schema)))
+                self.work.spend(1 + len(branches) + len(properties(schema)))
                 waiting += branches
         found = tuple(each.values())
         names = frozenset(name for schema in found for name in properties(schema))
@@ -259,7 +251,7 @@ class _SecretSearch:
         return applying.members[name]
 
     def member_schemas(self, applying: _Applying, name: str) -> list[JsonObject]:
-        self.spend(len(applying.schemas))
+        self.work.spend(len(applying.schemas))
         result: list[JsonObject] = []
         for schema in applying.schemas:
             declared, others = schema.get("properties"), schema.get("additionalProperties")
@@ -272,7 +264,7 @@ class _SecretSearch:
     def of_item(self, applying: _Applying, index: int) -> _Applying:
         place = min(index, applying.listed)  # after the longest list of schemas all items have the same schemas
         if place not in applying.items:
-            self.spend(len(applying.schemas))
+            self.work.spend(len(applying.schemas))
             of_item = (item_schema(schema, place) for schema in applying.schemas)
             applying.items[place] = self.applying([inner for inner in of_item if inner is not None])
         return applying.items[place]

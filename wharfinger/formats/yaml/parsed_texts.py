@@ -59,7 +59,7 @@ class ParsedTexts:
 
 
 def _packed(documents: list[tuple[JsonValue, int]]) -> bytes | None:
-    """Return the bytes of values; None if they have no such form, or are too large."""
+    """Return the bytes of values; None if MessagePack cannot encode them, or if they are too large."""
     try:
         packed = msgspec.msgpack.encode(documents)
     except (msgspec.EncodeError, UnicodeEncodeError, OverflowError, RecursionError):

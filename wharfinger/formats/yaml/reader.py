@@ -146,7 +146,7 @@ def _documents(
 
     def note(key: str) -> None:
         if repeats is not None and len(repeats) < _MOST_REPEATS:
-            line = _counted(event.start_mark if event is not None else None)[0] or 1
+            line = _line_and_column(event.start_mark if event is not None else None)[0] or 1
             repeats.append(f"line {line}: key {json.dumps(key, ensure_ascii=False)} already set in map")
 
     builder = TreeBuilder(
@@ -159,11 +159,11 @@ def _documents(
                 try:
                     builder.feed(event)
                 except Overflow as error:
-                    raise YamlLimitError(what, str(error), *_counted(event.start_mark)) from error
+                    raise YamlLimitError(what, str(error), *_line_and_column(event.start_mark)) from error
                 except Refused as error:
-                    raise YamlError(what, str(error), *_counted(event.start_mark)) from error
+                    raise YamlError(what, str(error), *_line_and_column(event.start_mark)) from error
             elif isinstance(event, yaml.DocumentStartEvent):
-                started_at = _counted(event.start_mark)[0] or 1
+                started_at = _line_and_column(event.start_mark)[0] or 1
             elif isinstance(event, yaml.DocumentEndEvent):
                 yield builder.finish(), started_at
     except yaml.MarkedYAMLError as error:
@@ -211,7 +211,7 @@ def _utf8(data: bytes | str, what: str, limits: YamlLimits) -> bytes:
 
 def _syntax_error(what: str, error: yaml.MarkedYAMLError) -> YamlError:
     reason = ", ".join(part for part in (error.context, error.problem) if part) or "not YAML"
-    return YamlError(what, reason, *_counted(error.problem_mark or error.context_mark))
+    return YamlError(what, reason, *_line_and_column(error.problem_mark or error.context_mark))
 
 
 class _Place(Protocol):
@@ -219,7 +219,7 @@ class _Place(Protocol):
     column: int
 
 
-def _counted(mark: _Place | None) -> tuple[int | None, int | None]:
+def _line_and_column(mark: _Place | None) -> tuple[int | None, int | None]:
     """Return line and column from 1; PyYAML counts from 0."""
     return (None, None) if mark is None else (mark.line + 1, mark.column + 1)
 

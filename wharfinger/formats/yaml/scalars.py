@@ -30,7 +30,7 @@ _UINT64_MAX: Final = 2**64 - 1
 
 
 class ScalarError(ValueError):
-    """A scalar does not fit its tag, or has no JSON form; the message has no position, the reader adds it."""
+    """A scalar does not fit its tag, or has no JSON form; the message has no position, because the reader adds it."""
 
 
 class Kind(enum.Enum):
@@ -116,7 +116,7 @@ def tagged(tag: str, text: str) -> Resolved:
             raise ScalarError(f"{_shown(text)} is not a timestamp")
         return Resolved(Kind.STR, text)
     if name not in {"null", "bool", "int", "float"}:
-        raise ScalarError(f"unknown tag {_shown(shown_tag(tag))}; Kubernetes objects have none of their own")
+        raise ScalarError(f"unknown tag {_shown(shown_tag(tag))}; Kubernetes objects cannot have custom tags")
     found = resolve(text)
     if name == "float" and found.kind is Kind.INT and isinstance(found.value, int) and found.value <= _INT64_MAX:
         return Resolved(Kind.FLOAT, float(found.value))

@@ -148,7 +148,7 @@ class TreeBuilder:
 
     def _start(self, container: list[JsonValue] | JsonObject, anchor: str | None, tag: str | None, name: str) -> None:
         if tag not in {None, "!", CORE + name}:
-            raise Refused(f"{shown_tag(str(tag))!r} on a {'mapping' if name == 'map' else 'list'}")
+            raise Refused(f"tag {shown_tag(str(tag))!r} on a {'mapping' if name == 'map' else 'list'}; remove the tag")
         if self._wants_key():
             raise Refused("a key is a list or a mapping; keys are strings")
         if len(self._stack) >= self._limits.max_depth:

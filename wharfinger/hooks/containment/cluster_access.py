@@ -2,10 +2,14 @@
 
 However the daemon was configured (several files, a context, a plugin, a pod's service account), a hook gets one complete
 file in the folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl`` talks to
-the daemon's cluster, also as another user and in a sandbox. The credentials in the file are the daemon's own, as of the
-start of the run. The hooks of a package with a service account get a kubeconfig that impersonates it. This does not protect
-against a hostile hook, because the credentials are still the daemon's. If the policy denies the credentials to a package, the
-file still names the cluster. So the cluster's API server refuses the requests, and they do not reach another cluster by accident.
+the daemon's cluster, also as another user and in a sandbox.
+
+The credentials in the file are the daemon's own, as of the start of the run. If a package has a service account, the kubeconfig
+of its hooks impersonates that account. This does not protect against a hostile hook, because the credentials are still the
+daemon's.
+
+If the policy denies the credentials to a package, the file still names the cluster. Then the cluster's API server refuses the
+requests of the hook, and no request reaches another cluster by accident.
 """
 
 from collections.abc import Mapping

@@ -139,7 +139,7 @@ class _Operation:
             raise CopyError(f"{self.copy.field}.from: the source has nothing that matches {pattern!r}; correct it")
         kept = [each for each in found if not _is_excluded(each, folder, self.copy.exclude)]
         if not kept:
-            raise CopyError(f"{self.copy.field}.exclude: leaves nothing of what matches {pattern!r}")
+            raise CopyError(f"{self.copy.field}.exclude: excludes everything that matches {pattern!r}; correct it")
         for each in kept:
             if self.copy.strategy == EXTRACT:
                 path = self._read(each)

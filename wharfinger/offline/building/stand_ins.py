@@ -14,6 +14,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find_list, find_object, find_str
+from wharfinger.offline.discovery.documents import placeholder
 from wharfinger.offline.store.identity import group_of, kind_id
 
 ANNOTATION: Final = "offline.wharfinger.dev/made-by"
@@ -50,7 +51,7 @@ def stand_in(obj: JsonObject, namespace: str) -> JsonObject | None:
         return None  # a server refuses the object; `check` reports that
     if not name:
         return None
-    texts: JsonObject = {key: f"..PLACEHOLDER_{key}.." for key in sorted(keys)}
+    texts: JsonObject = {key: placeholder(key) for key in sorted(keys)}
     annotations: JsonObject = {ANNOTATION: f"{kind.partition('.')[0]} {own}"}
     metadata: JsonObject = {"name": name, "namespace": namespace, "annotations": annotations}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": texts}

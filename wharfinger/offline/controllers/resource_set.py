@@ -216,7 +216,7 @@ def _read_provider(stored: Stored, where: str) -> Provider:
             inputs = tuple(as_object(each, "status.exportedInputs") for each in exported)
         else:
             raise ReconcileError(
-                f"{where}: {shown(stored.id)} gets its inputs from a service (type {kind or 'none'}), which is not asked here; "
+                f"{where}: {shown(stored.id)} gets its inputs from a service (type {kind or 'none'}), which is not queried here; "
                 "write the inputs into its status.exportedInputs, or use the type Static"
             )
     except FormatError as error:

@@ -18,6 +18,7 @@ from wharfinger.offline.store.store import Place
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 SOPS: Final = "sops"
 _LIST: Final = "List"
+_PLACEHOLDER: Final = "..PLACEHOLDER_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +117,28 @@ def is_encrypted(obj: JsonObject) -> bool:
 
 def without_encryption(obj: JsonObject) -> JsonObject:
     """Return an encrypted object of SOPS, with a placeholder for each encrypted value and without the field of SOPS itself."""
-    plain = {key: _placeheld(value, key) for key, value in obj.items() if key != SOPS}
+    plain = {key: _with_placeholders(value, key) for key, value in obj.items() if key != SOPS}
     data = plain.get("data")
     if obj.get("kind") == "Secret" and isinstance(data, dict):
         plain["data"] = {
             key: base64.b64encode(value.encode()).decode()
-            if isinstance(value, str) and value.startswith("..PLACEHOLDER_")
+            if isinstance(value, str) and value.startswith(_PLACEHOLDER)
             else value
             for key, value in data.items()
         }
     return plain
 
 
-def _placeheld(value: JsonValue, key: str) -> JsonValue:
+def placeholder(key: str) -> str:
+    """Return the text that stands for the value of a Secret under a key."""
+    return f"{_PLACEHOLDER}{key}.."
+
+
+def _with_placeholders(value: JsonValue, key: str) -> JsonValue:
     if isinstance(value, str):
-        return f"..PLACEHOLDER_{key}.." if value.startswith("ENC[") else value
+        return placeholder(key) if value.startswith("ENC[") else value
     if isinstance(value, dict):
-        return {inner: _placeheld(each, inner) for inner, each in value.items()}
+        return {inner: _with_placeholders(each, inner) for inner, each in value.items()}
     if isinstance(value, list):
-        return [_placeheld(each, key) for each in value]
+        return [_with_placeholders(each, key) for each in value]
     return value

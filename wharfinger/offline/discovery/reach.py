@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.json.value import JsonValue, strings_of
 from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.packages.kustomizing.loads import kustomization_file, read_kustomization
 
@@ -102,8 +102,7 @@ def listed_by(folder: Path, relative: str, texts: ParsedTexts | None = None) -> 
 
 
 def _texts(value: JsonValue, key: str) -> list[str]:
-    listed = value.get(key) if isinstance(value, dict) else None
-    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+    return strings_of(value.get(key)) if isinstance(value, dict) else []
 
 
 def is_below(path: str, folder: str) -> bool:

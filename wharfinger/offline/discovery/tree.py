@@ -236,9 +236,9 @@ class _Scan:
         builders: list[_Builder] = [each for each in flux if each.is_of(local)]
         builders += [each for each in argo if each.address in addresses]
         builders += [each for each in copied_folders_of(self.documents) if each.source in local]
-        # A Kustomization that is no bootstrap does not hide its own path: only a build of the path may create it.
+        # A Kustomization that is not a bootstrap object does not hide its own path: only a build of the path may create it.
         shown_paths = _not_built_by_others(paths, builders)
-        built = {each.folder for each in builders if _hides(each, shown_paths, bootstrap)}
+        built = {each.folder for each in builders if _defers_objects(each, shown_paths, bootstrap)}
         folders = self._folders(paths, built)
         self._leave_out_synced(bootstrap)
         loaded: list[Declared] = []
@@ -255,8 +255,8 @@ class _Scan:
                     plain.append(Problem(each.document.place, wrong))
                     continue
                 if (other := seen.get(each.id)) is not None:
-                    told = f"{shown(each.id)} is declared in {other} already; remove one of the two"
-                    plain.append(Problem(each.document.place, told))
+                    message = f"{shown(each.id)} is declared in {other} already; remove one of the two"
+                    plain.append(Problem(each.document.place, message))
                     continue
                 seen[each.id] = each.document.place
                 loaded.append(replace(each, is_bootstrap=is_built))
@@ -310,7 +310,9 @@ class _Scan:
     def _local_sources(self, flux: tuple[KustomizationFolder, ...]) -> frozenset[Id]:
         """Return the GitRepositories that stand for the tree itself, and not for another revision of its repository."""
         declared = {each.id: each for documents in self.documents.values() for each in documents}
-        local = {each.source for each in flux if each.may_be_local and (each.lies_inside or self._has(each))}
+        local = {
+            each.source for each in flux if each.may_be_local and (each.lies_inside or self._has_synced_folder(each))
+        }
         is_synced = any(each.synced for each in flux)
         if (BOOTSTRAP_SOURCE not in declared and not is_synced) or any(
             each.folder == "." and each.source == BOOTSTRAP_SOURCE for each in flux
@@ -325,7 +327,7 @@ class _Scan:
                 local.add(who)
         return frozenset(local)
 
-    def _has(self, each: KustomizationFolder) -> bool:
+    def _has_synced_folder(self, each: KustomizationFolder) -> bool:
         """Return whether this is the Kustomization of a FluxInstance, and the tree has the folder that it builds."""
         return each.synced and self._is_folder(each.folder)
 
@@ -361,7 +363,7 @@ def _overlap(path: str, folder: str) -> bool:
     return is_below(path, folder) or is_below(folder, path)
 
 
-def _hides(each: _Builder, paths: tuple[str, ...], bootstraps: AbstractSet[Id]) -> bool:
+def _defers_objects(each: _Builder, paths: tuple[str, ...], bootstraps: AbstractSet[Id]) -> bool:
     """Return whether the objects of a folder are created only when it is built."""
     return each.id in bootstraps or not any(is_below(path, each.folder) for path in paths)
 

@@ -48,7 +48,7 @@ class _Walk:
 
     def enter(self, folder: Path, base: str, patterns: tuple[Pattern, ...], depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise TreeError(f"{folder}: more than {MAX_DEPTH} folders inside each other; build a part of the tree")
+            raise TreeError(f"{folder}: more than {MAX_DEPTH} nested folders; build a part of the tree")
         with os.scandir(folder) as listed:
             entries = sorted(listed, key=lambda each: each.name)
         regular = {each.name for each in entries if each.name in _MARKERS and each.is_file()}

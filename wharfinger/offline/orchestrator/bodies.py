@@ -1,9 +1,10 @@
 """The bodies that the fixpoint engine runs for a tree: each runs the controller of its object's kind.
 
 A body publishes nothing before it is done. Then its objects are stored and emitted with its outcome, without an await in between,
-so that no other body sees only some of them. Objects that it made in its last run but not in this run are removed. If two
-producers make the same object, the producer with the lower id owns it, whichever came first, and a warning names both. A rendered
-object replaces one that a file declares.
+so that no other body sees only some of them. Objects that it made in its last run but not in this run are removed.
+
+If two producers make the same object, the producer with the lower id owns it, even if the other one was first, and a warning
+names both. A rendered object replaces one that a file declares.
 """
 
 from collections.abc import Mapping
@@ -40,9 +41,9 @@ from wharfinger.runtime.fixpoint.model import (
 )
 
 _NUL: Final = b"\\u0000"
-"""A NUL character in JSON."""
+"""The escape of a NUL character in JSON."""
 _MAX_PATH: Final = 200
-"""The largest number of characters of a path in a message."""
+"""The maximum length of a path in a message, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class TreeBodies:
         """The kinds of rendered objects that are put into the store. All others are output only, until a node names one."""
 
     async def run(self, who: Id, level: Level, loop: tuple[Id, ...], /) -> Outcome:
-        """Run the controller of a node, and turn its result into the engine's."""
+        """Run the controller of a node, and turn its result into an outcome of the engine."""
         self.progress.begin(who)
         outcome: Outcome | None = None
         try:
@@ -96,34 +97,34 @@ class TreeBodies:
             self._loops.setdefault(each, loop)
         gate = Gate(who, level, loop, self._store, self._tree)
         if has_nul(stored.object):
-            told = "a text has a NUL character, which no file or program accepts; remove it"
-            return self._failed(who, gate, Status(State.FAILED, told))
+            message = "a text has a NUL character, which no file or program accepts; remove it"
+            return self._failed(who, gate, Status(State.FAILED, message))
         self.places.pop(who, None)
         try:
             produced = await self._controllers[who.kind].reconcile(stored, gate)
         except BlockedError as error:
-            self._keep({each.kind for each in error.lacks})
+            self._store_kinds({each.kind for each in error.lacks})
             return Blocked(error.lacks)
         except DependencyFailedError as error:
-            return self._failed(who, gate, self._derived(who, error.failed), error.failed)
+            return self._failed(who, gate, self._derived_status(who, error.failed), error.failed)
         except MissingError as error:
             return self._failed(who, gate, Status(State.FAILED, str(error)), error.missing)
         except ReconcileError as error:
             if error.place is not None:
                 self.places[who] = error.place
             return self._failed(who, gate, Status(State.FAILED, str(error)))
-        except FormatError as error:  # a field of the object has another shape than its kind has
+        except FormatError as error:  # a field of the object does not have the shape that its kind requires
             return self._failed(who, gate, Status(State.FAILED, str(error)))
-        except OSError as error:  # such as a path that is longer than the file system allows
-            told = f"{_short(str(error.filename or ''))}: cannot be read: {error.strerror or error}"
-            return self._failed(who, gate, Status(State.FAILED, told))
+        except OSError as error:  # for example, a path is longer than the file system allows
+            message = f"{_short(str(error.filename or ''))}: cannot be read: {error.strerror or error}"
+            return self._failed(who, gate, Status(State.FAILED, message))
         return self._done(stored, gate, produced)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
         """Return False: every node names the ids that it reads."""
         return False
 
-    def _keep(self, kinds: set[str]) -> None:
+    def _store_kinds(self, kinds: set[str]) -> None:
         """Put objects of these kinds into the store from now on, because a node waits for such an object; also add earlier
         objects.
         """
@@ -142,7 +143,7 @@ class TreeBodies:
                     self.world.arrived(Emission(each, stored.digest, runnable=False))
             self.made[who] = replace(made, published=(*made.published, *found))
 
-    def _derived(self, who: Id, failed: tuple[Id, ...]) -> Status:
+    def _derived_status(self, who: Id, failed: tuple[Id, ...]) -> Status:
         """Return the status of a derived failure; each member of a dependency cycle reports the cycle itself."""
         loop = self._loops.get(who)
         if loop is not None and any(each in loop for each in failed):
@@ -191,10 +192,10 @@ class TreeBodies:
             for each in read
             if each is not None and is_stand_in(each.object)
         )
-        more, told = tuple(each for each in made if each is not None), tuple(warnings)
-        if not more and not told:
+        more, notices = tuple(each for each in made if each is not None), tuple(warnings)
+        if not more and not notices:
             return produced
-        return replace(produced, internal=(*produced.internal, *more), warnings=(*produced.warnings, *told))
+        return replace(produced, internal=(*produced.internal, *more), warnings=(*produced.warnings, *notices))
 
     def _publish(self, who: Id, produced: Produced) -> tuple[tuple[Id, ...], tuple[Emission, ...]]:
         """Put the objects that a node made into the store, and remove those that it made before."""
@@ -204,7 +205,7 @@ class TreeBodies:
                 raise FormatError("it renders a document that lacks apiVersion or kind")
             each = object_id(obj, produced.namespace or self._tree.namespace)
             if wrong := naming_problem(each):
-                raise FormatError(f"it renders {shown(each)} with {wrong}")
+                raise FormatError(f"it renders {shown(each)}: {wrong}")
             if each.kind in self._kept and each != who:
                 made.setdefault(each, obj)
         published: list[Id] = []
@@ -234,7 +235,9 @@ def _replaces(obj: JsonObject, who: Id, before: Stored) -> bool:
 
 def has_nul(obj: JsonObject) -> bool:
     """Return whether a text in an object has a NUL character. Raises FormatError for an object without a JSON form."""
-    return _NUL in encode_json(obj) and _has_nul(obj)  # a text may also have such a backslash itself
+    return _NUL in encode_json(obj) and _has_nul(
+        obj
+    )  # the encoded text `\\u0000` (with a backslash) contains _NUL, too
 
 
 def _has_nul(value: JsonValue) -> bool:

@@ -103,7 +103,7 @@ def _failures(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
         yield Failure(who, exhausted.message, _place(who, tree, store, bodies))
     for who, unresolved in report.unresolved.items():
         named = ", ".join(map(shown, unresolved.lacks))
-        yield Failure(who, f"never gets the objects that it lacks: {named}", _place(who, tree, store, bodies))
+        yield Failure(who, f"waits for objects that nothing makes: {named}", _place(who, tree, store, bodies))
 
 
 def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place | None:

@@ -34,7 +34,7 @@ def confined(result: Result, tree: Tree) -> Result:
         outside = [each for each in made if _is_outside(each, who.namespace, scopes)]
         if outside:
             place = tree.declared[who].place if who in tree.declared else None
-            failed[who] = Failure(who, _told(outside, who.namespace, scopes), place)
+            failed[who] = Failure(who, _message(outside, who.namespace, scopes), place)
     return _without(result, failed) if failed else result
 
 
@@ -53,7 +53,7 @@ def _is_outside(manifest: Manifest, namespace: str, scopes: Scopes) -> bool:
     return not namespaced or manifest.id.namespace != namespace
 
 
-def _told(outside: list[Manifest], namespace: str, scopes: Scopes) -> str:
+def _message(outside: list[Manifest], namespace: str, scopes: Scopes) -> str:
     named = (
         f"{shown(each.id)}{CLUSTER_SCOPED if scopes.is_namespaced(each.object) is False else ''}" for each in outside
     )

@@ -38,10 +38,10 @@ async def judged(result: Result, loaded: Mapping[Id, Loaded], facts: Facts, tree
         finding = bodies.findings[each.spec.id.name]
         if isinstance(finding, Judged) and finding.decision.on and not finding.held_by:
             continue
-        message, named = _told(finding), _names(finding)
+        message, named = _message(finding), _names(finding)
         place = tree.declared[who].place if who in tree.declared else None
         off = tuple(
-            sorted(other for name in named if (other := _id_of(package_id(name))) in result.failed or other in failed)
+            sorted(other for name in named if (other := node_of(package_id(name))) in result.failed or other in failed)
         )
         failed[who] = Failure(who, message, place, off)
     if not failed:
@@ -53,7 +53,7 @@ async def judged(result: Result, loaded: Mapping[Id, Loaded], facts: Facts, tree
     )
 
 
-def _told(finding: Judged | Refused) -> str:
+def _message(finding: Judged | Refused) -> str:
     if isinstance(finding, Refused):
         return finding.message
     return f"waits for {finding.held_by}" if finding.held_by else finding.decision.message
@@ -63,7 +63,8 @@ def _names(finding: Judged | Refused) -> list[str]:
     return sorted(finding.node.names()) if isinstance(finding, Judged) else []
 
 
-def _id_of(identity: PackageId) -> Id:
+def node_of(identity: PackageId) -> Id:
+    """Return the id of the node that builds a package."""
     if isinstance(identity, AppId):
         return Id(APPLICATION, identity.namespace, identity.instance)
     return Id(MODULE, "", identity.name)

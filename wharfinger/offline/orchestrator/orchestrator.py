@@ -92,7 +92,7 @@ MAX_REFIRES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The tree to build, and the options. Each ``spec.path`` is relative to ``root``, which is found if it is None.
+    """The tree to build, and the options. Each ``spec.path`` is relative to ``root``; if that is None, `root_of` finds it.
 
     The tree is at ``path`` and at all ``others``, whatever their order.
     """
@@ -235,8 +235,8 @@ class Orchestrator:
         """Run the controllers to their fixpoint, and return the result, or the part that the filters choose. Raises TreeError."""
         try:
             await self.bootstrap()
-            build = self._prepared()
-            return await self._result(build, await self._converged(build, self._nodes()))
+            build = self._prepare_build()
+            return await self._result(build, await self._run_to_fixpoint(build, self._nodes()))
         except BaseException:
             await self.stop()
             raise
@@ -264,8 +264,8 @@ class Orchestrator:
         try:
             await self.bootstrap()
             survey = Survey(strict=strict)
-            build = self._prepared(survey)
-            report = await self._converged(build, self._nodes())
+            build = self._prepare_build(survey)
+            report = await self._run_to_fixpoint(build, self._nodes())
         except BaseException:
             await self.stop()
             raise
@@ -293,7 +293,7 @@ class Orchestrator:
             seeds = [*sorted(filter(self._is_unfetched, read)), *known]
             for who in seeds:
                 self.store.refire(who)
-            report = await self._converged(build, seeds)
+            report = await self._run_to_fixpoint(build, seeds)
             read = {each for who in report.runs for each in build.bodies.reads.get(who, ())}
             if any(map(self._is_unfetched, read)):
                 return None
@@ -309,7 +309,7 @@ class Orchestrator:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(lambda: shutil.rmtree(self._work, ignore_errors=True))
 
-    async def _converged(self, build: "_Build", seeds: Sequence[Id]) -> Report:
+    async def _run_to_fixpoint(self, build: "_Build", seeds: Sequence[Id]) -> Report:
         """Run the nodes of ``seeds``, and all nodes that these create, until nothing is left to do."""
         world = World()
         build.bodies.world = world
@@ -326,10 +326,10 @@ class Orchestrator:
                 if refires[who] <= MAX_REFIRES:
                     world.asked(who)
                 else:
-                    told = (
+                    message = (
                         f"was refired more than {MAX_REFIRES} times in one run; a listener must not refire it each time"
                     )
-                    self.store.set_status(who, Status(State.FAILED, told))
+                    self.store.set_status(who, Status(State.FAILED, message))
             if who.kind == MODULE and change in {Change.ADDED, Change.REMOVED}:
                 digests = " ".join(f"{each.id.name}={each.digest}" for each in self.store.list(MODULE))
                 world.arrived(Emission(MODULES, digests, runnable=False))
@@ -360,7 +360,7 @@ class Orchestrator:
     def _nodes(self) -> list[Id]:
         return [each.id for each in self.store.list() if each.id.kind in SCHEDULABLE]
 
-    def _prepared(self, survey: Survey | None = None) -> "_Build":
+    def _prepare_build(self, survey: Survey | None = None) -> "_Build":
         """Return the controllers of a build, which starts with ``survey`` if there is one."""
         tree, tools, options = self.tree, self._tools, self._config.options
         desk = Desk(tree, self.store, options, self._work, self._config.retries, texts=tools.packs.texts)

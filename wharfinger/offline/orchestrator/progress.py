@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from wharfinger.formats.listing import listed
 from wharfinger.offline.store.identity import shown
 from wharfinger.offline.store.kinds import ARGO_APPLICATION, HELM_RELEASE, PACKAGES, SOURCES
 from wharfinger.runtime.fixpoint.model import Id
@@ -54,9 +55,7 @@ class Progress:
         if known:
             parts.append(f"{done} of {known} done")
         if active:
-            named = ", ".join(f"{_verb(who)} {shown(who)}" for who in active[:MOST_SHOWN])
-            more = len(active) - MOST_SHOWN
-            parts.append(named + (f" and {more} more" if more > 0 else ""))
+            parts.append(listed((f"{_verb(who)} {shown(who)}" for who in active), MOST_SHOWN))
         return ": ".join(parts) or "reading the tree"
 
 

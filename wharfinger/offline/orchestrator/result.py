@@ -71,7 +71,7 @@ class Result:
     places: Mapping[Id, Place] = field(default_factory=dict)
     """The file and line of each object that a file declares."""
     internal: Mapping[Id, Id] = field(default_factory=dict)
-    """The objects that controllers make in a cluster, which only other nodes read, each with the node that makes it."""
+    """Objects that controllers make in a cluster, each with its node. They are not printed; only other nodes read them."""
     runs: int = 0
     """The number of times that a body ran."""
 
@@ -106,18 +106,18 @@ class Result:
 def merged(results: Sequence[Result]) -> Result:
     """Return several results as one. Their producers must all differ."""
     return Result(
-        manifests=_united([each.manifests for each in results]),
-        failed=_united([each.failed for each in results]),
-        orphans=_united([each.orphans for each in results]),
+        manifests=_merged_maps([each.manifests for each in results]),
+        failed=_merged_maps([each.failed for each in results]),
+        orphans=_merged_maps([each.orphans for each in results]),
         warnings=tuple(notice for each in results for notice in each.warnings),
-        skipped=_united([each.skipped for each in results]),
-        depends_on=_united([each.depends_on for each in results]),
-        places=_united([each.places for each in results]),
-        internal=_united([each.internal for each in results]),
+        skipped=_merged_maps([each.skipped for each in results]),
+        depends_on=_merged_maps([each.depends_on for each in results]),
+        places=_merged_maps([each.places for each in results]),
+        internal=_merged_maps([each.internal for each in results]),
         runs=sum(each.runs for each in results),
     )
 
 
-def _united(maps: Sequence[Mapping[Id, _T]]) -> dict[Id, _T]:
+def _merged_maps(maps: Sequence[Mapping[Id, _T]]) -> dict[Id, _T]:
     found = {who: value for each in maps for who, value in each.items()}
     return {who: found[who] for who in sorted(found)}

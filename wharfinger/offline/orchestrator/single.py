@@ -21,12 +21,12 @@ from wharfinger.offline.controllers.controller import Desk, RunOptions
 from wharfinger.offline.controllers.package import Loaded, PackageController
 from wharfinger.offline.discovery.tree import Tree, repository_above
 from wharfinger.offline.discovery.walk import PACKAGE_FILES, TreeError
+from wharfinger.offline.orchestrator.gates import node_of
 from wharfinger.offline.orchestrator.orchestrator import Tools
 from wharfinger.offline.orchestrator.result import Failure, Manifest, Notice, Result
 from wharfinger.offline.sources.fetcher import SourceError
 from wharfinger.offline.sources.retry import RetryPolicy
 from wharfinger.offline.store.identity import object_id
-from wharfinger.offline.store.kinds import APPLICATION, MODULE
 from wharfinger.offline.store.store import ObjectStore, Place
 from wharfinger.packages.author.package_check import own_name
 from wharfinger.packages.charts.chart_archive import unpack_chart
@@ -35,7 +35,6 @@ from wharfinger.packages.definition.package_file import PackageType
 from wharfinger.packages.errors import ArtifactError, PackageError
 from wharfinger.packages.kustomizing.loads import LoadError, check_links
 from wharfinger.packages.sources.source import FolderSource
-from wharfinger.runtime.fixpoint.model import Id
 from wharfinger.runtime.resources.identity import AppId, IdentityError, ModuleId
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.resources.settings import ResolvedSettings
@@ -48,7 +47,7 @@ _CHART_PLACE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PackageRequest:
-    """One package to build: its folder or archive, the settings, and its release. ``name`` "" is the package's own name.
+    """One package to build: its folder or archive, the settings, and its release. "" as ``name`` stands for the package's own.
 
     The targets of all links must lie in the folder ``limit``, which is by default the folder of the git repository, else the
     package's own.
@@ -77,7 +76,7 @@ async def build_package(request: PackageRequest, tools: Tools, options: RunOptio
         loaded = await trio.to_thread.run_sync(_read, folder, request)
     except (PackageError, FormatError, IdentityError) as error:
         raise TreeError(str(error)) from error
-    who = _id_of(loaded.spec)
+    who = node_of(loaded.spec.id)
     charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions)
     tree = Tree(folder, (".",), (), (), {}, (), (), frozenset(), namespace=request.namespace)
     controller = PackageController(Desk(tree, ObjectStore(), options, tools.scratch), charts, tools.packages)
@@ -133,12 +132,6 @@ def _read(folder: Path, request: PackageRequest) -> Loaded:
         status={},
     )
     return Loaded(spec, definition, folder, "", FolderSource(folder.parent))
-
-
-def _id_of(spec: PackageSpec) -> Id:
-    if isinstance(spec.id, AppId):
-        return Id(APPLICATION, spec.id.namespace, spec.id.instance)
-    return Id(MODULE, "", spec.id.name)
 
 
 def _place(path: Path, message: str) -> Place | None:

@@ -1,10 +1,13 @@
 """Packs: a pack is one cache entry that has all cache entries and parsed texts that the last build of a tree used.
 
-A build of an unchanged tree reads a cache entry for each release and each kustomization, and parses each file of the tree. With a
-pack, it reads one entry, and only compares files with their digests. Everything in a pack has the same key as outside of it: a
-digest of all that it depends on. So an old pack, or the pack of another tree, may be of little use, but is never wrong. A pack is
-written at the end of a build that used more than a few entries outside of the pack. Results that are not in a pack are read from
-the cache one by one. A pack with an old value of an entry would hide the new value, so such a pack is always written again.
+Without a pack, a build of an unchanged tree reads a cache entry for each release and each kustomization, and parses each file of
+the tree. With a pack, it reads one entry, and only compares files with their digests.
+
+Everything in a pack has the same key as outside of it: a digest of all that it depends on. So an old pack, or the pack of
+another tree, may be of little use, but is never wrong. Results that are not in the pack are read from the cache one by one.
+
+A pack is written at the end of a build that used more than a few entries outside of the pack. A pack with an old value of an
+entry is always written again, because it would hide the new value.
 """
 
 import hashlib
@@ -26,9 +29,9 @@ FORMAT: Final = 1
 MAX_BYTES: Final = 32 * 1024 * 1024
 """The largest pack that is written."""
 _TOLERATED: Final = 16
-"""A pack is not written again if at most one part in this many is missing: writing costs more than the missing parts."""
+"""A pack is not written again if at most 1/_TOLERATED of its parts are missing: writing costs more than reading these parts."""
 _SPARE: Final = 2
-"""A pack with this many times more parts than a build has used is written again, without the unused parts."""
+"""A pack with more than _SPARE times as many parts as a build has used is written again, without the unused parts."""
 
 
 class _Pack(msgspec.Struct, frozen=True):
@@ -91,7 +94,7 @@ class TreePacks:
 
 
 def _suffices(known: _Pack, pack: _Pack) -> bool:
-    """Return whether a known pack has nearly everything of another pack, no old value of an entry, and not much else."""
+    """Return whether a known pack can stay: it has nearly all parts of ``pack``, no old value of any, and few unused parts."""
     size, known_size = (len(each.texts) + len(each.entries) for each in (pack, known))
     lacks = len(pack.texts.keys() - known.texts.keys()) + len(pack.entries.keys() - known.entries.keys())
     if lacks * _TOLERATED > size or known_size > _SPARE * size:

@@ -1,8 +1,9 @@
 """The comparison of two builds, object by object. Pure.
 
-A producer that failed on one side made no objects there. So all of its objects would look added or deleted, and so would objects
-that these objects make in turn. All of them are left out, and the comparison names the producers instead. Of the values of
-Secrets, it is only shown whether they differ.
+A producer that failed on one side made no objects there. Its objects, and the objects that these make in turn, would look added
+or deleted. So they are left out, and the comparison names the producers instead.
+
+Values of Secrets are hidden; the comparison only shows whether they differ.
 """
 
 from collections.abc import Iterator, Mapping
@@ -67,7 +68,7 @@ class Comparison:
 def compared(before: Result, after: Result) -> Comparison:
     """Compare two builds of a tree."""
     failed = {*before.failed, *after.failed}
-    without = failed | _below(failed, before, after)
+    without = failed | _only_made_by_failed(failed, before, after)
     old, new = _objects(before, without), _objects(after, without)
     # An object of a producer that failed is not known on that side, so it is neither added nor deleted.
     hidden = _made_by(before, without) | _made_by(after, without)
@@ -76,11 +77,11 @@ def compared(before: Result, after: Result) -> Comparison:
         one, other = old.get(who), new.get(who)
         if one is not None and other is not None and checksum(one) == checksum(other):
             continue
-        changes.append(ObjectChange(who, *_hidden(who, one, other)))
+        changes.append(ObjectChange(who, *_with_hidden_values(who, one, other)))
     return Comparison(tuple(changes), tuple(sorted(failed)), tuple(sorted(without - failed)))
 
 
-def _below(failed: set[Id], before: Result, after: Result) -> set[Id]:
+def _only_made_by_failed(failed: set[Id], before: Result, after: Result) -> set[Id]:
     """Return the producers that exist on one side only and are made there, directly or not, by producers that failed."""
     found: set[Id] = set()
     for one, other in ((before, after), (after, before)):
@@ -119,7 +120,7 @@ def _made_by(result: Result, producers: set[Id]) -> set[Id]:
     return {manifest.id for producer in producers for manifest in manifests.get(producer, ())}
 
 
-def _hidden(
+def _with_hidden_values(
     who: Id, before: JsonObject | None, after: JsonObject | None
 ) -> tuple[JsonObject | None, JsonObject | None]:
     """Return both sides of a Secret with words in place of its values."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, strings_of
 from wharfinger.offline.output.comparison import ObjectChange, Verb
 from wharfinger.offline.store.identity import shown
 
@@ -61,7 +61,7 @@ def _dangers(change: ObjectChange) -> Iterator[str]:
             if find(change.before, *path) != find(change.after, *path):
                 yield f"{who}: {'.'.join(path)} cannot be changed; the object has to be deleted and created again"
     if kind in _ROLES and (more := _rights(change.after) - _rights(change.before)):
-        yield f"{who} grows: {', '.join(sorted(more)[:5])}"
+        yield f"{who} gets more rights: {', '.join(sorted(more)[:5])}"
     if kind in _BINDINGS and (subjects := _subjects(change.after) - _subjects(change.before)):
         role = find(change.after, "roleRef", "name")
         yield f"{who} grants {role} to {', '.join(sorted(subjects)[:5])}"
@@ -70,11 +70,11 @@ def _dangers(change: ObjectChange) -> Iterator[str]:
 def _rights(obj: JsonObject | None) -> set[str]:
     found: set[str] = set()
     for rule in _items(find(obj, "rules")):
-        groups = _texts(find(rule, "apiGroups")) or [""]
-        for verb in _texts(find(rule, "verbs")):
-            for resource in _texts(find(rule, "resources")):
+        groups = strings_of(find(rule, "apiGroups")) or [""]
+        for verb in strings_of(find(rule, "verbs")):
+            for resource in strings_of(find(rule, "resources")):
                 found |= {f"{verb} {resource}{'.' if group else ''}{group}" for group in groups}
-            found |= {f"{verb} {url}" for url in _texts(find(rule, "nonResourceURLs"))}
+            found |= {f"{verb} {url}" for url in strings_of(find(rule, "nonResourceURLs"))}
     return found
 
 
@@ -88,7 +88,3 @@ def _subjects(obj: JsonObject | None) -> set[str]:
 def _items(value: JsonValue) -> list[JsonValue]:
     """Return the entries of a list; empty for any other value, because a server refuses it."""
     return value if isinstance(value, list) else []
-
-
-def _texts(value: JsonValue) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

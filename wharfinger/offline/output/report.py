@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from wharfinger.formats.listing import listed
 from wharfinger.offline.orchestrator.result import Failure, Result
 from wharfinger.offline.store.identity import shown
 from wharfinger.runtime.fixpoint.model import Id
@@ -20,7 +21,7 @@ def causes_of(result: Result) -> dict[Id, tuple[Id, ...]]:
     """Return the primary failures, each with everything that it blocks, directly or not; all sorted."""
     found: dict[Id, set[Id]] = {who: set() for who, each in result.failed.items() if each.is_primary}
     for who, failure in result.failed.items():
-        for root in _roots(failure, result) or {who}:  # a circle has no root, so each member is reported
+        for root in _roots(failure, result) or {who}:  # a cycle has no root, so each member is reported
             found.setdefault(root, set()).add(who)
     return {who: tuple(sorted(found[who] - {who})) for who in sorted(found)}
 
@@ -59,9 +60,7 @@ def _lines(result: Result) -> Iterator[str]:
         failure = result.failed.get(who)
         yield f"error: {failure}" if failure is not None else f"error: {shown(who)}: failed"
         if blocked:
-            more = len(blocked) - MOST_BLOCKED
-            named = ", ".join(map(shown, blocked[:MOST_BLOCKED])) + (f" and {more} more" if more > 0 else "")
-            yield f"  blocks {named}"
+            yield f"  blocks {listed(map(shown, blocked), MOST_BLOCKED)}"
     for who, place in result.orphans.items():
         yield f"warning: {place}: {shown(who)}: nothing builds it; add the file to a kustomization.yaml, or delete it"
     for warning in result.warnings:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.offline.discovery.documents import placeholder
 from wharfinger.offline.orchestrator.result import Manifest
 from wharfinger.offline.store.kinds import SECRET
 from wharfinger.runtime.fixpoint.model import Id
@@ -24,7 +25,7 @@ def with_wiped_secrets(manifests: Mapping[Id, tuple[Manifest, ...]]) -> dict[Id,
 
 
 def wiped(manifest: Manifest) -> Manifest:
-    """Return a manifest; if it is a Secret, with placeholders for its values."""
+    """Return the manifest, with placeholders for the values if it is a Secret."""
     if manifest.id.kind != SECRET:
         return manifest
     obj = without_copies(manifest.object)
@@ -44,10 +45,6 @@ def without_copies(secret: JsonObject) -> JsonObject:
 def _wiped(field: str, value: JsonValue) -> JsonValue:
     """Return a field with placeholders for its values; a field of an unexpected shape becomes one placeholder as a whole."""
     if not isinstance(value, dict):
-        return _placeholder(field)
-    texts = {key: _placeholder(key) for key in value}
+        return placeholder(field)
+    texts = {key: placeholder(key) for key in value}
     return {key: base64.b64encode(text.encode()).decode() if field == "data" else text for key, text in texts.items()}
-
-
-def _placeholder(key: str) -> str:
-    return f"..PLACEHOLDER_{key}.."

@@ -15,6 +15,7 @@ to the hour. A folder that was used within the last IN_USE_S seconds is kept, be
 
 import os
 import secrets
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -71,6 +72,20 @@ def mark_used(folder: Path) -> None:
     with suppress(OSError):
         if abs(time.time() - folder.stat().st_mtime) > USE_AGE_S:
             os.utime(folder)
+
+
+def temporary_folder(beside: Path) -> Path:
+    """Return a new folder of the cache, for files that are not complete yet. Blocking. Raises OSError."""
+    return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=beside))
+
+
+def move_into_place(temporary: Path, folder: Path) -> None:
+    """Rename a complete folder into its place, unless another process was first. Blocking. Raises OSError."""
+    try:
+        temporary.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
 
 
 def statistics(cache: Path) -> dict[str, AreaStatistics]:

@@ -22,7 +22,7 @@ def newest(versions: Iterable[str], wanted: str) -> str | None:
         try:
             version = parse_version(text)
         except ConstraintError:
-            continue  # a tag that is no version cannot be chosen by one
+            continue  # a constraint cannot choose a tag that is not a version
         if version.prerelease and "-" not in wanted:
             continue
         if constraint.allows(version):

@@ -7,7 +7,7 @@ from wharfinger.offline.sources.retry import RetryPolicy, with_retries
 
 
 class FetchersFrozenError(Exception):
-    """A fetcher was set too late: fetchers are set BEFORE bootstrap."""
+    """A fetcher was set too late: fetchers must be set before bootstrap."""
 
 
 class Fetchers:
@@ -21,7 +21,7 @@ class Fetchers:
     def set(self, kind: str, fetcher: Fetcher | None) -> None:
         """Replace the fetcher of a kind; None removes it. Raises FetchersFrozenError after `freeze`."""
         if self._frozen:
-            raise FetchersFrozenError(f"the fetcher of {kind} must be set BEFORE bootstrap; make another orchestrator")
+            raise FetchersFrozenError(f"the fetcher of {kind} must be set before bootstrap; make another orchestrator")
         if fetcher is None:
             self._fetchers.pop(kind, None)
         else:

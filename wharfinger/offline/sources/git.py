@@ -9,7 +9,6 @@ beside the place, then renamed.
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -18,7 +17,7 @@ import trio
 
 from wharfinger.formats.json.value import find_str
 from wharfinger.formats.version_constraint import ConstraintError
-from wharfinger.offline.sources.cache_folder import COMMITS, GIT, mark_used
+from wharfinger.offline.sources.cache_folder import COMMITS, GIT, mark_used, move_into_place, temporary_folder
 from wharfinger.offline.sources.chart_version import newest
 from wharfinger.offline.sources.fetcher import Artifact, OfflineError, SourceError, SourceRequest
 from wharfinger.packages.errors import RegistryError
@@ -48,9 +47,7 @@ class GitFetcher:
         if not url or url.startswith("-"):
             raise SourceError(f"spec.url: {url!r} is not the address of a git repository")
         if not local and not self._network:
-            raise OfflineError(
-                f"{url}: the network is forbidden by --offline, and this repository is not on this machine"
-            )
+            raise OfflineError(url, "repository")
         name = hashlib.sha256(url.encode()).hexdigest()[:16]
         async with self._locks.held(name):
             mirror = self._cache / GIT / name
@@ -67,7 +64,7 @@ class GitFetcher:
             repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
         )
         if not outcome.ok:
-            raise SourceError(f"{revision}: no commit of the repository at {repository}")
+            raise SourceError(f"{revision}: names no commit of the repository at {repository}")
         return await self._folder(repository, outcome.stdout.decode().strip())
 
     async def _has(self, mirror: Path, commit: str) -> bool:
@@ -100,7 +97,7 @@ class GitFetcher:
             wanted = f"refs/tags/{tag}"
         else:
             wanted = ref["commit"] or ref["name"]
-            if wanted == DEFAULT_REVISION:  # that of the mirror is not that of the repository
+            if wanted == DEFAULT_REVISION:  # the HEAD of the mirror is not the HEAD of the repository
                 await self._checked(mirror, "fetch", "--quiet", "--force", url, f"+HEAD:{_DEFAULT_REF}")
                 wanted = _DEFAULT_REF
             wanted = wanted or (f"refs/tags/{ref['tag']}" if ref["tag"] else f"refs/heads/{ref['branch'] or 'master'}")
@@ -120,12 +117,12 @@ class GitFetcher:
             await trio.to_thread.run_sync(mark_used, folder)
             return folder
         await trio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".tmp-", dir=folder.parent))
+        temporary = temporary_folder(folder.parent)
         index = temporary.with_suffix(".index")
         try:
             checkout = ("-c", "core.bare=false", "checkout", "--force", commit, "--", ".")
             await self._checked(mirror, "--work-tree", str(temporary), *checkout, index=index)
-            await trio.to_thread.run_sync(_into_place, temporary, folder)
+            await trio.to_thread.run_sync(move_into_place, temporary, folder)
         finally:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(_discard, temporary, index)
@@ -142,15 +139,6 @@ class GitFetcher:
             return await self._git.run(repository, *arguments)
         except RegistryError as error:
             raise SourceError(str(error), transient=error.transient) from error
-
-
-def _into_place(temporary: Path, folder: Path) -> None:
-    """Rename a complete folder into its place, unless another process was first. Raises OSError."""
-    try:
-        temporary.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
 
 
 def _discard(temporary: Path, index: Path) -> None:

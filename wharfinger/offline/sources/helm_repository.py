@@ -7,7 +7,6 @@ archive, the archive is verified, and its chart is cached by that digest.
 import hashlib
 import io
 import shutil
-import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +15,7 @@ import trio
 from wharfinger.formats.archives.archive import DEFAULT_LIMITS
 from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.formats.version_constraint import ConstraintError
-from wharfinger.offline.sources.cache_folder import CHARTS, mark_used
+from wharfinger.offline.sources.cache_folder import CHARTS, mark_used, move_into_place, temporary_folder
 from wharfinger.offline.sources.chart_version import newest
 from wharfinger.offline.sources.fetcher import Artifact, OfflineError, SourceError
 from wharfinger.packages.charts.chart_archive import unpack_chart
@@ -81,9 +80,7 @@ class HelmRepositories:
     def _check_network(self, url: str) -> None:
         """Raise OfflineError if the network is needed and forbidden."""
         if not self._network and not _is_loopback(url):
-            raise OfflineError(
-                f"{url}: the network is forbidden by --offline, and this repository is not on this machine"
-            )
+            raise OfflineError(url, "repository")
 
 
 def _unpacked(cache: Path, data: bytes, digest: str, what: str) -> Path:
@@ -92,14 +89,10 @@ def _unpacked(cache: Path, data: bytes, digest: str, what: str) -> Path:
     if (folder := _chart_in(place)) is not None:
         return folder
     cache.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".tmp-", dir=cache))
+    temporary = temporary_folder(cache)
     try:
         unpack_chart(io.BytesIO(data), temporary, what=what, limits=DEFAULT_LIMITS)
-        try:
-            temporary.rename(place)
-        except OSError:  # another process finished the same archive first
-            if not place.is_dir():
-                raise
+        move_into_place(temporary, place)
     except (ArtifactError, OSError) as error:
         raise SourceError(f"{what}: {error}") from error
     finally:

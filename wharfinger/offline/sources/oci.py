@@ -50,9 +50,7 @@ class OciFetcher:
         try:
             address = parse_repository(url, insecure=insecure)
             if not self._network and not address.registry.is_loopback:
-                raise OfflineError(
-                    f"{url}: the network is forbidden by --offline, and this registry is not on this machine"
-                )
+                raise OfflineError(url, "registry")
             own = None if login is None else read_docker_config(login, address.registry, address.path)
             # A source that names a Secret uses no other login, also if the Secret has none for it.
             sources = self._sources if login is None else replace(self._sources, logins=None)

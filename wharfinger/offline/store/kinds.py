@@ -54,6 +54,6 @@ SCHEDULABLE: Final = (
         FOLDER,
     }
 )
-"""The kinds whose objects are nodes of the engine. All others are data: their existence is their readiness."""
+"""The kinds whose objects are nodes of the engine. All other objects are data, which is ready as soon as it exists."""
 DATA: Final = frozenset({CONFIG_MAP, SECRET, PACKAGE_REPOSITORY, RESOURCE_SET_INPUT_PROVIDER, EXTERNAL_ARTIFACT})
 """The kinds of data that nodes read."""

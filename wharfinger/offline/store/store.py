@@ -73,26 +73,26 @@ class ObjectStore:
         self._objects[who] = stored
         changed = before is None or before.digest != stored.digest
         if changed:
-            self._tell(Change.ADDED, who)
+            self._notify(Change.ADDED, who)
         return stored, changed
 
     def remove(self, who: Id) -> None:
         """Remove an object and its status. If it does not exist, there is no event."""
         self._statuses.pop(who, None)
         if self._objects.pop(who, None) is not None:
-            self._tell(Change.REMOVED, who)
+            self._notify(Change.REMOVED, who)
 
     def refire(self, who: Id) -> None:
         """Run the node of an object again; do nothing for an unknown object."""
         if who in self._objects:
             self._statuses[who] = PENDING
-            self._tell(Change.REFIRED, who)
+            self._notify(Change.REFIRED, who)
 
     def set_status(self, who: Id, status: Status) -> None:
         """Set the status of a node; if it is the same as before, there is no event."""
         if self._statuses.get(who) != status:
             self._statuses[who] = status
-            self._tell(Change.STATUS, who)
+            self._notify(Change.STATUS, who)
 
     def get(self, who: Id) -> Stored | None:
         """Return an object; None if it does not exist."""
@@ -119,6 +119,6 @@ class ObjectStore:
         finally:
             self._listeners.remove(listener)
 
-    def _tell(self, change: Change, who: Id) -> None:
+    def _notify(self, change: Change, who: Id) -> None:
         for listener in tuple(self._listeners):
             listener(change, who)

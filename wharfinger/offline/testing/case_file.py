@@ -1,6 +1,6 @@
 """The files with tests: ``*.test.yaml`` in the folder ``tests`` beside a package, a chart or a tree.
 
-A file has one document with a list ``tests``. It is no manifest, so it has neither ``apiVersion`` nor ``kind``::
+A file has one document with a list ``tests``. It is not a manifest, so it has neither ``apiVersion`` nor ``kind``::
 
     tests:
     - name: three replicas

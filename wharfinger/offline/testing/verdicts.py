@@ -61,14 +61,14 @@ def _problems(expectation: Expectation, result: Result) -> Iterator[str]:
                 yield f"{who}: is not built{_close(who, objects)}"
         case Absent(who):
             if _found(who, objects):
-                yield f"{who}: is built, and was expected to be absent"
+                yield f"{who}: is built, but was expected to be absent"
         case Count(kind, count):
             number = sum(not kind or _has_kind(each, kind) for each in objects)
             if number != count:
                 yield f"{kind or 'objects'}: expected {count}, found {number}"
         case Fails(text):
             if not any(text in str(failure) for failure in result.failed.values()):
-                instead = "it failed otherwise" if result.failed else "it succeeded"
+                instead = "it failed with other messages" if result.failed else "it succeeded"
                 yield f"expected the build to fail with the text {text!r}; {instead}"
         case _:
             assert_never(expectation)
@@ -89,7 +89,7 @@ def _has_kind(manifest: Manifest, kind: str) -> bool:
 
 def _close(who: ObjectName, objects: Sequence[Manifest]) -> str:
     names = sorted({each.id.name for each in objects if _has_kind(each, who.kind)})
-    return f"; built with this kind: {', '.join(names)[:MOST_SHOWN]}" if names else "; nothing of this kind is"
+    return f"; built with this kind: {', '.join(names)[:MOST_SHOWN]}" if names else "; nothing of this kind is built"
 
 
 def _differences(expected: JsonValue, found: JsonValue, path: str, *, hides: bool) -> Iterator[str]:

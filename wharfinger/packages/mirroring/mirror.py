@@ -108,9 +108,9 @@ class Mirror:
         return self._line(f"{name}:{tag}", descriptor, before)
 
     async def _image(self, text: str, image: PackageReference) -> str:
-        """Copy an image. Note it as failed if its registry does not have it or does not answer, or if it cannot be copied.
+        """Copy an image. Record it as failed if its registry does not have it or does not answer, or if it cannot be copied.
 
-        Raises PackageError if its copy breaks off.
+        Raises PackageError if the copying is interrupted by a transient error.
         """
         before = self.sums.bytes
         try:
@@ -126,13 +126,15 @@ class Mirror:
         registry = str(image.repository.registry).replace(":", "_").strip("[]")
         target = self._target(f"{IMAGES}/{registry}/{image.repository.path}")
         if not is_repository(target):
-            raise ArtifactError(f"{text}: its copy would be {target}, which is no repository; use --no-images")
+            raise ArtifactError(f"{text}: its copy would be {target}, which is not a valid repository; use --no-images")
         reference = image.tag if image.digest is None else image.digest
         async with self.open_image(image.repository) as source:
             ends = Ends(source, image.repository.path, self.target, target)
             try:
                 descriptor, data = await source.document(image.repository.path, reference)
-            except PackageError as error:  # the registry of this image: the others can be copied all the same
+            except (
+                PackageError
+            ) as error:  # an error of this image's registry does not prevent the copies of other images
                 self.failed[text] = error
                 raise
             return await copy_document(ends, reference, descriptor, data, self.sums, dry_run=self.dry_run)

@@ -119,9 +119,9 @@ EVERYTHING: Final = ChartUse(
 
 
 def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
-    """Search a chart, and all charts in it. With ``is_package``, files outside of the package's chart are left out.
+    """Return the inputs that the templates of a chart, and of all charts in it, can use. Blocking.
 
-    Blocking.
+    With ``is_package``, files outside of the package's chart are left out.
     """
     found = TemplateUse()
     names: set[str] = set()

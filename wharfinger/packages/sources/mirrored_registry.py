@@ -111,9 +111,9 @@ class MirroredRegistry:
 
 
 def _combined(failed: list[PackageError]) -> PackageError:
-    """Return the error of the last place, with the errors of its mirrors."""
+    """Return the error for a request that failed everywhere: the error of the last place, with the errors before it."""
     if not failed:
-        return RegistryError("no mirror is for such a request; correct pull-from-mirror", transient=False)
+        return RegistryError("no mirror accepts such a request; correct pull-from-mirror", transient=False)
     *mirrors, last = failed
     if not mirrors:
         return last

@@ -1,5 +1,4 @@
-"""Packages on disk: every blob and tree is named after its digest, and every deployed name is a link that is replaced in one
-step.
+"""Packages on disk: blobs and trees, named by digest, and the links of deployed names, which are replaced in one step.
 
 ::
 
@@ -53,7 +52,7 @@ from wharfinger.packages.store.tree import PACKAGE_FOLDER, build_tree, is_sound,
 T = TypeVar("T")
 
 WRITE_BYTES: Final = 256 * 1024
-"""The number of bytes that are collected before a thread writes them: the use of a thread costs as much as writing 64 KiB."""
+"""The number of bytes that are collected before a thread writes them. A switch to a thread costs as much as writing 64 KiB."""
 DISCARD_S: Final = 30.0
 """The longest time, in seconds, for which a finished task waits until its temporary files are deleted."""
 
@@ -268,8 +267,8 @@ class DiskStore:
     def _link(self, name: str) -> Path:
         if len(name) > MAX_NAME or not _NAME.match(name):
             raise StoreError(
-                f"{name[:MAX_NAME]!r} cannot be a deployed name: lower-case letters, digits, '-' and '.', "
-                f"at most {MAX_NAME} characters",
+                f"{name[:MAX_NAME]!r} cannot be a deployed name: expected lower-case letters, digits, '-' and '.', at most "
+                f"{MAX_NAME} characters",
                 transient=False,
             )
         return self._deployed / name
@@ -289,7 +288,7 @@ class DiskStore:
             self._in_work.discard(path.name)
 
     async def _run(self, doing: str, work: Callable[[], T]) -> T:
-        """Run disk work in a thread, and wait for the thread even if the task is cancelled; long work checks for cancellation."""
+        """Run disk work in a thread. A cancelled task waits for its thread; long work checks for cancellation itself."""
 
         def guarded() -> T:
             with disk_errors(doing):

@@ -47,7 +47,7 @@ def signer_of(signature: Signature, root: TrustRoot) -> Identity:
         check_logged(certificate, issuer, keys)
     if not is_signed_by(public_key(certificate), signature.payload, signature.signature):
         raise ArtifactError(
-            "the signature is not by the key of its certificate: the signature or the signed content was changed"
+            "the signature was not made with the key of its certificate: the signature or the signed content was changed"
         )
     payload = signature.payload if signature.envelope is None else signature.envelope.payload
     der = certificate.public_bytes(Encoding.DER)

@@ -1,8 +1,8 @@
 """The scripts that can be started warm: scripts whose interpreter is a plain Python, named without options.
 
 A script is started warm only if a worker of a zygote behaves as a new process would. So the environment of the zygote has the
-variables that an interpreter reads when it starts, and they are part of the key by which zygotes are told apart. All other
-variables are set when the worker gets its script. Blocking: for a worker thread.
+variables that an interpreter reads when it starts, and these variables are part of the key of a zygote. All other variables are
+set when the worker gets its script. Blocking: for a worker thread.
 
 A zygote runs as this process's user, and imports modules before a worker becomes the user of a run. So if a run has a user of
 its own, its interpreter and the variables that it reads must come from the user who runs this process and not from a package:

@@ -1,7 +1,8 @@
 """The runs of commands: a script is started warm if possible, and everything else is started as a new process.
 
-An interpreter gets a pool when its first script is run. A script is started as a new process if it is the first one of its
-interpreter, while its pool starts, if it gets no worker in time, and if a worker finds that the script would behave differently.
+An interpreter gets a pool when its first script is run. A script is started as a new process in these cases: it is the first
+script of its interpreter; the pool is still starting; no worker is free in time; or a worker finds that the script would behave
+differently in it.
 """
 
 import logging

@@ -169,13 +169,13 @@ class WarmWorkers:
         return child
 
     async def retire_one(self) -> None:
-        """End the idle worker that was added last, if there is one. Shielded; it dies at once."""
+        """End the idle worker that was added last, if there is one. The call is shielded; the worker is killed at once."""
         uid = next(reversed(self._idle), None)
         if uid is not None:
             await self._retire(uid)
 
     async def close(self) -> None:
-        """End all workers that are idle or were handed over and not taken. Shielded; each dies at once."""
+        """End all workers that are idle, or were handed over but not taken. Shielded; all workers are killed at once."""
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as nursery:
                 for uid in tuple(self._idle):

@@ -377,7 +377,7 @@ def _check(zygote: Zygote, script: str) -> None:
     """Raise ValueError for a script that would run differently in a new interpreter."""
     for entry in os.listdir(os.path.dirname(os.path.realpath(script))):
         if entry.partition(".")[0] in zygote.loaded:
-            raise ValueError(f"{entry} beside it has the name of a module that is loaded already")
+            raise ValueError(f"{entry} in its folder has the name of a module that the interpreter has loaded already")
     for hook in sys.path_hooks:
         try:
             hook(script)

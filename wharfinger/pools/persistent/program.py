@@ -163,7 +163,7 @@ class Program:
         found, _, rest = said.partition(b"\n")
         answer = read_answer(found, self.runs)
         if rest:
-            self.end()  # the run is answered, and what comes after it is not: another run could not be told from that
+            self.end()  # bytes after the answer would be taken for the answer of the next run
         return answer
 
     def _unread_error(self) -> Exception:
@@ -174,7 +174,9 @@ class Program:
         """
         if self.runs > 1:
             return NotBegunError()
-        return AnswerError(f"it ended without reading its run; serve runs from stdin if {VARIABLE} is set")
+        return AnswerError(
+            f"the program ended without reading the run; it must serve runs from stdin if {VARIABLE} is set"
+        )
 
     async def _note_end(self, worker: Worker) -> None:
         with suppress(trio.ClosedResourceError):

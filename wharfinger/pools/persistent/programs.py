@@ -1,9 +1,11 @@
 """The programs of all hooks that keep running: the choice of the program for a run, and the end of each program.
 
-A run gets an idle program of its hook, or a new one. At most MAX_PROGRAMS are kept, and only within the memory budget of the
-pools; beyond that, a new program replaces the one that has been idle longest, and if none is idle, the run is a process of its
-own. A program ends when it has been idle for IDLE_S, after MAX_RUNS runs, when its file, its arguments or its environment are not
-those of the hook any more (another version of the package), and when it breaks the protocol.
+A run gets an idle program of its hook, or a new program. At most MAX_PROGRAMS are kept, within the memory budget of the pools. If
+there is no room for a new program, it replaces the one that has been idle longest. If none is idle, the run is a separate
+process.
+
+A program ends in four cases: it has been idle for IDLE_S; it has done MAX_RUNS runs; the file, the arguments or the environment
+of its hook have changed, because of another version of the package; or it breaks the protocol.
 """
 
 import logging

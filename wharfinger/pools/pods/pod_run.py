@@ -83,7 +83,10 @@ class PodRun:
 
 
 def environment_file(variables: Mapping[str, str], files: Mapping[str, str]) -> bytes:
-    """Return the shell script that sets the variables of a run; the values of ``files`` are names in its folder ``files``."""
+    """Return the shell script that sets the environment of a run.
+
+    ``variables`` have plain values. Each variable in ``files`` gets the path of a file in the run's folder ``files``.
+    """
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()]
     lines += [f'export {name}="$RUN/files/"{shlex.quote(file)}\n' for name, file in files.items()]
     return "".join(lines).encode()

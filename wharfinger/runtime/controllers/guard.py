@@ -16,20 +16,22 @@ packages not loaded since the start    WaitingForDependents  each of them was lo
 =====================================  ====================  ================================================================
 
 **Holds end.** A removal that has begun waits for no package; until it is complete, the packages that it still needs are known.
-Between held packages, an edge "waits for" is kept only if it closes no cycle, so one of them may always proceed, unless a package
-that is kept stands in the way. A package is removed even if others need it when its namespace is being deleted, because its
-objects are being deleted anyway. If two members of one any-of group are to be removed, the first may go, and counts as gone when
-the second is judged. A package that cannot be loaded (its registry is down, its files are lost) neither holds back nor protects
-others after its first failure, because its requirements are not known. A package whose resource cannot be acted on (a Secret is
-missing, say) is known from its files on disk. A change that had begun before a restart continues; the packages of a change that
-was held then are known from their files on disk (:mod:`wharfinger.runtime.controllers.installed_packages`).
+Held packages never wait for each other in a cycle, because an edge "waits for" that would close a cycle is dropped. So one of
+them may always proceed, unless a package that is kept stands in the way.
+
+If the namespace of a package is being deleted, the package is removed even if others need it, because its objects are being
+deleted anyway. If two members of one any-of group are to be removed, the first may go, and counts as gone when the second is
+judged. A package that cannot be loaded (its registry is down, its files are lost) neither holds back nor protects others after
+its first failure, because its requirements are not known. If a package's resource cannot be acted on (for example, a Secret is
+missing), the package is known from its files on disk. A change that had begun before a restart continues; the packages of a
+change that was held then are known from their files on disk (:mod:`wharfinger.runtime.controllers.installed_packages`).
 
 **No polling.** A hold remembers the state of the packages that it depends on. Any change of a package makes the controller
 reconcile it; if that finds the package in another state, the changes held for it are reconciled, too. LOOK_S is only a
 safety net.
 
-The requirements of another version are known only after it is fetched: if it may not be on, it is paused like any other
-package, and nothing is deleted. A tag that is no version (``latest``) cannot be compared, so such a change is not held.
+The requirements of another version are known only after it is downloaded. If they are not met, the package is paused like any
+other package, and nothing is deleted. A tag that is not a version (``latest``) cannot be compared, so such a change is not held.
 """
 
 import logging

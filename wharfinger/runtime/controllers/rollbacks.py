@@ -1,13 +1,13 @@
-"""The rollbacks of a runtime: the packages that are as in a former revision, and not as their resources ask.
+"""The rollbacks of a runtime: packages in the state of a former revision, and not in the state that their resources request.
 
 A rollback replaces the package, the version and the settings of a resource by those that a former revision was made from, before
-the runtime sees them. So the package returns to it in the usual way, with its own hooks, from content that is on the disk. It
-stays at that revision as long as the resource asks for the same: a failure of the former revision is reported, and never makes
-the package try the failed one again. Any change of what the resource asks for ends the rollback, and is tried.
+the runtime sees them. So the package returns to that revision in the usual way, with its own hooks, from content that is on the
+disk. It stays there as long as the resource requests the same. If the former revision fails, too, the failure is reported, but
+the failed upgrade is not tried again. Any change of the requested state ends the rollback, and is tried.
 
-`settle` answers from memory, without a request. If an upgrade has failed (:mod:`.rollback_rules`), or a user asks for a
-rollback, `carry_out` finds the former revision, and records the rollback in the state of the package before it is acted on. So a
-restart continues it.
+`settle` answers from memory, without a request to the API server. If an upgrade has failed (:mod:`.rollback_rules`), or a user
+requests a rollback, `carry_out` finds the former revision, and records the rollback in the state of the package before the
+package acts on it. So a restart continues the rollback.
 """
 
 import logging
@@ -93,7 +93,7 @@ class Rollbacks:
             else:
                 await record.read()
         except PackageStateError as error:
-            log.warning("%s: whether it was rolled back is not known: %s", identity, error)
+            log.warning("%s: cannot read whether the package was rolled back: %s", identity, error)
             return
         self._records[name] = record
 
@@ -150,7 +150,8 @@ class Rollbacks:
         try:
             await record.update(lambda state: state.rolled_back(rollback, due.request))
         except PackageStateError as error:
-            note = RollbackNote(0, "", wanted, NO_WAY_BACK, f"{error}; it failed: {why}")
+            text = str(error) if due.request else f"{error}; the upgrade failed: {why}"
+            note = RollbackNote(0, "", wanted, NO_WAY_BACK, text)
             none = Rollback(rollback.asked, rollback.generation, None, note)
             await record.update(lambda state: state.rolled_back(none, due.request))
         self._look(name)
@@ -212,7 +213,8 @@ class Rollbacks:
             return NoTarget(f"{what} cannot be read: {error}")
         if wish is None:
             return NoTarget(
-                f"{what} does not say what it was made from: another program, or an older version, wrote it"
+                f"{what} does not name the package, version and settings that the revision was made from, because Helm, another "
+                "program or an older version of Wharfinger wrote it"
             )
         return wish
 
@@ -224,8 +226,9 @@ def _digest(spec: PackageSpec, instance: Instance) -> str:
 
 
 def _returned(spec: PackageSpec, rollback: Rollback) -> PackageSpec:
-    """Return a resource as if it asked for the former revision; its other options, which concern how the package is managed, are
-    kept.
+    """Return a resource as if it requested the former revision.
+
+    Its other options, which concern the management of the package, are kept.
     """
     wish, directives = rollback.wish, replace(spec.directives, rolled_back=rollback.note)
     if wish is None:

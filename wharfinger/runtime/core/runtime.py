@@ -231,10 +231,10 @@ class Runtime:
         return await validate_settings(instance, self.tools, settings, version) if instance is not None else None
 
     def check_constraints(self, name: str, requirements: Requirements, order: int = DEFAULT_ORDER) -> None:
-        """Refuse requirements that would keep a package off now, before the package is requested; nothing is changed.
+        """Raise an error if these requirements would keep a new package off in the present state. Nothing is changed.
 
         ``name`` is the scheduler's name for the package. Raises ConstraintsError or CycleError, whose messages name the packages
-        in the way.
+        that block the new one.
         """
         self.scheduler.check_constraints(Node(name, "", requirements, order))
 

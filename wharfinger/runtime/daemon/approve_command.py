@@ -19,7 +19,7 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.packages.errors import AddressError
 from wharfinger.packages.registry.address import tag_of_version
 from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
-from wharfinger.runtime.resources.identity import package_id
+from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import resource_key
 from wharfinger.runtime.versions.version_policy import APPROVED
 
@@ -35,7 +35,8 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Let a package that follows a range or a channel be updated to a version that waits, by an annotation of its resource. "
         "`wharfinger why NAME` shows the version that waits. The approval counts for this version only, in every mode of "
-        f"updates. Exit code 0: it is approved; {EXIT_NOTHING}: no version waits; 1: it cannot be approved."
+        f"updates. Exit code 0: it is approved; {EXIT_NOTHING}: no version waits; 1: it cannot be approved; "
+        "2: an argument is wrong."
     )
     add_package_name(parser)
     parser.add_argument("version", metavar="VERSION", nargs="?", default="", help="default: the version that waits")
@@ -78,12 +79,14 @@ def _approve(args: argparse.Namespace) -> int:
         approved = trio.run(run)
     except NothingToApproveError as error:
         return _failed(f"{name}: no version waits: {printable(str(error))}", EXIT_NOTHING)
+    except IdentityError as error:
+        return _failed(printable(str(error)), 2)
     except NotFoundError:
         kind = "Application" if "." in name else "Module"
         return _failed(f"{printable(name)}: there is no such {kind}; `wharfinger get packages` lists all", 1)
     except (ClusterError, ConnectionConfigError) as error:
         return _failed(printable(str(error)), 1)
-    sys.stdout.write(f"{name}: version {approved} is approved\n")
+    sys.stdout.write(f"{name}: version {printable(approved)} is approved\n")
     return 0
 
 

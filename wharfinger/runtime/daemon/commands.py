@@ -160,8 +160,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--metrics-address",
         default="",
         metavar="HOST:PORT",
-        help="serve /metrics, /metrics/hooks, /healthz and /readyz on this address, to every client that can reach it (default: "
-        "only on the debug socket)",
+        help="serve /metrics, /metrics/hooks, /healthz, /livez and /readyz on this address, to every client that can reach it "
+        "(default: only on the debug socket)",
     )
     add_admission(parser)
     _add_limits(parser)

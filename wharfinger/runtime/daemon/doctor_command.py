@@ -8,7 +8,7 @@ from typing import Final, assert_never, cast
 import msgspec
 import trio
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.daemon.doctor import AskDaemon, Finding, Patient, Verdict, examine
 from wharfinger.runtime.paths import STATE_DIR_WORDS, default_socket, default_state_dir
@@ -68,12 +68,12 @@ def run_doctor(args: argparse.Namespace) -> int:
     def tell(finding: Finding) -> None:
         findings.append(finding)
         if args.output == _TEXT:
-            _print(finding_text(finding))
+            write_text(sys.stdout, finding_text(finding))
 
     trio.run(examine, patient, cast("AskDaemon", args.ask_daemon), tell)
     if args.output == _JSON:
         document = msgspec.json.encode([msgspec.to_builtins(finding) for finding in findings])
-        _print(msgspec.json.format(document, indent=2).decode() + "\n")
+        write_text(sys.stdout, msgspec.json.format(document, indent=2).decode() + "\n")
     return 1 if any(finding.verdict is Verdict.FAILED for finding in findings) else 0
 
 
@@ -95,8 +95,3 @@ def _word(verdict: Verdict) -> str:
             return "skipped"
         case _:
             assert_never(verdict)
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()

@@ -107,8 +107,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_policy,
         default=CredentialsPolicy.MODULES,
         metavar="|".join(CredentialsPolicy),
-        help="which hooks get the daemon's credentials in their KUBECONFIG: hooks of Modules and global hooks, hooks "
-        "of Applications too, or no hooks (default: %(default)s)",
+        help="the hooks that get the daemon's credentials in their KUBECONFIG: modules: hooks of Modules and global hooks; all: "
+        "also hooks of Applications; none: no hooks (default: %(default)s)",
     )
     warm = parser.add_argument_group("warm hooks", "interpreters that have started before a hook needs them")
     warm.add_argument(
@@ -116,9 +116,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_workers,
         default=0,
         metavar="N",
-        help="keep N idle workers for each interpreter of Python hooks, which take about 20 MB, and 3 MB for each "
-        "worker; hooks that cannot use a worker are started as new processes; hooks with `pool: persistent` are kept "
-        "running "
+        help="keep N idle workers for each interpreter of Python hooks; an interpreter takes about 20 MB, and each worker 3 MB "
+        "more; hooks that cannot use a worker are started as new processes, and hooks with `pool: persistent` are kept running "
         "(default: 0, each run is a new process)",
     )
     warm.add_argument(

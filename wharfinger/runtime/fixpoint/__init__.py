@@ -13,24 +13,33 @@ Crashed); its result then holds as long as nothing changes that it *reads*. Or i
 ids with a digest of their content. An emission whose digest differs from the one before is an *arrival*, and so is whatever
 comes from outside. An arrival, a result that differs, and a removal are *changes*.
 
-*Which nodes run.* A new node runs. After that, a node runs again
+*Which nodes run.* A new node runs. After that, each cause of another run is charged to the node's budget, or is free. Charged are
+three causes:
 
-* charged: when its own content arrives; when it has ended and something that it reads changes; when it is *swept* (below) and its
-  Terminals produced an arrival since it was last charged;
-* free: when this was requested; when what it lacks changes or ends a run; when the answer comes that it waits for outside, or
-  something that it reads changes meanwhile; when it is swept in any other case; when it is picked at a fixpoint.
+* the node's own content arrives;
+* the node has ended, and something that it reads changes;
+* the node is *swept* (see below), and its Terminals produced an arrival since it was last charged.
+
+All other causes are free:
+
+* a run is requested;
+* something that the node lacks changes, or ends a run;
+* the node waits outside, and the answer comes, or something that it reads changes;
+* the node is swept, and its Terminals produced no arrival;
+* the node is picked at a fixpoint.
 
 Several causes share one run. *Stamps* decide whether a cause came during a run: each id is stamped when it last changed and when
-it last ended a run, each run when it began, all by one clock. A run with a later cause is *overtaken*: what it emitted is kept,
-its result is not published, and the node runs again without having been done. A node that has spent `Rules.budget` charges is
-*exhausted* instead of charged; so is a node that would be created deeper than `Rules.depth`. It does not run again before the
-episode is over. If the engine drains, the episode is never over; otherwise it is over at the next moment at which nothing is to
-run and nothing runs.
+it last ended a run, and each run when it began, all by one clock. A run with a later cause is *overtaken*: its emissions are
+kept, its result is not published, and the node runs again without having ended.
 
-*Fixpoints*, if `Rules.drain` is set. When nothing is to run, nothing runs and no node waits for the outside, the nodes that
-asked for it are swept, if anything arrived since they last ran. If there are none, the parked nodes are run at stricter levels,
-each connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`); a node that blocks even at the strictest level
-ends as unresolved. If no node is parked, the engine has converged.
+A node that has spent `Rules.budget` charges is *exhausted* instead of charged; so is a node that would be created deeper than
+`Rules.depth`. It does not run again before the *episode* is over. If the engine drains, the episode is never over; otherwise it
+is over as soon as no node runs or is to run.
+
+*Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run or waits outside, the nodes that requested it are swept:
+each of them runs again if anything arrived since its last run. If none has to, the parked nodes are run at stricter levels, each
+connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`). A node that blocks even at the strictest level ends as
+unresolved. If no node is parked, the engine has converged.
 
 *Why it ends.* These are assumed:
 

@@ -20,7 +20,7 @@ from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_micro_time
 from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
-from wharfinger.runtime.resources.identity import package_id
+from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import FORCED, REQUESTED, RESET, resource_key
 
 _ANSWERED: Final = "`wharfinger why NAME` explains the result."
@@ -135,6 +135,8 @@ def _run(args: argparse.Namespace, ask: Callable[[ClusterClient], Awaitable[str]
 
     try:
         answer = trio.run(run)
+    except IdentityError as error:
+        return _failed(printable(str(error)), 2)
     except NotFoundError:
         kind = "Application" if "." in name else "Module"
         return _failed(f"{name}: there is no such {kind}; `wharfinger get packages` lists all")
@@ -144,6 +146,6 @@ def _run(args: argparse.Namespace, ask: Callable[[ClusterClient], Awaitable[str]
     return 0
 
 
-def _failed(message: str) -> int:
+def _failed(message: str, code: int = 1) -> int:
     sys.stderr.write(f"error: {message}\n")
-    return 1
+    return code

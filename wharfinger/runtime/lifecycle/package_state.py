@@ -1,18 +1,22 @@
-"""The state of a package that outlives the process: one compare-and-set Secret per package (DESIGN §7, "Where truth
-lives").
+"""The state of a package that outlives the process: one Secret for each package (DESIGN §7, "Where truth lives").
 
 A custom resource has the desired state, and a release record the applied one. Neither can record which one-time steps are done,
-which values the hooks have patched, and from which digest the version came. This Secret records them. It is in the package's
-namespace, and its type is ``wharfinger.dev/package-state``. It is written *before* a step counts as done: a recorded step is
-never run again; a step that is not recorded may have run. It is a Secret because the values of hooks may contain secrets. Two
-daemons cannot both write it: each write names the resourceVersion it read. The state has the checksums of the last applied
-inputs, and the revision of the release that was made from them. A later revision may have a stamp with newer checksums
-(:mod:`wharfinger.runtime.lifecycle.applied_stamp`).
+which values the hooks have patched, and from which digest the version came. This Secret records them:
 
-The document has a number, its ``schema``. Version 1, a document without this number, does not record what was applied, so it is
-read as if nothing were known to be applied. Version 2 does not record the objects that hooks were synchronized with, version 3
-not the kinds of objects that hooks made, and version 4 not the former revision to return to. A newer version is refused: writing
-it back would lose fields that this program does not know.
+* It is in the package's namespace, and its type is ``wharfinger.dev/package-state``. It is a Secret because the values of hooks
+  may contain secrets.
+* It is written *before* a step counts as done. A recorded step is never run again; a step that is not recorded may have run.
+* Each write names the resourceVersion that was read (compare and set), so two daemons cannot both write it.
+* It has the checksums of the last applied inputs, and the revision of the release that was made from them. A later revision may
+  have a stamp with newer checksums (:mod:`wharfinger.runtime.lifecycle.applied_stamp`).
+
+The document has a number, its ``schema``:
+
+* Version 1 has no such number. It does not record what was applied, so it is read as if nothing had been applied.
+* Version 2 does not record the objects that hooks were synchronized with.
+* Version 3 does not record the kinds of objects that hooks made.
+* Version 4 does not record the former revision to return to.
+* A version that is newer than SCHEMA is refused, because writing it back would lose fields that this program does not know.
 """
 
 import base64

@@ -164,7 +164,7 @@ class HealthSeen(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class DriftReported(ReportBase):
-    """The fields of the release that differ from what was applied, and those for which another writer fights."""
+    """The fields of the release that differ from what was applied, and those that another writer sets after each correction."""
 
     drift: tuple[str, ...]
     fought: tuple[str, ...]

@@ -168,7 +168,7 @@ def applied(package: Package, event: Fact) -> Package:
 
 
 def _whole(package: Package, event: StatusSet | Warned | Renamed | Downloaded | Offered | JoinRefused) -> Package:
-    """Return the package after an event that does not change exactly one record."""
+    """Return the package after an event that changes a field of the package itself, or several of its records."""
     match event:
         case StatusSet(status):
             return replace(package, status=status)

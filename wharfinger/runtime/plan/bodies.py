@@ -1,9 +1,8 @@
-"""The bodies that the fixpoint engine runs for a plan: one node for each Application and Module, and one for each package
-they need.
+"""The bodies that the fixpoint engine runs for a plan: a node for each resource, and a node for each package that is needed.
 
-A resource first creates the node of its package's definition, which reads files, and runs again when that is done. Then it
-waits for the decision about every package that it names, also about those that no file declares. A Module of an exclusive group
-also waits until all Modules are read, because each of them may be in the group:
+A resource (an Application or a Module) first creates the node of its package's definition, which reads files, and runs again when
+that node is done. Then it waits for the decision about every package that it names, also about those that no file declares. A
+Module of an exclusive group also waits until all Modules are read, because each of them may be in the group:
 
 =========  ================================================================================================================
 NONE       it lacks every named package that is not judged, also absent ones, because they may still appear
@@ -11,13 +10,14 @@ CASCADE    no more packages will appear, so the gates decide, and absent package
 FORCE      the packages that it names wait for it in turn: the cycle is judged as a whole
 =========  ================================================================================================================
 
-A cycle of dependencies is refused, and every member reports the way around, as the live scheduler refuses the last member. A
-cycle that any-of or none-of groups close is a knot, which the gates decide (:mod:`wharfinger.runtime.scheduler.soft_edges`).
-At FORCE only nodes run that lack nothing outside their own cycle, so every unjudged package that they reach is in it.
+A cycle of dependencies is refused, and each member reports the whole cycle. (The live scheduler refuses the package that closes
+the cycle.) A cycle that any-of or none-of groups close is a knot, which the gates decide
+(:mod:`wharfinger.runtime.scheduler.soft_edges`). At FORCE, a node runs only if it lacks nothing outside of its own cycle, so
+every unjudged package that it reaches is in that cycle.
 
 Verdicts come from :mod:`wharfinger.runtime.scheduler.gates`, on nodes that are made of definitions as in the daemon. A package
-that never becomes a node there (it cannot be loaded, or is on a cycle) does not become a node here either, so others find it "not
-installed".
+that never becomes a node in the daemon (it cannot be loaded, or is on a cycle) does not become a node here either, so it is
+"not installed" for others.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -106,8 +106,8 @@ class PlanBodies:
         return tuple(node_id(spec.id) for spec in self._wanted.values())
 
     async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
-        """Run a node, as the module explains. Cycles are reported as by the live scheduler, which distinguishes hard and soft
-        edges.
+        """Run a node, as the module explains. ``_loop`` is not used: cycles are reported in the way of the live scheduler, which
+        distinguishes hard and soft edges.
         """
         if who.kind == _DEFINITION:
             return await self._bring(who)

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 import trio
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.packages.definition.requirements import is_package_name
 from wharfinger.packages.errors import StoreError
 from wharfinger.runtime.plan.input import Inputs, PlanInputError, read_inputs
@@ -100,8 +100,7 @@ def plan(args: argparse.Namespace) -> int:
     document = {"json": partial(plan_json, facts=facts), "yaml": partial(plan_yaml, facts=facts)}.get(
         args.output, plan_text
     )
-    sys.stdout.write(encodable(document(made), sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()
+    write_text(sys.stdout, document(made))
     return EXIT_NOT_ON if made.blocked else 0
 
 
@@ -157,5 +156,5 @@ def _wrong_options(args: argparse.Namespace) -> str:
 
 def _failed(*lines: str) -> int:
     for line in lines:
-        sys.stderr.write(encodable(f"error: {printable(line)}\n", sys.stderr.encoding or "utf-8"))
+        write_text(sys.stderr, f"error: {printable(line)}\n")
     return EXIT_UNREADABLE

@@ -123,7 +123,7 @@ def form_of(value: object) -> JsonValue:
 
 
 def plain(form: JsonValue) -> JsonValue:
-    """Return a form whose marks have no attributes."""
+    """Return a form without the attributes of its marks."""
     match form:
         case ["~", int(number), *_]:
             return [MARK, number]
@@ -141,7 +141,7 @@ def stand_in(rest: list[JsonValue], known: dict[int, StandIn] | None) -> StandIn
         case [int(number)]:
             found = StandIn(number) if known is None else known.get(number)
             if found is None:
-                raise CanonicalError(f"expected an object that was mentioned before, found the number {number}")
+                raise CanonicalError(f"expected the number of an object that was described before, found {number}")
             return found
         case [int(number), str(kind), *attributes] if len(attributes) == len(_ATTRIBUTES.get(kind, ())):
             found = StandIn(number, kind, tuple(attributes))

@@ -28,7 +28,10 @@ _NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")
 
 @dataclass(slots=True)
 class Renewals:
-    """The state that the maskings of all packages share: how often the forms of texts changed, and the numbers of marks."""
+    """The state that the maskings of all packages share.
+
+    ``count`` is how often the masked forms of all texts changed; ``numbers`` are the numbers of marks, by the masked part.
+    """
 
     count: int = 0
     numbers: dict[str, int] = field(default_factory=dict)

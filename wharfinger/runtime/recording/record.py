@@ -26,22 +26,22 @@ FORMAT: Final = 4
 
 
 LATER: Final = "later"
-"""The place of an event's changes if these are in a later record of the same machine, together with the changes of the events
-between.
-"""
+"""The value of an event's changes if a later record of the machine has them, together with those of the events between."""
 
 
 class Why(StrEnum):
-    """The reason for a whole state: the machine was not seen before; a file begins; texts are masked in another way; the state
-    replaces the last one without an event, as a package's status is when it is created again; or it differs from the last one
-    although no event was seen, which is a bug.
-    """
+    """The reason for the record of a whole state."""
 
     BEGINS = "begins"
+    """The machine is recorded for the first time."""
     CONTINUES = "continues"
+    """A new file begins."""
     RENEWED = "renewed"
+    """The masked form of texts has changed."""
     REPLACED = "replaced"
+    """The state was replaced without an event; for example, a package was created again."""
     UNEXPLAINED = "unexplained"
+    """The state differs from the last one, although there was no event. This is a bug."""
 
 
 @dataclass(frozen=True, slots=True)

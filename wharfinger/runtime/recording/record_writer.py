@@ -64,7 +64,7 @@ class Log(Protocol):
         ...
 
     def expect(self, drain: Callable[[], None]) -> None:
-        """Call a function once, before the next write, which follows soon; the function appends the records to be written."""
+        """Schedule a write. Just before it, ``drain`` is called once, and appends the records to write."""
         ...
 
     def append(self, *records: Lines | Later) -> None:

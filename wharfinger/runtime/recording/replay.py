@@ -222,7 +222,7 @@ def _machine(name: str) -> Machine:
 
 
 def _is_over(machine: Machine, after: object) -> bool:
-    """Return whether a machine has ended, so that the next record of its name has a whole state."""
+    """Return whether a machine has ended. Then the next record with its name begins with a complete state."""
     if machine is LIFECYCLE:
         return after is None
     return machine is QUEUE and not getattr(after, "lanes", None)

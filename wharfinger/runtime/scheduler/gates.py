@@ -191,8 +191,9 @@ class _Judge:
         return enabled
 
     def _wanted(self, name: str, knot: Knot | None = None) -> tuple[str, ...]:
-        """Return the Modules that take precedence in the node's exclusive group, and are wanted, the first one of the group
-        first; in its own knot, only those before it.
+        """Return the wanted Modules that take precedence over a node in its exclusive group, the first one of the group first.
+
+        Of the Modules in the node's own ``knot``, only those that are placed before it count.
         """
         before = [self._nodes[each] for each in self._nodes[name].outranked_by if each in self._nodes]
         if knot:
@@ -212,8 +213,8 @@ class _Judge:
 def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
     """Return whether a node is to be installed as soon as its requirements are met.
 
-    Such a node is never uninstalled for what other nodes lack, so it keeps its place in its exclusive group while it is paused,
-    and while its script is asked, fails, or has given a provisional vote.
+    Such a node is not uninstalled because of other nodes. So it keeps its place in its exclusive group while it is paused, and
+    while its script runs, fails, or has given only a provisional vote.
     """
     vote = _resolved(wishes(node, facts, replace(opinion, vote=None)))
     said = opinion.vote

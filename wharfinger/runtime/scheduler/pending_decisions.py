@@ -1,9 +1,9 @@
-"""The orders of the scheduler that have not been performed yet: one entry for each package, in the order they were first
-named.
+"""The effects of the scheduler that have not been performed yet: one entry for each package, the oldest entry first.
 
-Performing an order may send an event to the scheduler, which may return more orders. A new order for a package replaces its
-waiting one: the last verdict, and the last order to run or to disable it. So there is never more than one entry for a package,
-and no outdated order is performed (spec/runtime §13 item 1: no bound that could block, no lock).
+The performance of an effect may send an event to the scheduler, which may return more effects. An entry has the last decision
+about its package, and the last instruction to run or to disable the package; a new one replaces the waiting one of its kind. So
+there is never more than one entry for a package, and no outdated effect is performed (spec/runtime §13 item 1: no bound that
+could block, no lock).
 """
 
 from collections import deque
@@ -16,9 +16,7 @@ from wharfinger.runtime.scheduler.events import Decided, Disable, Effect, Schedu
 
 @dataclass(frozen=True, slots=True)
 class PackageOrders:
-    """The orders for one package: report the decision, then run or disable the package; None means that there is no such
-    order.
-    """
+    """The effects for one package: first ``decided`` is reported, then ``order`` is performed; None: there is no such effect."""
 
     name: str
     decided: Decided | None = None
@@ -27,13 +25,13 @@ class PackageOrders:
 
 @dataclass(slots=True)
 class Orders:
-    """The orders that wait, with at most one entry for each package."""
+    """The waiting effects, with at most one entry for each package."""
 
     _waiting: deque[str] = field(default_factory=deque)
     _entries: dict[str, PackageOrders] = field(default_factory=dict)
 
     def put(self, effects: Iterable[Effect]) -> None:
-        """Add an order; it replaces an earlier one about the same node."""
+        """Add effects. Each replaces an earlier effect of its kind for the same package."""
         for effect in effects:
             entry = self._entries.get(effect.name)
             if entry is None:

@@ -97,7 +97,7 @@ class Others:
     wanted: tuple[str, ...] = ()
 
     def version(self, name: str) -> str | None:
-        """Return the version of an any-of member; None if it does not count."""
+        """Return the version of an any-of member that is on, or counts as on in a knot; None for any other member."""
         return self.enabled[name] if name in self.enabled else self.late.get(name)
 
     def lack(self, name: str) -> str:

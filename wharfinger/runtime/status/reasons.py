@@ -1,5 +1,4 @@
-"""The reasons of a package's conditions: every possible ``reason``, its meaning, its remedy, and the event that a retry waits
-for.
+"""The reasons of a package's conditions: each possible ``reason``, its meaning, its remedy, and when the package is retried.
 
 These words are an interface: programs match on them, docs/resources.md explains each, and none changes its meaning. A word
 has
@@ -22,7 +21,7 @@ class Again(StrEnum):
 
     ITSELF = "by itself"
     """Retried with growing pauses."""
-    OTHERS = "when that changes"
+    OTHERS = "when that object or package changes"
     """Another object or package, which is watched, has to appear or change."""
     CHANGE = "a change"
     """Parked until an input changes, or a user asks for another attempt."""
@@ -50,8 +49,8 @@ class Reason(StrEnum):
     SPEC_INVALID = (
         "SpecInvalid",
         Again.CHANGE,
-        "the resource asks for something impossible",
-        "edit the resource; the message says what is wrong",
+        "the resource requests something impossible",
+        "correct the field of the resource that the message names",
     )
     REPOSITORY_NOT_FOUND = (
         "RepositoryNotFound",
@@ -63,7 +62,7 @@ class Reason(StrEnum):
         "RepositoryInvalid",
         Again.OTHERS,
         "the PackageRepository, or the Secret with its login, cannot be used",
-        "edit the PackageRepository; the field is named in the message",
+        "correct the field of the PackageRepository, or the Secret, that the message names",
     )
     REGISTRY_FAILED = (
         "RegistryFailed",
@@ -87,7 +86,7 @@ class Reason(StrEnum):
         "DigestMismatch",
         Again.ITSELF,
         "the downloaded content does not match its digest",
-        "the registry serves damaged content; push the package again",
+        "push the package again, because the registry serves damaged content",
     )
     NOT_TRUSTED = (
         "NotTrusted",
@@ -99,53 +98,60 @@ class Reason(StrEnum):
         "ArtifactInvalid",
         Again.CHANGE,
         "the registry's artifact is not a package, or a file in it is wrong",
-        "push a package under this version (`wharfinger package push` checks it), or ask for another version",
+        (
+            "push a valid package with this version (`wharfinger package push` checks the package), or request "
+            "another version"
+        ),
     )
     FOLDER_NOT_FOUND = (
         "FolderNotFound",
         Again.ITSELF,
         "the folder of packages on the daemon's machine does not have that package",
-        "put the package's folder into that folder, or correct spec.packageName or the path that the PackageRepository names",
+        "create the package's folder there, or correct spec.packageName or the path in the PackageRepository",
     )
     FOLDER_INVALID = (
         "FolderInvalid",
         Again.CHANGE,
         "the package's folder on the daemon's machine is not a package, or a file in it is wrong",
         (
-            "correct the file that the message names (`wharfinger package check FOLDER` checks a folder); a modules directory is "
-            "read again after a change, any other folder when the annotation wharfinger.dev/reconcile-requested-at changes"
+            "correct the file that the message names (`wharfinger package check FOLDER` checks a folder); a modules "
+            "directory is read again after a change, for any other folder change the annotation "
+            "wharfinger.dev/reconcile-requested-at"
         ),
     )
     STORE_FAILED = (
         "StoreFailed",
         Again.ITSELF,
         "the state folder is full or cannot be written",
-        "make room or fix permissions in the daemon's state folder",
+        "free disk space, or correct the permissions of the daemon's state folder",
     )
     JOURNAL_FAILED = (
         "JournalFailed",
         Again.SAID,
         "a step cannot be recorded in the journal of the state folder",
-        "make room or fix permissions in the daemon's state folder",
+        "free disk space, or correct the permissions of the daemon's state folder",
     )
     PROCESS_FAILED = (
         "ProcessFailed",
         Again.SAID,
         "a program that the daemon needs cannot be run",
-        "read the message: it says which program could not be run, and why",
+        "correct the cause; the message names the program and the cause",
     )
 
     VERSIONS_UNKNOWN = (
         "VersionsUnknown",
         Again.OTHERS,
         "the repository has not been scanned for the versions of the package yet",
-        "read the condition of the PackageRepository, which says whether it can be scanned",
+        "read the condition Ready of the PackageRepository, which shows whether the repository can be scanned",
     )
     NO_VERSION = (
         "NoVersion",
         Again.OTHERS,
         "the repository has no version that spec.versionRange or spec.releaseChannel names",
-        "correct spec.packageName or the range or channel, or push such a version; `wharfinger get versions` lists all",
+        (
+            "correct spec.packageName, the range or the channel, or push such a version; `wharfinger get versions` "
+            "lists the versions of the repository"
+        ),
     )
 
     # The decision whether it may be on.
@@ -164,44 +170,47 @@ class Reason(StrEnum):
     VERSION_LOOKUP_FAILED = (
         "VersionLookupFailed",
         Again.CHANGE,
-        "it requires a version of the platform, but the platform's version is not known",
-        "start the daemon with --platform-version and the platform's version",
+        "the package requires a version of the platform, but the platform's version is not known",
+        "start the daemon with --platform-version VERSION",
     )
     BOOTSTRAP_UNMET = (
         "BootstrapRequirementsUnmet",
         Again.OTHERS,
         "the cluster is not bootstrapped yet",
-        "finish the cluster's bootstrap: it is over once the ConfigMap that the daemon's option --bootstrapped-by names exists",
+        (
+            "finish the bootstrap of the cluster: it is finished when the ConfigMap exists that the daemon's option "
+            "--bootstrapped-by names"
+        ),
     )
     DEPENDENCY_NOT_ENABLED = (
         "DependencyNotEnabled",
         Again.OTHERS,
-        "a package it requires is missing or off",
-        "install the missing package, or enable the package that is off",
+        "a package that this package requires is missing or off",
+        "install or enable the required package",
     )
     DEPENDENCY_VERSION_MISMATCH = (
         "DependencyVersionMismatch",
         Again.OTHERS,
-        "a package it requires is installed in another version",
-        "install a version of the dependency that fits, or another version of this package",
+        "a package that this package requires is installed in a version that does not match",
+        "install a matching version of the required package, or another version of this package",
     )
     ANY_OF_UNMET = (
         "AnyOfDependenciesUnmet",
         Again.OTHERS,
-        "it requires one package of a group, but no package of the group is on",
-        "install one of the named packages as a Module",
+        "the package requires one package of a group, but all packages of the group are off or missing",
+        "install or enable one of the named packages",
     )
     NONE_OF_UNMET = (
         "NoneOfDependenciesUnmet",
         Again.OTHERS,
-        "a package that it excludes is on",
-        "remove the package that it excludes, or remove this one",
+        "a package that this package excludes is on",
+        "remove the excluded package, or remove this package",
     )
     EXCLUSIVE_GROUP_TAKEN = (
         "ExclusiveGroupTaken",
         Again.OTHERS,
-        "another Module of its exclusive group takes precedence",
-        "disable or delete the named Module to install this one instead, or disable this one",
+        "another Module of the same exclusive group takes precedence",
+        "disable or delete the Module that the message names, or disable this one",
     )
     DEPENDENCY_CYCLE = (
         "DependencyCycle",
@@ -212,65 +221,67 @@ class Reason(StrEnum):
     WOULD_BREAK_DEPENDENTS = (
         "WouldBreakDependents",
         Again.OTHERS,
-        "the change would break packages that depend on it",
+        "the change would break packages that depend on this package",
         (
-            "change or remove the named packages first, or ask for a change that suits them (with the annotation "
-            "wharfinger.dev/ignore-dependents=true the change is made anyway, and they are paused)"
+            "change or remove the dependents that the message names, or request a change that does not break them "
+            "(with the annotation wharfinger.dev/ignore-dependents=true the change is made anyway, and the dependents "
+            "are paused)"
         ),
     )
     WAITING_FOR_DEPENDENTS = (
         "WaitingForDependents",
         Again.OTHERS,
-        "other packages that need it have to be removed or disabled first, or are not loaded yet",
+        "packages that need this package have to be removed or disabled first, or are not loaded yet",
         (
-            "look at the named packages (with the annotation wharfinger.dev/ignore-dependents=true they are not waited for)"
+            "check the packages that the message names (with the annotation wharfinger.dev/ignore-dependents=true the "
+            "daemon does not wait for them)"
         ),
     )
-    ENABLED_BY_DEFAULT = ("EnabledByDefault", Again.NOTHING, "it is on by default")
-    ENABLED_IN_BUNDLE = ("EnabledInBundle", Again.NOTHING, "the platform's bundle enables it")
-    ENABLED_BY_HOOK = ("EnabledByGlobalHook", Again.NOTHING, "a global hook enables it")
+    ENABLED_BY_DEFAULT = ("EnabledByDefault", Again.NOTHING, "the package is on by default")
+    ENABLED_IN_BUNDLE = ("EnabledInBundle", Again.NOTHING, "the platform's bundle enables the package")
+    ENABLED_BY_HOOK = ("EnabledByGlobalHook", Again.NOTHING, "a global hook enables the package")
     DYNAMICALLY_ENABLED = ("DynamicallyEnabled", Again.NOTHING, "spec.enabled is true")
     DYNAMICALLY_DISABLED = (
         "DynamicallyDisabled",
         Again.CHANGE,
         "spec.enabled is false",
-        "set spec.enabled to true to enable it again",
+        "set spec.enabled to true to enable the package again",
     )
     DISABLED_BY_DEFAULT = (
         "DisabledByDefault",
         Again.CHANGE,
-        "it is off by default, and spec.enabled is not set",
-        "set spec.enabled to true to enable it",
+        "the package is off by default, and spec.enabled is not set",
+        "set spec.enabled to true to enable the package",
     )
     DISABLED_BY_HOOK = (
         "DisabledByGlobalHook",
         Again.CHANGE,
-        "a global hook disabled it",
-        "set spec.enabled to true, which takes precedence over the hook of the Module global",
+        "a global hook disabled the package",
+        "set spec.enabled to true, which takes precedence over hooks of the Module global",
     )
     DISABLED_BY_SCRIPT = (
         "DisabledByScript",
         Again.CHANGE,
-        "the package's enabled script answered no",
-        "change what the package's enabled script objects to (the message has its reason)",
+        "the package's enabled script has switched the package off",
+        "remove the reason that the script gave, which is in the message",
     )
-    SCRIPT_PENDING = ("EnabledScriptPending", Again.NOTHING, "the package's enabled script is being asked")
+    SCRIPT_PENDING = ("EnabledScriptPending", Again.NOTHING, "the package's enabled script is running")
     SCRIPT_ERROR = (
         "EnabledScriptError",
         Again.CHANGE,
         "the enabled script failed, or gave no clear answer",
-        "correct the enabled script in the package; it is asked again when something changes",
+        "correct the enabled script in the package; it is run again when its input changes, and every ten minutes",
     )
 
     # Running it.
     SETTINGS_INVALID = (
         "SettingsInvalid",
         Again.CHANGE,
-        "settings or values do not fit the package's schemas",
+        "settings or values do not match the package's schemas",
         (
-            "edit spec.settings, or the object that spec.settingsFrom names, at the place that the message names (immutable "
-            "settings are compared with the settings before; the annotation wharfinger.dev/reset-requested-at makes the daemon "
-            "forget those)"
+            "correct spec.settings, or the object that spec.settingsFrom names, at each place that the message names "
+            "(to change an immutable setting, set the annotation wharfinger.dev/reset-requested-at, so that the "
+            "daemon forgets the former settings)"
         ),
     )
     SETTINGS_SOURCE_MISSING = (
@@ -290,33 +301,36 @@ class Reason(StrEnum):
         Again.ITSELF,
         "a hook that the package waits for failed",
         (
-            "look at the hook's lines in the daemon's log (a removal skips the hooks if the resource has the annotation "
-            "wharfinger.dev/skip-delete-hooks)"
+            "read the hook's lines in the daemon's log, with `wharfinger logs NAME` (a removal skips the delete hooks "
+            "if the resource has the annotation wharfinger.dev/skip-delete-hooks)"
         ),
     )
     EVENT_HOOK_FAILED = (
         "EventHookFailed",
         Again.ITSELF,
         "a hook failed on an event or on its schedule",
-        "look at the hook's lines in the daemon's log",
+        "read the hook's lines in the daemon's log, with `wharfinger logs NAME`",
     )
     VALUES_LOOP = (
         "ValuesLoop",
         Again.CHANGE,
-        "afterHelm hooks change the values again and again",
-        "correct the afterHelm hook in the package: it must stop changing the values when nothing else changes",
+        "the afterHelm hooks of the package change the values in each run",
+        "correct the afterHelm hooks of the package: if nothing else has changed, they must not change the values",
     )
     RENDER_FAILED = (
         "RenderFailed",
         Again.SAID,
-        "Helm refuses the chart, or the settings for it",
+        "Helm refuses the chart or its settings",
         "correct spec.settings or the chart; the message has helm's error",
     )
     APPLY_FAILED = (
         "ApplyFailed",
         Again.CHANGE,
         "the API server refuses a manifest",
-        "correct the manifest in the chart, or the settings that it is made from; the message has the API server's error",
+        (
+            "correct the manifest in the chart, or the settings that the manifest uses; the message has the API "
+            "server's error"
+        ),
     )
     CONFLICTING_OWNER = (
         "ConflictingOwner",
@@ -328,21 +342,21 @@ class Reason(StrEnum):
         "FieldConflict",
         Again.ITSELF,
         "a field of an object belongs to another manager and has another value",
-        "set the same values in spec.settings, or make the named manager give up these fields",
+        "set the same values in spec.settings, or make the manager that the message names stop setting these fields",
     )
     MANIFEST_EMPTY = (
         "ManifestEmpty",
         Again.CHANGE,
-        "its chart renders to nothing, which would delete all of its objects",
-        "correct spec.settings, or set spec.allowEmpty to true if all objects are to be deleted",
+        "the package's chart renders to nothing, and an apply would delete all objects of the package",
+        "correct spec.settings, or set spec.allowEmpty to true if all objects should be deleted",
     )
     OUTSIDE_NAMESPACE = (
         "OutsideNamespace",
         Again.CHANGE,
         "the Application's chart writes or looks up something outside of the Application's namespace",
         (
-            "install the package as a Module, or let the namespace's Applications reach the whole cluster with the label "
-            "wharfinger.dev/cluster-scope=allowed on the namespace"
+            "install the package as a Module, or set the label wharfinger.dev/cluster-scope=allowed on the namespace, "
+            "which allows its Applications to change the whole cluster"
         ),
     )
     DEFINITION_UNSAFE = (
@@ -350,27 +364,33 @@ class Reason(StrEnum):
         Again.CHANGE,
         "a changed custom resource definition would lose stored data, or break its users",
         (
-            "keep in the chart's definition what the message names, or annotate that definition with "
+            "restore the part of the definition that the message names, or annotate the definition in the chart with "
             "wharfinger.dev/allow-unsafe-crd-upgrade=true"
         ),
     )
     RELEASE_BUSY = (
         "ReleaseBusy",
         Again.ITSELF,
-        "another writer is working on its release, or was interrupted; the message names it, and the time limit",
-        "wait for the named writer to finish, or for its lock to expire",
+        (
+            "another writer is working on the package's release, or was interrupted there; the message names the "
+            "writer, and how long the daemon waits for it"
+        ),
+        "wait until the named writer has finished, or until its lock has expired",
     )
     DEFINITIONS_NOT_ESTABLISHED = (
         "DefinitionsNotEstablished",
         Again.ITSELF,
         "the API server does not establish custom resource definitions that were applied",
-        "touch the named definition (`kubectl annotate crd NAME --overwrite look=again`), and look at the API server's log",
+        (
+            "change an annotation of the definition that the message names (`kubectl annotate crd NAME --overwrite "
+            "look=again`), and read the API server's log"
+        ),
     )
     HOOK_FAILED = (
         "HookFailed",
         Again.ITSELF,
         "a Job or Pod with a helm.sh/hook annotation failed",
-        "look at the logs of the hook's Job or Pod; it is created again at the next attempt",
+        "read the logs of the Job or Pod; it is created again at the next attempt",
     )
     CLUSTER_FAILED = (
         "ClusterFailed",
@@ -388,42 +408,45 @@ class Reason(StrEnum):
         "StateFailed",
         Again.SAID,
         "the Secret with the package's state cannot be read or written",
-        "look at the Secret that the message names",
+        "check the Secret that the message names",
     )
     NOT_READY = (
         "NotReady",
         Again.OTHERS,
-        "applied, but not all of its objects are ready yet",
-        "look at the named objects: they are applied, and still starting or failing",
+        "the package is applied, but not all of its objects are ready yet",
+        "check the objects that the message names: they are still starting, or they fail",
     )
     WORKLOAD_FAILED = (
         "WorkloadFailed",
         Again.OTHERS,
-        "applied, but a workload failed permanently",
-        "look at the failed workload: correct what it runs, or wait until it recovers",
+        "the package is applied, but a workload failed permanently",
+        (
+            "check the workload that the message names: correct its program or its configuration, or wait until it "
+            "recovers"
+        ),
     )
     ROLLING_OUT = (
         "RollingOut",
         Again.NOTHING,
-        "installed and ready; some of its objects are being updated, scaled or replaced",
+        "the package is installed and ready; some of its objects are being updated, scaled or replaced",
     )
     UNHEALTHY = (
         "Unhealthy",
         Again.OTHERS,
-        "it was ready, but some of its objects have not been ready for a minute or more",
-        "look at the named objects, and at their events",
+        "the package was ready, but some of its objects have been unready for a minute or more",
+        "check the objects that the message names, and their events",
     )
     DRIFT_FOUGHT = (
         "DriftFought",
         Again.ITSELF,
-        "another writer sets fields of its objects again each time they are corrected",
-        "make the named writer stop setting these fields, or ignore them with spec.drift.ignore",
+        "another writer changes fields of the package's objects again each time the daemon corrects them",
+        "make the named writer stop setting these fields, or ignore the fields with spec.drift.ignore",
     )
     NO_WAY_BACK = (
         "NoWayBack",
         Again.CHANGE,
         "the package cannot return to a former revision; nothing was changed",
-        "make the change that the message names, or change the resource so that its upgrade succeeds",
+        "make the change that the message names, or correct the resource so that its upgrade succeeds",
     )
     PATCH_FAILED = (
         "PatchFailed",
@@ -440,37 +463,44 @@ class Reason(StrEnum):
 
     # Work being done.
     PENDING = "Pending"
-    DOWNLOADING = ("Downloading", Again.NOTHING, "the package is being fetched")
+    DOWNLOADING = ("Downloading", Again.NOTHING, "the package is being downloaded")
     INSTALLING = ("Installing", Again.NOTHING, "the package is being unpacked")
-    LOADING = ("Loading", Again.NOTHING, "the package is being read")
-    STARTING_HOOKS = ("StartingHooks", Again.NOTHING, "its hooks are being started")
-    APPLYING_CRDS = ("ApplyingCRDs", Again.NOTHING, "its custom resource definitions are being applied")
-    WAITING_FOR_CRDS = ("WaitingForCRDs", Again.NOTHING, "waiting for the definitions of other packages")
-    APPLYING_WEBHOOKS = ("ApplyingWebhooks", Again.NOTHING, "its conversion webhooks are being applied")
-    APPLYING_MANIFESTS = ("ApplyingManifests", Again.NOTHING, "its manifests are being applied")
+    LOADING = ("Loading", Again.NOTHING, "the files of the package are being read")
+    STARTING_HOOKS = ("StartingHooks", Again.NOTHING, "the package's hooks are being started")
+    APPLYING_CRDS = ("ApplyingCRDs", Again.NOTHING, "the package's custom resource definitions are being applied")
+    WAITING_FOR_CRDS = (
+        "WaitingForCRDs",
+        Again.NOTHING,
+        "waiting for the custom resource definitions of other packages",
+    )
+    APPLYING_WEBHOOKS = ("ApplyingWebhooks", Again.NOTHING, "the package's conversion webhooks are being applied")
+    APPLYING_MANIFESTS = ("ApplyingManifests", Again.NOTHING, "the package's manifests are being applied")
     REMOVING = ("Removing", Again.NOTHING, "the release is being uninstalled")
 
     # Not reconciled, because a user asked for that.
     SUSPENDED = (
         "Suspended",
         Again.CHANGE,
-        "suspended by spec.suspend; nothing is reconciled, nothing is deleted",
-        "run `wharfinger resume NAME`, or set spec.suspend to false to resume it",
+        "spec.suspend is true: nothing is reconciled, and nothing is deleted",
+        "run `wharfinger resume NAME`, or set spec.suspend to false to resume the package",
     )
     NO_RECONCILIATION = (
         "NoResourceReconciliation",
         Again.CHANGE,
-        "in maintenance by spec.maintenance; its objects are not reconciled",
-        "remove spec.maintenance to have its objects reconciled again",
+        "in maintenance, because spec.maintenance is set; the package's objects are not reconciled",
+        "remove spec.maintenance to have the objects reconciled again",
     )
 
     # Not what the resource asks for.
     ROLLED_BACK = (
         "RolledBack",
         Again.CHANGE,
-        "the package is in a former revision; the state that the resource asks for is not tried again",
         (
-            "change the resource, which is then tried again, or request another attempt with the annotation "
+            "the package is in the state of a former revision, and the state that the resource requests is not tried "
+            "again"
+        ),
+        (
+            "correct the cause of the failure and change the resource, or request another attempt with the annotation "
             "wharfinger.dev/reconcile-requested-at"
         ),
     )
@@ -509,15 +539,16 @@ def explanation(word: str) -> str:
 
 
 def advice(word: str, *, permanent: bool = False) -> str:
-    """Return the tip of the word, with a note if the daemon retries automatically. ``permanent`` is True if the reporter knows
-    that a retry does not help.
+    """Return the tip of the word, with a note if the daemon goes on without the user's help.
+
+    ``permanent`` is True if the reporter knows that a retry does not help.
     """
     reason = known(word)
     if reason is None:
         return UNKNOWN_TIP
     match reason.again:
         case Again.ITSELF | Again.SAID if reason.tip and not permanent:
-            return f"{reason.tip}; it is retried automatically"
+            return f"{reason.tip}; the daemon retries automatically"
         case Again.OTHERS:
             return f"{reason.tip}; the daemon notices this automatically"
         case _:

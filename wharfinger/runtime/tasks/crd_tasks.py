@@ -82,7 +82,10 @@ async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
     if (
         instance.crds.established is None and instance.status.stages[Stage.CRDS].truth is not Truth.FALSE
     ):  # a failure is already reported
-        host.emit(instance, Progressed(Stage.CRDS, "ApplyingCRDs", "its custom resource definitions are being applied"))
+        host.emit(
+            instance,
+            Progressed(Stage.CRDS, "ApplyingCRDs", "the package's custom resource definitions are being applied"),
+        )
     elif instance.crds.established is not None and others:
         named = listed(others, SHOWN_OTHERS)
         host.emit(instance, Progressed(Stage.CRDS, "WaitingForCRDs", f"waiting for the definitions of {named}"))

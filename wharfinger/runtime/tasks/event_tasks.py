@@ -162,7 +162,7 @@ async def synchronize(
 def _log_allowed(instance: Instance, hook: Hook, error: Expected) -> None:
     """Log a failure that the binding allows; the package's status does not show such a failure."""
     why = classify(error, instance.masked).message
-    log.warning("%s: %s failed, which its binding allows: %s", instance.id, hook.name, why)
+    log.warning("%s: %s failed; its binding allows failures: %s", instance.id, hook.name, why)
 
 
 def named(bindings: tuple[KubernetesBinding, ...]) -> str:

@@ -1,16 +1,18 @@
-"""The render that a release record holds: the result of rendering a chart is kept with the record of its release.
+"""The render in a release record, which is used again for the same inputs.
 
-A chart may use random values (``randAlphaNum``, ``genCA``), so rendering it again for the same inputs gives other passwords.
-The record has the manifest and the hooks, in the cluster, whatever happens to the daemon's own files. A label on the record,
-the *seal*, has a fingerprint of the inputs and a fingerprint of the render. If a record's inputs are the current ones, its render
-is used and nothing is rendered. Overrides of a render by the user and by maintenance (``spec.resourceRequests``,
-``spec.maintenance``) do not count as its inputs. If overrides change anything, the record has the original render as well, beside
-the applied manifest. The label's checksum covers that render, and later overrides are applied to it.
+A chart may use random values (``randAlphaNum``, ``genCA``). If it were rendered again for the same inputs, it would have other
+passwords. The record in the cluster has the manifest and the hooks, even if the daemon's own files are lost. A label on the
+record, the *seal*, has a fingerprint of the inputs and a fingerprint of the render. If the inputs of a record are the current
+ones, its render is used, and nothing is rendered.
 
-The label does not prove that the daemon wrote a record, because Helm copies the label to revisions of users. On such a revision,
-the label matches only if the manifest is the same. So the newest record whose content matches its label is used. Annotations
-would not work, because Helm drops them when it rewrites a record; it keeps labels and the chart's files. A user who may write the
-Secret can also write a matching label.
+Overrides of a render by the user and by maintenance (``spec.resourceRequests``, ``spec.maintenance``) do not count as its inputs.
+If overrides change anything, the record has the original render as well, beside the applied manifest. The label's checksum covers
+the original render, and later overrides are applied to it.
+
+The label does not prove that the daemon wrote a record, because Helm copies the label to revisions that users make. On such a
+revision, the label matches only if the manifest is the same. So the newest record whose content matches its label is used. The
+seal is not an annotation, because Helm drops annotations when it rewrites a record; it keeps labels and the chart's files. A
+user who may write the Secret can also write a matching label.
 """
 
 import hashlib
@@ -40,9 +42,7 @@ from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 RENDER_LABEL: Final = "wharfinger.dev/render"
 FORMAT: Final = 1
-"""The version of the format. It is raised when equal inputs give a different render than before; then every chart is rendered
-again once.
-"""
+"""The version of the format. Raise it if equal inputs give another render than before; then each chart is rendered again once."""
 PLATFORM: Final = ("global", "Platform")
 """The keys of the values below which the daemon lists the Modules that are on. A plain chart has none, because all of its
 values are the user's.
@@ -71,10 +71,14 @@ class Recorded:
 def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
     """Return the fingerprint of everything that a render depends on, as far as the chart's templates can read it.
 
-    Four things do not count as inputs, so that their change does not cause another render: whether it is an install or an
-    upgrade; the program that renders; API versions of the cluster and values of the platform that no template reads, because they
-    change with every other package; and overrides, which are applied to a render afterwards. Raises FormatError for values that
-    have no canonical form.
+    Four things do not count as inputs, so their change does not cause another render:
+
+    * the kind of the operation, an install or an upgrade;
+    * the program that renders;
+    * API versions of the cluster and values of the platform that no template reads; they change with every other package;
+    * overrides, which are applied to a render afterwards.
+
+    Raises FormatError for values that have no canonical form.
     """
     use = use.with_values(request.values)
     parts: JsonObject = {

@@ -1,8 +1,10 @@
-"""Run → WaitReady, and the way back: Disable, Uninstall, Undeploy.
+"""The tasks that run a package (Run, WaitReady), and those that end it (Disable, Uninstall, Undeploy).
 
-Run: beforeHelm hooks, render with the real Helm, apply as one release, afterHelm hooks. While afterHelm hooks change the
-values, this is repeated up to MAX_ROUNDS times; then the loop is reported instead of being run forever (spec/runtime §13 item
-17). Disabling stops the hooks; a pause keeps the release, an uninstall removes it as well.
+Run has four steps: beforeHelm hooks, a render with the real Helm, an apply as one release, and afterHelm hooks. If afterHelm
+hooks change the values, the steps are repeated, but at most MAX_ROUNDS times; then the loop is reported (spec/runtime §13 item
+17).
+
+Disable stops the hooks. If the package is paused, its release is kept; otherwise Disable also uninstalls the release.
 """
 
 import logging

@@ -100,7 +100,7 @@ class SpanQueue(SpanProcessor):
     def _report(self, fails: bool, count: int, why: str) -> None:  # noqa: FBT001 - one bit
         if fails and not self._fails:
             log.warning(
-                "traces cannot be exported: %s; %d spans are lost, and all later spans until an export succeeds",
+                "traces cannot be exported: %s; %d spans are lost; later spans are lost, too, until an export succeeds",
                 why,
                 count,
             )

@@ -163,8 +163,9 @@ def _causes(
 
 
 def _gone_on(known: Known, name: str) -> Cause:
-    """Return the cause for a package that another package waits for, although nothing holds it back: the waiting package only has
-    to be notified.
+    """Return the cause for a package that is ready although another package still waits for it.
+
+    The waiting package only has to be notified.
     """
     package = known.package(name)
     message = package.message if package is not None else ""
@@ -172,8 +173,9 @@ def _gone_on(known: Known, name: str) -> Cause:
 
 
 def _circle(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
-    """Return the path of packages that wait only for each other, from ``name`` until a package repeats. The link of the
-    repeated package is the root.
+    """Return the path of packages that wait only for each other, from ``name`` until a package repeats.
+
+    The last link of the path, whose package waits for a package that is in the path already, is the root.
     """
     path: list[Link] = []
     passed = [name]

@@ -152,7 +152,7 @@ def of_work(task: str) -> str:
 
 def of_failed_hook(hook: str) -> str:
     """Return the remedy for a hook that failed and is run again."""
-    return f"read the lines of {hook} in the daemon's log, and fix the cause; it is retried automatically"
+    return f"read the lines of {hook} in the daemon's log, and fix the cause; the daemon retries automatically"
 
 
 def of_slots(kind: str) -> str:

@@ -43,7 +43,7 @@ def test_compiling(text: str, environment: Environment, wanted: tuple[Type, ...]
     assert bool(said) == bool(found)
 
 
-def test_what_is_known_of_a_variable() -> None:
+def test_types_of_variables() -> None:
     kinds = [STRING, TIMESTAMP, listed(STRING), mapped(STRING, read_type("kubernetes.UserInfo")), read_type("net.IP")]
 
     assert [kept_type(kind) for kind in kinds] == [STRING, TIMESTAMP, listed(STRING), mapped(STRING, DYN), DYN]

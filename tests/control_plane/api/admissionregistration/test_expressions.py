@@ -2,7 +2,7 @@ from wharfinger.control_plane.api.admissionregistration.expression_environment i
 from wharfinger.control_plane.api.admissionregistration.expressions import Compiler, condition_refusal, own_text
 
 
-def test_a_variable_is_known_to_those_after_it() -> None:
+def test_a_variable_is_known_to_later_variables() -> None:
     compiler = Compiler({"paramKind": {}})
 
     assert "undefined field 'a'" in compiler.validation("variables.a == 1")

@@ -2,13 +2,13 @@
 
 import pytest
 
-from wharfinger.control_plane.api.apiextensions.cel_rules import MOST, RuleScope, TotalCost, cost_text
+from wharfinger.control_plane.api.apiextensions.cel_rules import MAX_COST, RuleScope, TotalCost, cost_text
 
 
 @pytest.mark.parametrize(
-    ("cost", "factor"), [(10_100_000, "1.010000x"), (25_000_000, "2.5x"), (MOST, "more than 100x")]
+    ("cost", "factor"), [(10_100_000, "1.010000x"), (25_000_000, "2.5x"), (MAX_COST, "more than 100x")]
 )
-def test_factors(cost: int, factor: str) -> None:
+def test_cost_factors_in_messages(cost: int, factor: str) -> None:
     assert f"by factor of {factor} " in cost_text("x", cost, 10_000_000)
 
 
@@ -18,7 +18,7 @@ def test_cardinality() -> None:
     assert root.child({"type": "array"}).child({}).cardinality is None
 
 
-def test_the_dearest() -> None:
+def test_the_most_expensive_rules_are_kept() -> None:
     total = TotalCost()
     for cost in (1, 5_000_000, 2_000_000, 9_000_000, 3_000_000, 4_000_000):
         total.add(str(cost), cost)

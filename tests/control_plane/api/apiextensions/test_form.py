@@ -1,10 +1,10 @@
-"""The inner form of definitions."""
+"""The internal form of definitions."""
 
-from wharfinger.control_plane.api.apiextensions.form import fields_said, shown_schema, shown_versions, spec_of
+from wharfinger.control_plane.api.apiextensions.form import set_field_names, shown_schema, shown_versions, spec_of
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_what_is_shared_stands_apart() -> None:
+def test_shared_fields_are_moved_out_of_the_versions() -> None:
     schema: JsonObject = {"openAPIV3Schema": {"type": "object"}}
     versions: list[JsonObject] = [
         {"name": "v1", "schema": schema, "selectableFields": [{"jsonPath": ".a"}]},
@@ -35,4 +35,4 @@ def test_schemas_as_errors_show_them() -> None:
         }
     )
     assert shown["AdditionalProperties"] == {"Allows": False, "Schema": None}
-    assert fields_said({"type": "object", "nullable": False, "maximum": 1}) == ["Type", "Maximum"]
+    assert set_field_names({"type": "object", "nullable": False, "maximum": 1}) == ["Type", "Maximum"]

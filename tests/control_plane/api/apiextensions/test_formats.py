@@ -1,4 +1,4 @@
-"""Formats nobody checks."""
+"""Formats that the server does not check."""
 
 from wharfinger.control_plane.api.apiextensions.form import spec_of
 from wharfinger.control_plane.api.apiextensions.formats import unrecognized_formats

@@ -21,6 +21,6 @@ def test_approval(text: str, state: str) -> None:
     assert approval({**obj, "spec": {"group": "example.com"}}) == ("", "")
 
 
-def test_addresses() -> None:
+def test_webhook_urls() -> None:
     assert webhook_url_errors("u", "https://a/b") == []
     assert "must be a valid URL" in str(webhook_url_errors("u", "https://a:b/")[0])

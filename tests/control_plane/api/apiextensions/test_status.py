@@ -10,7 +10,7 @@ NAMES: JsonObject = {"plural": "as", "singular": "a", "kind": "A", "listKind": "
 
 
 def definition() -> JsonObject:
-    """A definition of that status."""
+    """Return a definition with this status."""
     schema: JsonObject = {"openAPIV3Schema": {"properties": {}}}
     return {"spec": {"group": "x.k8s.io", "names": NAMES, "versions": [{"name": "v1", "schema": schema}]}, "status": {}}
 
@@ -38,7 +38,7 @@ def held(how: str) -> JsonObject:
     return {**definition(), "metadata": {"annotations": {"wharfinger.dev/never-established": how}}}
 
 
-def test_one_that_is_kept_back_is_installing() -> None:
+def test_a_definition_that_must_not_be_established_is_installing() -> None:
     for how in ("true", "until-touched"):
         status = settled_status(held(how), [], NOW)
         assert not is_established({"status": status})
@@ -49,7 +49,7 @@ def test_one_that_is_kept_back_is_installing() -> None:
         assert is_established({"status": settled_status(freed, [], NOW)})
 
 
-def test_one_that_was_forgotten_is_established_when_it_is_touched() -> None:
+def test_a_definition_held_until_touched_is_established_when_touched() -> None:
     begun = settled_status(held("until-touched"), [], NOW)
     again: JsonObject = {**held("until-touched"), "status": begun}
     assert is_established({"status": settled_status(again, [], NOW, touched=True)})
@@ -57,6 +57,6 @@ def test_one_that_was_forgotten_is_established_when_it_is_touched() -> None:
     assert not is_established({"status": settled_status(never, [], NOW, touched=True)})
 
 
-def test_one_that_is_established_stays_so() -> None:
+def test_an_established_definition_stays_established() -> None:
     status = settled_status(definition(), [], NOW)
     assert is_established({"status": settled_status({**held("true"), "status": status}, [], NOW)})

@@ -1,4 +1,4 @@
-"""Definitions as a whole, where no recording looks: what an update is not asked for."""
+"""Whole definitions, in cases without a recording: checks that an update skips."""
 
 from tests.control_plane.support.samples import definition
 from wharfinger.control_plane.api.apiextensions.validation import definition_errors, update_errors, warnings
@@ -6,12 +6,12 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def held(schema: JsonObject) -> JsonObject:
-    """A definition of that schema as it was stored."""
+    """Return a stored definition with this schema."""
     obj = definition(schema={"openAPIV3Schema": schema})
     return {**obj, "status": {"storedVersions": ["v1"]}}
 
 
-def test_an_update_is_not_asked_for_what_was_lacking() -> None:
+def test_an_update_may_keep_old_violations() -> None:
     lacking: JsonObject = {
         "type": "object",
         "properties": {"l": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "object"}}},
@@ -21,13 +21,13 @@ def test_an_update_is_not_asked_for_what_was_lacking() -> None:
     assert not [error for error in update_errors(held(lacking), held(lacking)) if "must be atomic" in str(error)]
 
 
-def test_formats_are_warned_of_once() -> None:
+def test_warnings_about_formats_are_not_repeated() -> None:
     odd = held({"type": "object", "properties": {"a": {"type": "string", "format": "odd"}}})
     assert warnings(odd, None) == ['unrecognized format "odd"']
     assert warnings(odd, odd) == []
 
 
-def test_nothing_crashes() -> None:
+def test_definitions_of_wrong_types_do_not_crash() -> None:
     wrong: list[JsonObject] = [{}, {"spec": 5}, {"spec": {"versions": [5]}}, {"spec": {"versions": [{"schema": []}]}}]
     for obj in wrong:
         assert definition_errors(obj)

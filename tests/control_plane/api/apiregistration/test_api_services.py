@@ -42,7 +42,7 @@ NAMES = ("metadata", "name", "spec", "service", "status", "conditions", "group",
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     RULES.create(new)
     RULES.update(new, old)
     RULES.status(new, old)

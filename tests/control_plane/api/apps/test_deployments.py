@@ -13,6 +13,6 @@ def test_statuses() -> None:
     assert len(deployment_status_errors({"status": status}, {})) == 2
 
 
-def test_a_revision_to_go_back_to() -> None:
+def test_the_revision_of_a_rollback() -> None:
     obj: JsonObject = {"metadata": {"annotations": {"deprecated.deployment.rollback.to": "-1"}}, "spec": {}}
     assert "spec.rollback.version" in [error.field for error in deployment_errors(obj)]

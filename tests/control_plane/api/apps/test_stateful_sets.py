@@ -1,10 +1,10 @@
-"""StatefulSets of old."""
+"""Updates of existing StatefulSets."""
 
 from wharfinger.control_plane.api.apps.stateful_sets import stateful_set_update_errors
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_a_template_that_always_was_wrong_is_let_be() -> None:
+def test_an_invalid_old_template_is_tolerated() -> None:
     obj: JsonObject = {
         "spec": {
             "podManagementPolicy": "Parallel",

@@ -13,7 +13,7 @@ def test_annotations_of_the_other_version_are_dropped() -> None:
     assert find(only, "metadata") == {}
 
 
-def test_version_one_keeps_its_own() -> None:
+def test_defaults_of_version_one() -> None:
     obj: JsonObject = {"apiVersion": "autoscaling/v1"}
     default_autoscaler(obj)
     assert obj["spec"] == {"minReplicas": 1}

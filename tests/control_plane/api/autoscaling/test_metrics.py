@@ -12,7 +12,7 @@ def test_api_versions() -> None:
     assert not has_api_version_problem(None)
 
 
-def test_a_metric_of_two_sources() -> None:
+def test_a_metric_with_two_sources() -> None:
     metric: JsonObject = {"type": "Pods", "object": {}, "pods": {}}
     fields = [error.field for error in metric_errors(metric, "m", check_version=True)]
     assert fields[-1] == "m.object"

@@ -4,7 +4,7 @@ from wharfinger.control_plane.api.autoscaling.validation import autoscaler_updat
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_what_was_wrong_already_may_stay() -> None:
+def test_old_violations_are_tolerated() -> None:
     metric: JsonObject = {
         "type": "Object",
         "object": {

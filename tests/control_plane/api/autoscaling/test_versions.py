@@ -8,7 +8,7 @@ def _metric(kind: str, name: str, target: JsonObject, **more: JsonObject) -> Jso
     return {"type": kind, name: {"metric": {"name": "m"}, "target": target, **more}}
 
 
-def test_there_and_back() -> None:
+def test_conversion_round_trip() -> None:
     obj: JsonObject = {
         "apiVersion": "autoscaling/v2",
         "metadata": {"name": "a"},
@@ -35,7 +35,7 @@ def test_there_and_back() -> None:
     assert back["status"] == obj["status"]
 
 
-def test_annotations_that_say_nothing() -> None:
+def test_invalid_annotations_are_dropped() -> None:
     annotations: JsonObject = {METRICS: "{", BEHAVIOR: "[]"}
     found = autoscaler_v2({"metadata": {"annotations": annotations}, "spec": {}})
     assert find(found, "metadata", "annotations") is None

@@ -23,7 +23,7 @@ from wharfinger.control_plane.api.batch.cron_schedules import (
         ", * * * *",
     ],
 )
-def test_schedules_that_are_fine(schedule: str) -> None:
+def test_valid_schedules(schedule: str) -> None:
     assert schedule_problem(schedule) == ""
 
 
@@ -43,7 +43,7 @@ def test_schedules_that_are_fine(schedule: str) -> None:
         ("TZ=x", "invalid schedule format: runtime error: slice bounds out of range [:-1]"),
     ],
 )
-def test_schedules_that_are_not(schedule: str, problem: str) -> None:
+def test_invalid_schedules(schedule: str, problem: str) -> None:
     assert schedule_problem(schedule) == problem
 
 

@@ -19,7 +19,7 @@ def test_indexes_are_counted(indexes: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("indexes", ["a", "5", "0-5", "2,1", "3-1", "1-2-3", "", ","][:6])
-def test_indexes_that_are_none(indexes: str) -> None:
+def test_invalid_indexes(indexes: str) -> None:
     with pytest.raises(IndexesError):
         count_indexes(indexes, 5)
 
@@ -32,7 +32,7 @@ def test_overlaps(done: str, lost: str, first: int | None) -> None:
     assert overlap(done, lost, 9) == first
 
 
-def test_too_many_of_everything() -> None:
+def test_too_many_rules_values_and_conditions() -> None:
     rule: JsonObject = {"action": "Count", "onExitCodes": {"operator": "In", "values": list(range(1, 258))}}
     conditions: JsonObject = {"action": "Count", "onPodConditions": [{"type": "A", "status": "True"}] * 21}
     errors = failure_policy_errors({"podFailurePolicy": {"rules": [rule, conditions] * 11}}, "p")

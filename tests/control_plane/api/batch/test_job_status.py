@@ -10,7 +10,7 @@ def test_indexes_that_overlap() -> None:
     assert [error.field for error in job_status_errors(new, {"spec": spec})] == ["status.failedIndexes"]
 
 
-def test_what_was_there_before_is_let_be() -> None:
+def test_unchanged_fields_are_not_checked() -> None:
     obj: JsonObject = {
         "spec": {},
         "status": {"completedIndexes": "x", "conditions": [{"type": "Complete", "status": "True"}]},

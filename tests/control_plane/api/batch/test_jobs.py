@@ -17,6 +17,6 @@ def _job(affinity: JsonObject | None) -> JsonObject:
     ("affinity", "refused"),
     [(None, False), ({"nodeAffinity": {"b": 2}}, False), ({"podAffinity": {"c": 3}}, True)],
 )
-def test_affinity_of_a_suspended_job_may_change_for_nodes_only(affinity: JsonObject | None, refused: bool) -> None:
+def test_only_the_node_affinity_of_a_suspended_job_may_change(affinity: JsonObject | None, refused: bool) -> None:
     errors = job_update_errors(_job(affinity), _job({"nodeAffinity": {"a": 1}}))
     assert ("spec.template.spec" in [error.field for error in errors]) is refused

@@ -281,7 +281,7 @@ def test_a_replication_controller_without_a_template() -> None:
 
 
 @pytest.mark.parametrize("step", CREATIONS, ids=str)
-def test_defaulting_twice_is_defaulting_once(step: Step) -> None:
+def test_defaulting_is_idempotent(step: Step) -> None:
     once = apply_defaults(as_object(step.request, "request"))
     assert apply_defaults(once) == once
 

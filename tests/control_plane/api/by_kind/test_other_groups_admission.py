@@ -4,7 +4,11 @@ from tests.control_plane.support.backend_views import FakeView
 from tests.control_plane.support.requests_made import request
 from tests.control_plane.support.samples import builtin
 from wharfinger.control_plane.access.users import User
-from wharfinger.control_plane.api.by_kind.other_groups_admission import check_subject, fill_ingress_class, stamp_asker
+from wharfinger.control_plane.api.by_kind.other_groups_admission import (
+    check_subject,
+    fill_ingress_class,
+    record_requester,
+)
 from wharfinger.control_plane.api.common.admission import Admission, Operation
 from wharfinger.control_plane.wire.status import StatusError
 from wharfinger.formats.json.value import JsonObject, find
@@ -48,9 +52,9 @@ def test_the_newest_default_class_is_taken(ingress: JsonObject, view: FakeView, 
     assert find(filled, "spec", "ingressClassName") == name
 
 
-def test_a_request_says_who_made_it() -> None:
+def test_the_user_is_recorded_in_a_certificate_request() -> None:
     given: JsonObject = {"spec": {"username": "bob", "uid": "1", "groups": ["x"], "usages": ["any"]}}
-    stamped = stamp_asker(asked("certificates.k8s.io", "certificatesigningrequests", given), given)
+    stamped = record_requester(asked("certificates.k8s.io", "certificatesigningrequests", given), given)
 
     assert stamped["spec"] == {
         "username": "ann", "groups": ["g"], "extra": {"scopes": ["a", "b"]}, "usages": ["any"],
@@ -66,7 +70,7 @@ def test_a_request_says_who_made_it() -> None:
         ("kubernetes.io/kube-apiserver-client", "eA==", "failed to parse CSR: PEM block type must be"),
     ],
 )
-def test_no_one_asks_to_be_an_administrator(signer: str, encoded: str, said: str) -> None:
+def test_certificates_of_administrators_are_refused(signer: str, encoded: str, said: str) -> None:
     admission = asked(
         "certificates.k8s.io", "certificatesigningrequests", {"spec": {"signerName": signer, "request": encoded}}
     )

@@ -26,7 +26,7 @@ RBAC = "rbac.authorization.k8s.io"
         ("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", {}, ("spec", "matchingPrecedence"), 1000),
     ],
 )  # fmt: skip
-def test_what_is_filled_in(version: str, kind: str, given: JsonObject, path: tuple[str, ...], value: object) -> None:
+def test_defaults(version: str, kind: str, given: JsonObject, path: tuple[str, ...], value: object) -> None:
     once = apply_defaults({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, **given})
 
     assert find(once, *path) == value
@@ -44,7 +44,7 @@ def test_accounts_have_no_group() -> None:
 
 
 @pytest.mark.parametrize("key", sorted(GROUP_DEFAULTS))
-def test_odd_shapes_make_nothing_fail(key: tuple[str, str]) -> None:
+def test_values_of_wrong_types_do_not_crash(key: tuple[str, str]) -> None:
     shapes: list[JsonValue] = [None, [], {}, "", 5]
     for odd in shapes:
         GROUP_DEFAULTS[key]({"kind": key[1], "spec": odd, "webhooks": [odd], "ports": odd, "subjects": odd})

@@ -8,7 +8,7 @@ LEASE = GROUP_STRATEGIES["Lease.coordination.k8s.io"]
 COORDINATED: JsonObject = {"spec": {"strategy": "OldestEmulationVersion", "holderIdentity": "a"}}
 
 
-def test_leases_have_no_strategy_unless_they_had_one() -> None:
+def test_coordination_fields_of_leases_are_dropped_unless_already_set() -> None:
     plain: JsonObject = {"spec": {"holderIdentity": "a"}}
 
     assert LEASE.create(COORDINATED, FakeView()) == plain
@@ -16,7 +16,7 @@ def test_leases_have_no_strategy_unless_they_had_one() -> None:
     assert LEASE.update(COORDINATED, COORDINATED, FakeView()) == COORDINATED
 
 
-def test_approvals_get_their_times_and_stay() -> None:
+def test_approvals_get_a_time_and_are_kept() -> None:
     requests = GROUP_STRATEGIES["CertificateSigningRequest.certificates.k8s.io"]
     asked: JsonObject = {"spec": {}, "status": {"conditions": [{"type": "Approved", "status": "True"}]}}
     approved = requests.subresources["approval"](asked, {"spec": {}}, FakeView())
@@ -38,7 +38,7 @@ def test_local_services_are_available() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(GROUP_STRATEGIES))
-def test_nothing_given_is_altered(kind: str) -> None:
+def test_strategies_do_not_modify_their_arguments(kind: str) -> None:
     strategy = GROUP_STRATEGIES[kind]
     bare: JsonObject = {"metadata": {"name": "a"}}
     whole: JsonObject = {**bare, "spec": {}, "status": {"conditions": [{"type": "Approved"}]}}

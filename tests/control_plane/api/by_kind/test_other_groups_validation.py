@@ -2,7 +2,7 @@ from wharfinger.control_plane.api.by_kind.other_groups_validation import GROUP_R
 from wharfinger.control_plane.catalog.builtin_kinds import BUILTIN_KINDS
 
 
-def test_rules_are_of_kinds_that_are_served() -> None:
+def test_all_rules_belong_to_served_kinds() -> None:
     served = {kind.group_kind for kind in BUILTIN_KINDS}
 
     assert GROUP_RULES.keys() <= served

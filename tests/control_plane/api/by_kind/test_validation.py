@@ -34,7 +34,7 @@ def said(errors: list[FieldError]) -> list[str]:
     return [str(error)[:90] for error in errors]
 
 
-def test_good_objects() -> None:
+def test_valid_objects() -> None:
     assert validate(CONFIG, named("a.b-c", data={"key.name": "x"}, binaryData={"KEY_NAME": "AA=="})) == []
     assert validate(ROLE, named("system:node:x")) == []
     assert validate(SERVICE, apply_defaults(SERVICE_OBJECT)) == []
@@ -98,7 +98,7 @@ def test_sizes_of_data() -> None:
     ]
 
 
-def test_updates_that_change_what_they_may_not() -> None:
+def test_changes_of_immutable_fields() -> None:
     old = named("a", data={"x": "1"}, immutable=True)
     old["metadata"] = {"name": "a", "uid": "u", "deletionTimestamp": "t", "finalizers": ["a.b/c"], "namespace": "n"}
     new = named("a", data={"x": "2"}, immutable=True)
@@ -130,7 +130,7 @@ VALUES = st.recursive(
         st.sampled_from(["name", "labels", "annotations", "finalizers", "uid", "deletionTimestamp"]), VALUES
     ),
 )
-def test_no_object_makes_the_checks_fail(kind: Kind, obj: dict[str, JsonValue], metadata: dict[str, JsonValue]) -> None:
+def test_arbitrary_objects_do_not_crash(kind: Kind, obj: dict[str, JsonValue], metadata: dict[str, JsonValue]) -> None:
     whole = {**obj, "metadata": metadata}
 
     with suppress(ShapeError):  # which intake would have refused

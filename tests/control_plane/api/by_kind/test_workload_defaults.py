@@ -1,4 +1,4 @@
-"""What recordings of workloads do not show: defaults that depend on what else was said, and that twice is once."""
+"""Defaults of workloads that no recording shows: those that depend on other fields; and defaulting is idempotent."""
 
 import pytest
 
@@ -23,7 +23,7 @@ APPS, BATCH = "apps/v1", "batch/v1"
         ("v1", "ReplicationController", {"template": {"metadata": {"labels": {"a": "b"}}}}, ("selector",), {"a": "b"}),
     ],
 )  # fmt: skip
-def test_what_is_filled_in(version: str, kind: str, spec: JsonObject, path: tuple[str, ...], value: object) -> None:
+def test_defaults(version: str, kind: str, spec: JsonObject, path: tuple[str, ...], value: object) -> None:
     once = apply_defaults({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec})
 
     assert find(once, "spec", *path) == value

@@ -5,7 +5,7 @@ from wharfinger.control_plane.api.by_kind.workload_strategies import WORKLOAD_ST
 from wharfinger.formats.json.value import JsonObject, find
 
 
-def test_a_job_shares_labels_only_where_it_has_none_of_its_own() -> None:
+def test_a_job_without_labels_gets_those_of_its_template() -> None:
     create = WORKLOAD_STRATEGIES["Job.batch"].create
     labels: JsonObject = {"a": "b"}
     template: JsonObject = {"metadata": {"labels": labels}}
@@ -17,14 +17,14 @@ def test_a_job_shares_labels_only_where_it_has_none_of_its_own() -> None:
     assert create(by_hand, FakeView()) is by_hand
 
 
-def test_a_field_that_is_off_stays_where_it_was() -> None:
+def test_a_disabled_field_is_kept_if_it_was_set_before() -> None:
     strategy = WORKLOAD_STRATEGIES["StatefulSet.apps"]
     obj: JsonObject = {"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 1, "partition": 0}}}}
     assert find(strategy.create(obj, FakeView()), "spec", "updateStrategy", "rollingUpdate") == {"partition": 0}
     assert strategy.update(obj, obj, FakeView()) is obj
 
 
-def test_templates_are_counted() -> None:
+def test_changes_of_the_template_are_counted() -> None:
     strategy = WORKLOAD_STRATEGIES["DaemonSet.apps"]
     old = strategy.create({"metadata": {}, "spec": {"template": {}}}, FakeView())
     assert template_generation(old) == 1

@@ -1,4 +1,4 @@
-"""What clients are told."""
+"""Warnings about workloads."""
 
 from wharfinger.control_plane.api.by_kind.workload_warnings import (
     cron_job_warnings,
@@ -16,13 +16,13 @@ def test_names_with_dots() -> None:
     assert not named_template_warnings({"metadata": {"name": "a.b"}}, {})
 
 
-def test_very_many_indexes() -> None:
+def test_jobs_with_very_many_indexes() -> None:
     spec: JsonObject = {"completionMode": "Indexed", "completions": 100_001, "parallelism": 10_001}
     assert job_warnings({"metadata": {"name": "a"}, "spec": spec}, None)[0].startswith("spec: In Indexed Jobs")
     assert not job_warnings({"spec": spec}, {"spec": spec})
 
 
-def test_histories_and_zones() -> None:
+def test_history_limits_and_time_zones() -> None:
     assert stateful_set_warnings({"spec": {"revisionHistoryLimit": -1}}, None)[0].startswith(
         "spec.revisionHistoryLimit"
     )

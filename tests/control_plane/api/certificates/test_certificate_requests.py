@@ -37,14 +37,14 @@ APPROVED: JsonObject = {"type": "Approved", "status": "True"}
         (asked(certificate="eA=="), ["status.certificate"]),
     ],
 )
-def test_new_ones(one: JsonObject, fields: list[str]) -> None:
+def test_new_requests(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in request_errors(one)] == fields
 
 
 @pytest.mark.parametrize(
     "old", [asked(usages=["odd", "odd"]), asked(signerName="kubernetes.io/legacy-unknown"), asked(certificate="eA==")]
 )
-def test_what_an_old_one_had_is_let_through(old: JsonObject) -> None:
+def test_old_violations_are_tolerated(old: JsonObject) -> None:
     assert request_errors(old, old) == []
 
 
@@ -98,14 +98,14 @@ NAMES = ("spec", "request", "usages", "signerName", "status", "conditions", "typ
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     RULES.create(new)
     RULES.update(new, old)
     RULES.status(new, old)
     RULES.subresources["approval"](new, old)
 
 
-def test_pem_blocks_without_an_end_take_no_time() -> None:
+def test_pem_blocks_without_an_end_are_found_in_linear_time() -> None:
     with pytest.raises(ValueError, match="PEM block type must be CERTIFICATE REQUEST"):
         parsed_request(b"-----BEGIN A-----\n" * 100_000)
     with pytest.raises(ValueError, match="PEM block type must be CERTIFICATE REQUEST"):

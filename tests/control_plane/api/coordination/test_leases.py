@@ -24,7 +24,7 @@ def test_specs(spec: JsonObject, fields: list[str]) -> None:
 
 
 @given(shapes("spec", "strategy", "leaseDurationSeconds"))
-def test_nothing_makes_it_fail(lease: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(lease: JsonObject) -> None:
     rules = LEASE_RULES["Lease.coordination.k8s.io"]
 
     assert rules.create(lease) == rules.update(lease, {})

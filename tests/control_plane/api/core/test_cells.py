@@ -81,7 +81,7 @@ def test_quotas_are_distinguished() -> None:
     assert core.quota(True, obj) == "limits.cpu: 0/2"
 
 
-def test_what_hangs_together() -> None:
+def test_ports_addresses_and_messages() -> None:
     assert core.claim_modes({"spec": {"volumeName": "v"}}, "RWO") == "RWO"
     assert core.claim_modes({}, "RWO") == ""
     addresses: JsonValue = [{"type": "InternalIP", "address": "10.0.0.7"}]

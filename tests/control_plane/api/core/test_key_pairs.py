@@ -66,6 +66,6 @@ def test_pairs(first: bytes, second: bytes, said: str) -> None:
     assert said in found if said else found == ""
 
 
-def test_pem_blocks_that_are_none_take_no_time() -> None:
+def test_incomplete_pem_blocks_are_found_in_bounded_time() -> None:
     broken = b"-----BEGIN A-----\n" + b"x: -----BEGIN A-----\n" * 20_000
     assert key_pair_problem(broken, broken) == "tls: failed to find any PEM data in certificate input"

@@ -49,5 +49,5 @@ def test_warnings() -> None:
 
 
 @given(shapes("spec", "status", "taints", "podCIDRs", "capacity", "addresses", "declaredFeatures"))
-def test_nothing_makes_them_fail(obj: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(obj: JsonObject) -> None:
     NODE_RULES.update(obj, obj), NODE_RULES.warnings(obj, None)

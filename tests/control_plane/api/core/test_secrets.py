@@ -42,7 +42,7 @@ def test_types(kind: str, data: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in SECRET_RULES.create({"type": kind, "data": data})] == fields
 
 
-def test_sizes_are_of_bytes() -> None:
+def test_sizes_are_counted_in_bytes() -> None:
     whole = "QUFB" * (1024 * 1024 // 3) + "QQ=="
     assert SECRET_RULES.create({"data": {"a": whole}}) == []
     assert (
@@ -53,12 +53,12 @@ def test_sizes_are_of_bytes() -> None:
     assert len(CONFIG_MAP_RULES.create({"data": {"a": "ü" * 524_288}, "binaryData": {"b": "QQ=="}})) == 1
 
 
-def test_what_is_no_base64_is_nothing() -> None:
+def test_invalid_base64_counts_as_empty() -> None:
     assert decoded("?") == decoded(None) == b""
     assert decoded("eA==") == b"x"
 
 
-def test_warnings_are_of_certificates_only() -> None:
+def test_only_tls_secrets_cause_warnings() -> None:
     assert SECRET_RULES.warnings({"type": "Opaque"}, None) == []
     assert SECRET_RULES.warnings({"type": "kubernetes.io/tls"}, None) == [
         "tls: failed to find any PEM data in certificate input"

@@ -5,7 +5,7 @@ from wharfinger.control_plane.api.core.strategies import CORE_STRATEGIES
 from wharfinger.formats.json.value import JsonObject, find
 
 
-def test_namespaces_are_held_by_the_server() -> None:
+def test_namespaces_get_a_finalizer_and_a_label() -> None:
     strategy = CORE_STRATEGIES["Namespace"]
 
     assert find(strategy.create({"spec": {"finalizers": ["a.b/c"]}}, FakeView()), "spec", "finalizers") == [
@@ -25,7 +25,7 @@ def test_a_limit_range_without_a_name() -> None:
     assert found["spec"] == {"limits": None}
 
 
-def test_nodes_lose_what_configured_kubelets() -> None:
+def test_fields_of_dynamic_kubelet_configuration_are_dropped() -> None:
     node: JsonObject = {"spec": {"configSource": {}, "a": 1}, "status": {"config": {}, "b": 2}}
 
     assert CORE_STRATEGIES["Node"].create(node, FakeView()) == {"spec": {"a": 1}, "status": {"b": 2}}
@@ -63,7 +63,7 @@ def test_sources_of_claims(spec: JsonObject, kept: set[str]) -> None:
     assert set(found) == kept
 
 
-def test_accounts_name_their_secrets_only() -> None:
+def test_references_to_secrets_are_reduced_to_names() -> None:
     account: JsonObject = {"secrets": [{"name": "a", "kind": "Secret"}, {}]}
 
     assert CORE_STRATEGIES["ServiceAccount"].create(account, FakeView())["secrets"] == [{"name": "a"}, {}]

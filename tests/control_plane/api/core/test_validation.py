@@ -3,11 +3,11 @@ from wharfinger.control_plane.catalog.builtin_kinds import BUILTIN_KINDS
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_rules_are_of_kinds_that_are_served() -> None:
+def test_all_rules_belong_to_served_kinds() -> None:
     assert set(CORE_RULES) <= {kind.group_kind for kind in BUILTIN_KINDS}
 
 
-def test_accounts_are_warned_of_once() -> None:
+def test_warnings_about_accounts_are_not_repeated() -> None:
     account: JsonObject = {"metadata": {"annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}}
     rules = CORE_RULES["ServiceAccount"]
 

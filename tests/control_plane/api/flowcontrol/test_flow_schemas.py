@@ -28,7 +28,7 @@ def test_schemas(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in flow_schema_errors(one)] == fields
 
 
-def test_mandatory_ones_stay() -> None:
+def test_mandatory_schemas_are_immutable() -> None:
     old: JsonObject = {"metadata": {"name": "catch-all"}, "spec": GOOD}
     (error,) = RULES.update({**old, "spec": {**GOOD, "matchingPrecedence": 3}}, old)
 
@@ -50,7 +50,7 @@ NAMES = (
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     RULES.create(new)
     RULES.update(new, old)
     RULES.status(new, old)

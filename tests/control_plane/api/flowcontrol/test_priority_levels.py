@@ -33,7 +33,7 @@ def test_levels(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in priority_level_errors(one)] == fields
 
 
-def test_the_exempt_level_changes_in_its_figures_only() -> None:
+def test_only_the_numbers_of_the_exempt_level_may_change() -> None:
     old: JsonObject = {"metadata": {"name": "exempt"}, "spec": {"type": "Exempt", "exempt": {}}}
 
     assert RULES.update({**old, "spec": {"type": "Exempt", "exempt": {"lendablePercent": 5}}}, old) == []
@@ -48,7 +48,7 @@ NAMES = ("metadata", "annotations", "spec", "type", "limited", "exempt", "limitR
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     RULES.create(new)
     RULES.update(new, old)
     RULES.status(new, old)

@@ -63,14 +63,14 @@ def test_what_an_old_one_had_is_let_through() -> None:
     assert RULES.update(secret, secret) == []
 
 
-def test_hosts_are_names() -> None:
+def test_invalid_hosts() -> None:
     fields = [str(error) for error in created_ingress_errors({"spec": {"rules": [{"host": "1.2.3.4"}, {"host": "*"}]}})]
 
     assert "must be a DNS name, not an IP address" in fields[0]
     assert fields[1].startswith("spec.rules[1].host")
 
 
-def test_the_old_annotation() -> None:
+def test_the_deprecated_annotation() -> None:
     annotated: JsonObject = {"annotations": {"kubernetes.io/ingress.class": "a"}}
     both: JsonObject = {"metadata": annotated, "spec": {"ingressClassName": "b", "defaultBackend": BACKEND}}
     assert [error.field for error in created_ingress_errors(both)] == ["annotations.kubernetes.io/ingress.class"]
@@ -103,7 +103,7 @@ def test_parameters_of_classes(parameters: JsonObject, fields: list[str]) -> Non
     assert [error.field for error in ingress_class_errors({"spec": spec})] == fields
 
 
-def test_a_class_keeps_its_controller() -> None:
+def test_the_controller_of_a_class_is_immutable() -> None:
     rules = INGRESS_RULES["IngressClass.networking.k8s.io"]
     new: JsonObject = {"spec": {"controller": "a.b/" + "c" * 250}}
 
@@ -116,7 +116,7 @@ NAMES = ("spec", "rules", "http", "paths", "backend", "service", "port", "tls", 
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     for rules in INGRESS_RULES.values():
         rules.create(new)
         rules.update(new, old)

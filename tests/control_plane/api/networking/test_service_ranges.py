@@ -31,7 +31,7 @@ def test_ranges(one: JsonObject, fields: list[str]) -> None:
         ([], ["10.0.0.0/24"], ["spec.cidrs"]),
     ],
 )
-def test_ranges_stay(new: list[str], old: list[str], fields: list[str]) -> None:
+def test_ranges_are_immutable(new: list[str], old: list[str], fields: list[str]) -> None:
     found = RULES.update({"spec": {"cidrs": [*new]}}, {"spec": {"cidrs": [*old]}})
 
     assert [error.field for error in found] == fields
@@ -51,7 +51,7 @@ NAMES = ("spec", "cidrs", "parentRef", "name", "group")
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     RULES.create(new)
     RULES.update(new, old)
     RULES.status(new, old)

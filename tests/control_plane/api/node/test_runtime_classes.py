@@ -29,7 +29,7 @@ NAMES = ("handler", "overhead", "podFixed", "cpu", "scheduling", "nodeSelector",
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     RULES.create(new)
     RULES.update(new, old)
     RULES.status(new, old)

@@ -19,6 +19,6 @@ def test_conditions() -> None:
     assert {"c[0].message", "c[1].type", "c[1].reason"} <= {*fields}
 
 
-def test_a_selector_of_old_may_name_what_is_no_label() -> None:
+def test_invalid_label_values_of_an_old_selector_are_tolerated() -> None:
     obj: JsonObject = {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["a b"]}]}}}
     assert not budget_update_errors(obj, obj)

@@ -26,12 +26,12 @@ def making(*rules: JsonObject) -> JsonObject:
     return {"metadata": {"name": "new", "namespace": "a"}, "rules": list(rules)}
 
 
-def test_what_one_has_may_be_granted() -> None:
+def test_own_permissions_may_be_granted() -> None:
     held = making({**READ, "resources": ["pods", "things/scale"], "verbs": ["get"], "resourceNames": ["x"]})
     assert refuse_escalation(admission(), held) is held
 
 
-def test_what_one_has_not_is_named_in_full() -> None:
+def test_missing_permissions_are_listed() -> None:
     more = making(READ, {"apiGroups": ["", "apps"], "resources": ["pods"], "verbs": ["get", "delete"]})
     with pytest.raises(StatusError) as refused:
         refuse_escalation(admission(), more)
@@ -52,7 +52,7 @@ def test_paths_and_names() -> None:
     assert 'ResourceNames:["x"]' in refused.value.message
 
 
-def test_administrators_and_those_who_may_escalate_may_anything() -> None:
+def test_administrators_and_users_who_may_escalate_may_grant_everything() -> None:
     all_of_it = making({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]})
     escalate: JsonObject = {"apiGroups": [GROUP], "resources": ["roles"], "verbs": ["escalate"]}
     allowed = admission(role("e", escalate, namespace="a"), binding("e", "e", JANE, namespace="a"))
@@ -63,13 +63,13 @@ def test_administrators_and_those_who_may_escalate_may_anything() -> None:
         refuse_escalation(admission(), all_of_it)
 
 
-def test_aggregation_is_for_those_who_have_everything() -> None:
+def test_aggregation_rules_need_all_permissions() -> None:
     obj: JsonObject = {"metadata": {"name": "new"}, "rules": [], "aggregationRule": {"clusterRoleSelectors": [{}]}}
     with pytest.raises(StatusError, match="must have cluster-admin privileges"):
         refuse_escalation(replace(admission(), kind=CLUSTER_ROLE, namespace=""), obj)
 
 
-def test_what_the_garbage_collector_writes_grants_nothing() -> None:
+def test_writes_of_the_garbage_collector_are_not_checked() -> None:
     old = making({"apiGroups": ["x"], "resources": ["y"], "verbs": ["z"]})
     new: JsonObject = {**old, "metadata": {"name": "new", "namespace": "a", "finalizers": ["a/b"]}}
     asked = replace(admission(), operation=Operation.UPDATE, old=old)

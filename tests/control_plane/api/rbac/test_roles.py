@@ -32,7 +32,7 @@ def test_policies(rule: JsonObject, in_role: list[str], in_cluster_role: list[st
     assert [error.field for error in cluster_role_errors({"rules": [rule]})] == in_cluster_role
 
 
-def test_aggregation_selects_something() -> None:
+def test_aggregation_rules_need_a_selector() -> None:
     assert cluster_role_errors({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}) == []
     (error,) = cluster_role_errors({"aggregationRule": {}})
     assert str(error).endswith("at least one clusterRoleSelector required if aggregationRule is non-nil")
@@ -56,7 +56,7 @@ def test_subjects(subject: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in cluster_role_binding_errors(binding)] == fields
 
 
-def test_where_bindings_differ() -> None:
+def test_differences_between_the_kinds_of_bindings() -> None:
     accounts: JsonObject = {"roleRef": REFERENCE, "subjects": [{"kind": "ServiceAccount", "name": "a"}]}
     assert role_binding_errors(accounts) == []
     assert [error.field for error in cluster_role_binding_errors(accounts)] == ["subjects[0].namespace"]
@@ -66,7 +66,7 @@ def test_where_bindings_differ() -> None:
 
 
 @pytest.mark.parametrize("kind", ["RoleBinding", "ClusterRoleBinding"])
-def test_a_binding_keeps_its_role(kind: str) -> None:
+def test_the_role_of_a_binding_is_immutable(kind: str) -> None:
     old: JsonObject = {"roleRef": REFERENCE}
     (error,) = ROLE_RULES[f"{kind}.{GROUP}"].update({"roleRef": {**REFERENCE, "name": "b"}}, old)
 
@@ -77,7 +77,7 @@ def test_a_binding_keeps_its_role(kind: str) -> None:
 
 
 @given(shapes("rules", "verbs", "roleRef", "subjects", "kind", "aggregationRule", "clusterRoleSelectors"))
-def test_nothing_makes_them_fail(obj: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(obj: JsonObject) -> None:
     for rules in ROLE_RULES.values():
         rules.create(obj)
         rules.update(obj, {})

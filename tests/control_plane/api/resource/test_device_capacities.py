@@ -1,4 +1,4 @@
-"""How much of a device may be asked for; refusals are recorded (``hunt3-kinds-devices``)."""
+"""Limits for requests of a device's capacity; recordings cover the errors (``hunt3-kinds-devices``)."""
 
 import pytest
 from hypothesis import given
@@ -32,5 +32,5 @@ def test_only_shared_devices_have_policies() -> None:
 
 
 @given(shapes("value", "requestPolicy", "default", "validValues", "validRange", "min", "max", "step"))
-def test_nothing_makes_them_fail(capacity: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(capacity: JsonObject) -> None:
     capacity_errors(capacity, "c", shared=True)

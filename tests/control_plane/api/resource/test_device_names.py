@@ -1,4 +1,4 @@
-"""Names of devices; what else is wrong with them is recorded (``hunt3-kinds-devices``)."""
+"""Names of devices; recordings cover other errors (``hunt3-kinds-devices``)."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_qualified_names(name: str, count: int) -> None:
     assert len(qualified_name_errors(name, "f")) == count
 
 
-def test_a_domain_may_be_needed() -> None:
+def test_names_that_need_a_domain() -> None:
     assert fully_qualified_name_errors("a.example.com/b", "f") == []
     assert len(fully_qualified_name_errors("b", "f")) == 1
 
@@ -33,7 +33,7 @@ def test_pools(name: str, count: int) -> None:
     assert len(pool_name_errors(name, "f")) == count
 
 
-def test_lists_that_are_too_long_are_one_fault() -> None:
+def test_a_list_that_is_too_long_is_one_error() -> None:
     def wrong(item: str, field: str) -> list[FieldError]:
         return [required(field, item)]
 
@@ -58,5 +58,5 @@ def test_long_keys_are_shortened_in_the_middle() -> None:
         (["a", "a"], ["a"], ["p.bindingConditions[1]", "p.bindingFailureConditions[0]"]),
     ],
 )
-def test_conditions_of_binding(conditions: list[str], failures: list[str], fields: list[str]) -> None:
+def test_binding_conditions(conditions: list[str], failures: list[str], fields: list[str]) -> None:
     assert [error.field for error in binding_errors(conditions, failures, "p")] == fields

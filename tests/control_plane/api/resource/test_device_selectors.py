@@ -1,4 +1,4 @@
-"""Expressions that choose devices; their refusals are recorded (``hunt3-kinds-devices``)."""
+"""Expressions that select devices; recordings cover other errors (``hunt3-kinds-devices``)."""
 
 import pytest
 
@@ -38,5 +38,5 @@ def test_expressions(expression: str, cheap: bool) -> None:
         ),
     ],
 )
-def test_what_chooses_none(expression: str, why: str) -> None:
+def test_invalid_expressions(expression: str, why: str) -> None:
     assert selector_checked(expression) == why

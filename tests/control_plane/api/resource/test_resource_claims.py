@@ -1,4 +1,4 @@
-"""ResourceClaims, their templates and classes; most of their rules are recorded (``hunt3-kinds-devices``)."""
+"""ResourceClaims, their templates and classes; recordings cover most rules (``hunt3-kinds-devices``)."""
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,7 @@ def test_shares(share: str, fine: bool) -> None:
     assert found == ([] if fine else ["status.allocation.devices.results[0].shareID"])
 
 
-def test_a_deleted_claim_is_reserved_for_no_one_new() -> None:
+def test_a_deleted_claim_gets_no_new_consumers() -> None:
     user: JsonObject = {"resource": "pods", "name": "a", "uid": "u"}
     old: JsonObject = {**given_claim(), "metadata": {"deletionTimestamp": "2026-11-21T04:00:00Z"}}
     new: JsonObject = {**old, "status": {**find_object(old, "status"), "reservedFor": [user]}}
@@ -61,7 +61,7 @@ NAMES = (
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     for rules in RESOURCE_CLAIM_RULES.values():
         rules.create(new)
         rules.update(new, old)

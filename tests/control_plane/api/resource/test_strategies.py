@@ -1,4 +1,4 @@
-"""Who may be an administrator of devices; the rest is recorded (``hunt3-kinds-devices``)."""
+"""Admin access to devices; recordings cover other rules (``hunt3-kinds-devices``)."""
 
 from tests.control_plane.support.backend_views import FakeView
 from wharfinger.control_plane.api.resource.strategies import (
@@ -18,7 +18,7 @@ def labelled(value: str) -> FakeView:
     return FakeView({("", "namespaces"): [namespace]})
 
 
-def test_namespaces_say_who_is_an_administrator() -> None:
+def test_admin_access_needs_a_label_of_the_namespace() -> None:
     metadata: JsonObject = {"namespace": "n"}
     claim: JsonObject = {"kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": CLAIM}}
     template: JsonObject = {"kind": "ResourceClaimTemplate", "metadata": metadata, "spec": {"spec": {"devices": CLAIM}}}
@@ -31,7 +31,7 @@ def test_namespaces_say_who_is_an_administrator() -> None:
     assert admin_errors({"spec": {"devices": {}}}, FakeView()) == []
 
 
-def test_devices_that_are_given_back_are_forgotten() -> None:
+def test_the_status_of_released_devices_is_dropped() -> None:
     device: JsonObject = {"driver": "a", "pool": "p", "device": "d"}
     held: JsonObject = {"status": {"allocation": {"devices": {"results": [device]}}, "devices": [device]}}
     strategy = DEVICE_STRATEGIES["ResourceClaim.resource.k8s.io"]

@@ -31,7 +31,7 @@ def test_rules(one: JsonObject, said: str) -> None:
     assert not errors if not said else said in errors[0]
 
 
-def test_what_stays() -> None:
+def test_immutable_fields() -> None:
     new, old = priority_class("a", 2, preemptionPolicy="PreemptLowerPriority"), priority_class("a", 1)
 
     assert [error.field for error in RULES.update(new, old)] == ["value", "preemptionPolicy"]
@@ -39,6 +39,6 @@ def test_what_stays() -> None:
 
 
 @given(shapes("metadata", "name", "value", "preemptionPolicy", "globalDefault"))
-def test_nothing_makes_it_fail(one: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(one: JsonObject) -> None:
     RULES.create(one)
     RULES.update(one, {})

@@ -42,7 +42,7 @@ def test_nodes(driver: JsonObject, fields: list[str]) -> None:
     assert sorted(set(found)) == sorted(set(fields))
 
 
-def test_drivers_of_a_node_stay() -> None:
+def test_drivers_of_a_node_are_immutable() -> None:
     rules = CSI_DRIVER_RULES["CSINode.storage.k8s.io"]
     old: JsonObject = {"spec": {"drivers": [{"name": "a", "nodeID": "n", "allocatable": {"count": 1}}]}}
 
@@ -64,7 +64,7 @@ NAMES = ("spec", "drivers", "name", "topologyKeys", "tokenRequests", "allocatabl
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     RULES.create(new)
     RULES.update(new, old)
     RULES.status(new, old)

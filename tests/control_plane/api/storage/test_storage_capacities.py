@@ -21,7 +21,7 @@ def test_capacities(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in capacity_errors(one)] == fields
 
 
-def test_old_labels_are_warned_of() -> None:
+def test_deprecated_labels_cause_warnings() -> None:
     old: JsonObject = {"nodeTopology": {"matchLabels": {"beta.kubernetes.io/os": "x", "a": "b"}}}
 
     assert RULES.warnings(old, None) == [
@@ -33,7 +33,7 @@ NAMES = ("storageClassName", "capacity", "nodeTopology", "matchLabels", "matchEx
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     RULES.create(new)
     RULES.update(new, old)
     RULES.status(new, old)

@@ -23,7 +23,7 @@ def test_attachments(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in attachment_errors(one)] == fields
 
 
-def test_a_spec_stays() -> None:
+def test_the_spec_is_immutable() -> None:
     (error,) = RULES.update({"spec": {**SPEC, "nodeName": "m"}}, GOOD)
 
     assert error.message.startswith('Invalid value: {"Attacher":"a","Source":{"PersistentVolumeName":"p"')
@@ -33,7 +33,7 @@ NAMES = ("spec", "source", "inlineVolumeSpec", "persistentVolumeName", "status",
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     RULES.create(new)
     RULES.update(new, old)
     RULES.status(new, old)

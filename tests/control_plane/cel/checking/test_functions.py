@@ -13,7 +13,7 @@ def test_every_function_has_an_implementation_and_ids_are_unique() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_the_table_is_read_anew_as_it_was() -> None:
+def test_the_table_is_read_in_the_same_way_again() -> None:
     assert functions.__wrapped__() == functions()
 
 

@@ -1,4 +1,4 @@
-"""Constants that mean nothing."""
+"""Invalid constants."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What calls cost."""
+"""The costs of calls."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rules of costs that the recordings do not reach."""
+"""Rules for costs that no recording covers."""
 
 import pytest
 

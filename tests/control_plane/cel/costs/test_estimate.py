@@ -1,4 +1,4 @@
-"""Estimates."""
+"""Estimated costs."""
 
 import pytest
 

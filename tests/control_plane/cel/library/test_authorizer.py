@@ -8,7 +8,7 @@ from wharfinger.control_plane.cel.library.authorizer import Check, Verdict, auth
 
 @dataclass(frozen=True)
 class Asker:
-    """Somebody who may read, and says what he was asked about."""
+    """An authorizer that allows reads, and records the checks."""
 
     name: str = "me"
 
@@ -47,5 +47,5 @@ AUTHORIZER = authorizer_of(Asker())
         ("dyn('a').path('b')", "no such overload: path(string, string)"),
     ],
 )
-def test_what_is_asked(text: str, found: object) -> None:
+def test_checks(text: str, found: object) -> None:
     assert value_of(text, a=AUTHORIZER, r=resource_check(Check(Asker(), group="g", resource="r"))) == found

@@ -1,4 +1,4 @@
-"""format()."""
+"""The function ``format``."""
 
 import pytest
 

@@ -24,21 +24,21 @@ def test_values(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["!x", "x.value()", "x.hasValue()", "optional.unwrap(x)"])
-def test_what_is_of_another_type_has_no_overload(text: str) -> None:
+def test_arguments_of_other_types_have_no_overload(text: str) -> None:
     assert "no such overload" in str(value_of(text, x="text"))
 
 
 @pytest.mark.parametrize("text", ["[]", "''", "0", "false", "null"])
-def test_what_is_empty_is_no_value(text: str) -> None:
+def test_optional_of_non_zero_value(text: str) -> None:
     assert value_of(f"optional.ofNonZeroValue({text}).hasValue()") is False
 
 
-def test_maps_that_are_made_of_entries() -> None:
+def test_maps_are_constructed_from_entries() -> None:
     assert value_of("{'a': 1, 'b': 2}.transformMapEntry(k, v, {v: k})[2]") == "b"
     assert value_of("{'a': 1, 'b': 1}.transformMapEntry(k, v, {v: k})[3]") != "a"
 
 
-def test_keys_of_patches() -> None:
+def test_escaped_keys_of_patches() -> None:
     assert library._escaped_key("a/b~c") == "a~1b~0c"
     with pytest.raises(CelError, match="no such overload"):
         library._escaped_key(1)

@@ -1,4 +1,4 @@
-"""Text."""
+"""Functions of strings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Parts of moments and durations."""
+"""The parts of timestamps and durations."""
 
 import pytest
 

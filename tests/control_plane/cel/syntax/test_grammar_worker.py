@@ -1,4 +1,4 @@
-"""The program that words the errors of expressions."""
+"""The program that finds the syntax errors of expressions."""
 
 import subprocess
 import sys
@@ -7,12 +7,12 @@ from wharfinger.control_plane.cel.syntax import grammar_worker
 from wharfinger.control_plane.cel.syntax.grammar_worker import compile_errors
 
 
-def test_errors_are_the_librarys() -> None:
+def test_errors_are_those_of_the_library() -> None:
     assert "Syntax error: mismatched input '<EOF>' expecting" in compile_errors("1 +")
     assert compile_errors("1 + 1") == ""
 
 
-def test_it_is_a_program() -> None:
+def test_the_worker_is_a_program() -> None:
     command = [sys.executable, "-I", "-m", grammar_worker.__name__]
     found = subprocess.run(command, input=b"a[", capture_output=True, check=True, env={})
     assert found.stdout.decode() == compile_errors("a[")

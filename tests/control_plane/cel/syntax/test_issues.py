@@ -1,13 +1,13 @@
-"""How problems are told."""
+"""The format of errors."""
 
-from wharfinger.control_plane.cel.syntax.issues import MAX_TOLD, Issue, told
-
-
-def test_the_place_is_marked() -> None:
-    assert told([Issue(3, "x")], "ab\ncd") == "ERROR: <input>:2:1: x\n | cd\n | ^"
-    assert told([Issue(-1, "x")], "ab") == "ERROR: <input>:-1:0: x"
-    assert told([Issue(1, "x")], "é" * 2).endswith(" | \uff0e\uff3e")
+from wharfinger.control_plane.cel.syntax.issues import MAX_ISSUES, Issue, format_issues
 
 
-def test_too_many() -> None:
-    assert told([Issue(0, "x")] * (MAX_TOLD + 2), "a").endswith("2 more errors were truncated")
+def test_the_position_is_marked() -> None:
+    assert format_issues([Issue(3, "x")], "ab\ncd") == "ERROR: <input>:2:1: x\n | cd\n | ^"
+    assert format_issues([Issue(-1, "x")], "ab") == "ERROR: <input>:-1:0: x"
+    assert format_issues([Issue(1, "x")], "é" * 2).endswith(" | \uff0e\uff3e")
+
+
+def test_the_number_of_issues_is_limited() -> None:
+    assert format_issues([Issue(0, "x")] * (MAX_ISSUES + 2), "a").endswith("2 more errors were truncated")

@@ -1,4 +1,4 @@
-"""Macros become loops, or say why not."""
+"""The expansion of macros, and their errors."""
 
 import pytest
 
@@ -36,5 +36,5 @@ def test_optionals() -> None:
         ("a.optMap(1, 1)", "optMap() variable name must be a simple identifier"),
     ],
 )
-def test_arguments_that_do_not_fit(text: str, problem: str) -> None:
+def test_invalid_arguments(text: str, problem: str) -> None:
     assert [issue.text for issue in parse(text).issues] == [problem]

@@ -1,4 +1,4 @@
-"""Expressions become trees."""
+"""The trees of expressions."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from wharfinger.control_plane.cel.syntax.nodes import Call, Literal, StructNode
 from wharfinger.control_plane.cel.syntax.parser import MAX_DEPTH, NotAnExpressionError, parse
 
 
-def test_operators_bind_as_in_cel() -> None:
+def test_the_precedence_of_operators() -> None:
     root = parse("1 + 2 * 3 == 7 && !true || false ? 'a' : 'b'").root
     assert isinstance(root, Call)
     assert root.function == "_?_:_"
 
 
-def test_chains_make_trees_of_little_depth() -> None:
+def test_chains_of_operators_give_balanced_trees() -> None:
     root, depth = parse(" && ".join(["true"] * 1000)).root, 0
     while isinstance(root, Call):
         root, depth = root.arguments[0], depth + 1
@@ -22,7 +22,7 @@ def test_chains_make_trees_of_little_depth() -> None:
 @pytest.mark.parametrize(
     "text", ["1 +", "(1", "a b", "[1", "{1: 2", "a.", "a.(", "in", "(" * (MAX_DEPTH + 1) + "1" + ")" * (MAX_DEPTH + 1)]
 )
-def test_what_is_no_expression(text: str) -> None:
+def test_texts_that_are_no_expression(text: str) -> None:
     with pytest.raises(NotAnExpressionError):
         parse(text)
 

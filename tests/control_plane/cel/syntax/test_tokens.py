@@ -1,4 +1,4 @@
-"""The words of expressions."""
+"""The tokens of expressions."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from wharfinger.control_plane.cel.syntax.tokens import Token, TokenError, number
 from wharfinger.control_plane.cel.values.values import Uint
 
 
-def test_words() -> None:
+def test_tokens() -> None:
     assert [token.kind for token in tokens("a.b <= 1.5 // rest")] == ["name", ".", "name", "<=", "float", "end"]
 
 
@@ -31,6 +31,6 @@ def test_numbers_that_are_too_large(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["#", "'a", "`"])
-def test_what_is_no_word(text: str) -> None:
+def test_invalid_tokens(text: str) -> None:
     with pytest.raises(TokenError):
         tokens(text)

@@ -5,7 +5,7 @@ from wharfinger.control_plane.cel.values.operations import equal
 from wharfinger.control_plane.cel.values.values import CelError, CelMap
 
 
-def test_a_document_is_looked_at_as_a_map() -> None:
+def test_a_document_is_read_as_a_map() -> None:
     found = document_value({"a": [1, {"b": None}], "c": 2**64})
 
     assert isinstance(found, DocumentMap)

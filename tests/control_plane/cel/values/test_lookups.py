@@ -27,7 +27,7 @@ def test_lookups() -> None:
     )
 
 
-def test_what_has_none() -> None:
+def test_lookups_that_fail() -> None:
     assert (has(1, "a"), found(1, "a")) == (False, NONE)
     with pytest.raises(CelError, match="no such key: a"):
         selected(1, "a")

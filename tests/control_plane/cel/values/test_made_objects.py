@@ -1,4 +1,4 @@
-"""Objects that expressions construct, as documents."""
+"""Objects that expressions construct, as JSON."""
 
 import pytest
 
@@ -33,7 +33,7 @@ from wharfinger.formats.json.value import JsonValue
         (MadeObject("Object", [("a", MadeObject("Object.a", [("b", "c")]))]), {"a": {"b": "c"}}),
     ],
 )
-def test_values_become_documents(value: Value, document: JsonValue) -> None:
+def test_values_are_written_as_json(value: Value, document: JsonValue) -> None:
     assert document_of(value) == document
 
 
@@ -45,7 +45,7 @@ def test_other_values_are_refused(value: Value) -> None:
         document_of(value)
 
 
-def test_the_type_names_follow_the_fields() -> None:
+def test_type_names_must_match_the_fields() -> None:
     inner = MadeObject("Object.a")
     assert misnamed(MadeObject("Object", [("a", [inner]), ("b", CelMap([("x", MadeObject("Object.b"))]))])) == ""
     assert misnamed(MadeObject("Object", [("b", inner)])) == (

@@ -1,4 +1,4 @@
-"""Views of resources."""
+"""Views of custom resources."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from wharfinger.control_plane.cel.values.values import CelError, Timestamp
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
-def test_objects_by_the_names_rules_know() -> None:
+def test_fields_have_the_names_that_rules_use() -> None:
     schema: JsonObject = {"type": "object", "properties": {"a-b": {"type": "integer"}, "n": {"type": "number"}}}
     view = viewed({"a-b": 1, "n": 2, "x": 3}, schema)
     assert isinstance(view, ObjectView)
@@ -45,7 +45,7 @@ def test_maps_and_lists() -> None:
         ("x", {"type": "string", "format": "date-time"}),
     ],
 )
-def test_values_that_do_not_fit(value: JsonValue, schema: JsonObject) -> None:
+def test_values_that_do_not_match_the_schema(value: JsonValue, schema: JsonObject) -> None:
     with pytest.raises(CelError):
         viewed(value, schema)
 

@@ -134,6 +134,6 @@ def test_each_type(operation: Callable[[], Value], result: object) -> None:
         (partial(operations.to_duration, []), operations.NO_OVERLOAD),
     ],
 )
-def test_what_has_no_answer(operation: Callable[[], Value], words: str) -> None:
+def test_errors(operation: Callable[[], Value], words: str) -> None:
     with pytest.raises(CelError, match=words):
         operation()

@@ -42,7 +42,7 @@ def test_types(schema: JsonObject, kind: str, most: int) -> None:
     assert (str(declared.type), declared.most) == (kind, most)
 
 
-def test_what_has_no_type() -> None:
+def test_schemas_without_a_type() -> None:
     assert TypeTable().declared({"x-kubernetes-preserve-unknown-fields": True}, "x", root=False) is None
     table = TypeTable()
     assert table.declared({"type": "object"}, "x", root=True) is not None

@@ -1,4 +1,4 @@
-"""Types that fit."""
+"""Types, and which of them are assignable."""
 
 import pytest
 
@@ -19,14 +19,14 @@ from wharfinger.control_plane.cel.values.types import (
 )
 
 
-def test_reading_and_writing() -> None:
+def test_types_are_parsed_and_printed() -> None:
     assert str(read_type("map(string, list(A))")) == "map(string, list(A))"
     assert str(read_type("optional(int)")) == "optional_type(int)"
     with pytest.raises(ValueError, match="not a type"):
         read_type("int int")
 
 
-def test_parameters_are_found() -> None:
+def test_type_parameters_are_inferred() -> None:
     bound = Bindings()
     assert bound.all_assignable((listed(INT), INT), (listed(param("A")), param("A")))
     assert bound.substituted(param("A")) == INT
@@ -44,10 +44,10 @@ def test_parameters_are_found() -> None:
         (Type("type", "type"), Type("type", "type", (INT,)), True),
     ],
 )
-def test_what_fits(have: Type, want: Type, fits: bool) -> None:
+def test_assignable(have: Type, want: Type, fits: bool) -> None:
     assert Bindings().assignable(have, want) is fits
 
 
-def test_the_wider_of_two() -> None:
+def test_most_general() -> None:
     assert most_general(listed(INT), listed(DYN)) == listed(DYN)
     assert unwrapped(optional(INT)) == (INT, True)

@@ -1,4 +1,4 @@
-"""Conditions keep their times for as long as they say the same."""
+"""Conditions keep their times until they change."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -31,21 +31,21 @@ def test_a_new_condition() -> None:
     ]
 
 
-def test_the_same_keeps_its_times() -> None:
+def test_an_unchanged_condition_keeps_its_times() -> None:
     old = after(Condition("A", "True", "R", "m"), updated="lastUpdateTime")
     assert {"conditions": conditions(old, [Condition("A", "True", "R", "m")], THEN, updated="lastUpdateTime")} == old[
         "status"
     ]
 
 
-def test_another_reason_is_an_update_but_no_transition() -> None:
+def test_a_changed_reason_is_an_update_without_a_transition() -> None:
     old = after(Condition("A", "True", "R"), updated="lastUpdateTime")
     assert conditions(old, [Condition("A", "True", "S")], THEN, updated="lastUpdateTime") == [
         {"type": "A", "status": "True", "reason": "S", "lastTransitionTime": STARTED, "lastUpdateTime": LATER}
     ]
 
 
-def test_another_status_is_a_transition_and_others_stay() -> None:
+def test_a_changed_status_is_a_transition_and_other_conditions_stay() -> None:
     old = after(Condition("A", "True"), Condition("B", "True"))
     assert conditions(old, [Condition("A", "False")], THEN) == [
         {"type": "B", "status": "True", "lastTransitionTime": STARTED},

@@ -1,4 +1,4 @@
-"""The task that runs all controllers: errors are an object's own, and work is kept."""
+"""The task that runs all controllers: an error concerns one object only, and no work is lost."""
 
 import pytest
 import trio
@@ -12,7 +12,7 @@ from wharfinger.control_plane.storage.interface import Key, StorageError
 from wharfinger.control_plane.wire.status import StatusError
 
 
-async def test_what_fails_is_looked_at_again_and_stops_nothing_else(autojump_clock: MockClock) -> None:
+async def test_a_failed_key_is_retried_and_does_not_stop_other_keys(autojump_clock: MockClock) -> None:
     seen: list[str] = []
 
     def reconcile(key: Key) -> float | None:
@@ -38,7 +38,7 @@ async def test_what_fails_is_looked_at_again_and_stops_nothing_else(autojump_clo
         nursery.cancel_scope.cancel()
 
 
-async def test_what_cannot_be_kept_is_said(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_commit_is_logged(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
     def commit() -> None:
         raise StorageError("the disk is full")
 

@@ -1,4 +1,4 @@
-"""What controllers ask of any object."""
+"""Helpers of controllers for any object."""
 
 from wharfinger.control_plane.controllers.framework.objects import (
     annotation,
@@ -22,7 +22,7 @@ def test_owners() -> None:
     assert controller_of({"metadata": {"ownerReferences": [{"uid": "1"}, 3]}}) is None
 
 
-def test_members() -> None:
+def test_accessors() -> None:
     obj: JsonObject = {"metadata": {"name": "a", "generation": 3}, "spec": {"replicas": 2}}
     obj["status"] = {"conditions": [3, {"type": "Ready", "status": "True"}]}
     assert (generation_of(obj), generation_of({}), replicas_of(obj), replicas_of({})) == (3, 0, 2, 1)

@@ -1,4 +1,4 @@
-"""How controllers see and change the cluster."""
+"""The reads and writes of controllers."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from wharfinger.control_plane.wire.status import StatusError
 from wharfinger.formats.json.value import find
 
 
-async def test_dependents_come_and_go(autojump_clock: MockClock) -> None:
+async def test_the_index_of_dependents_follows_changes(autojump_clock: MockClock) -> None:
     async with open_plane(controllers=False) as (client, backend):
         owner = await client.create(config_map("owner"))
         await client.create(config_map("before", owner))
@@ -51,16 +51,16 @@ async def test_writes(autojump_clock: MockClock) -> None:
             state.create({"apiVersion": "example.com/v1", "kind": "What", "metadata": {"name": "a"}})
 
 
-async def test_events_are_counted_and_forgotten(autojump_clock: MockClock) -> None:
+async def test_repeated_events_are_counted_and_old_ones_deleted(autojump_clock: MockClock) -> None:
     async with open_plane(controllers=False) as (client, backend):
         state = ClusterState(backend)
         made = state.create(config_map("a"))
         assert made is not None
         for _ in range(3):
-            state.tell(made, "a-controller", "Happened", "it happened")
+            state.record_event(made, "a-controller", "Happened", "it happened")
         (event,) = await listed(client, "v1", "Event")
         assert (event["count"], event["type"], find(event, "source", "component")) == (3, "Normal", "a-controller")
         await trio.sleep((EVENT_LIFE + timedelta(seconds=1)).total_seconds())
-        state.tell(made, "a-controller", "Other", "it happened", warning=True)
+        state.record_event(made, "a-controller", "Other", "it happened", warning=True)
         (event,) = await listed(client, "v1", "Event")
         assert (event["reason"], event["type"]) == ("Other", "Warning")

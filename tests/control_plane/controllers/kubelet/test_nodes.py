@@ -1,4 +1,4 @@
-"""Nodes that somebody makes, and which Pods they take."""
+"""Nodes that users create, and the Pods that fit them."""
 
 import pytest
 from trio.testing import MockClock
@@ -44,11 +44,11 @@ def node(**fields: JsonValue) -> JsonObject:
         ({"tolerations": [{"operator": "Exists", "effect": "NoExecute"}]}, node(taints=[TAINT]), False),
     ],
 )
-def test_which_pods_a_node_takes(pod: JsonObject, one: JsonObject, found: bool) -> None:
+def test_a_node_fits_a_pod(pod: JsonObject, one: JsonObject, found: bool) -> None:
     assert fits({"spec": pod}, one) is found
 
 
-def test_daemons_go_where_others_do_not() -> None:
+def test_daemon_pods_fit_cordoned_and_unready_nodes() -> None:
     cordoned = node(unschedulable=True, taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}])
     assert fits({"spec": {}}, cordoned, daemon=True)
     assert affine_node({"spec": {}}) == ""

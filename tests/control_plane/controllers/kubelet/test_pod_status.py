@@ -1,15 +1,15 @@
-"""What is said of a Pod's containers."""
+"""The status of Pods and their containers."""
 
 import pytest
 
-from wharfinger.control_plane.controllers.kubelet.pod_status import Fate, Moment, pod_status
+from wharfinger.control_plane.controllers.kubelet.pod_status import Fate, StatusFacts, pod_status
 from wharfinger.formats.json.value import JsonObject, find
 
 POD: JsonObject = {
     "metadata": {"name": "p", "namespace": "x", "uid": "1-2", "generation": 4},
     "spec": {"containers": [{"name": "a", "image": "i"}]},
 }
-MOMENT = Moment("2026-01-01T00:00:00Z", "10.244.0.1")
+FACTS = StatusFacts("2026-01-01T00:00:00Z", "10.244.0.1")
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ MOMENT = Moment("2026-01-01T00:00:00Z", "10.244.0.1")
     ],
 )
 def test_phases(fate: Fate, phase: str, ready: str) -> None:
-    status = pod_status(POD, fate, MOMENT)
+    status = pod_status(POD, fate, FACTS)
     assert (status["phase"], find(status, "conditions", 2, "type"), find(status, "conditions", 2, "status")) == (
         phase,
         "Ready",
@@ -33,19 +33,19 @@ def test_phases(fate: Fate, phase: str, ready: str) -> None:
     assert status["observedGeneration"] == 4
 
 
-def test_times_and_the_start_stay() -> None:
-    first = {**POD, "status": pod_status(POD, Fate.RUNNING, MOMENT)}
-    later = pod_status(first, Fate.READY, Moment("2026-01-01T00:00:09Z", "other"))
-    assert later["startTime"] == find(later, "containerStatuses", 0, "state", "running", "startedAt") == MOMENT.time
-    assert later["podIP"] == MOMENT.ip
+def test_unchanged_conditions_keep_their_times() -> None:
+    first = {**POD, "status": pod_status(POD, Fate.RUNNING, FACTS)}
+    later = pod_status(first, Fate.READY, StatusFacts("2026-01-01T00:00:09Z", "other"))
+    assert later["startTime"] == find(later, "containerStatuses", 0, "state", "running", "startedAt") == FACTS.time
+    assert later["podIP"] == FACTS.ip
     assert find(later, "conditions", 2, "lastTransitionTime") == "2026-01-01T00:00:09Z"
-    assert find(later, "conditions", 1, "lastTransitionTime") == MOMENT.time
+    assert find(later, "conditions", 1, "lastTransitionTime") == FACTS.time
 
 
-def test_the_back_off_is_said_as_go_says_it() -> None:
+def test_the_back_off_is_formatted_as_in_go() -> None:
     said = [
         find(
-            pod_status(POD, Fate.CRASHING, Moment(MOMENT.time, "", 1, restarts)),
+            pod_status(POD, Fate.CRASHING, StatusFacts(FACTS.time, "", 1, restarts)),
             *("containerStatuses", 0, "state", "waiting", "message"),
         )
         for restarts in (1, 4, 50)
@@ -53,7 +53,7 @@ def test_the_back_off_is_said_as_go_says_it() -> None:
     assert [str(one).split()[1] for one in said] == ["10s", "1m20s", "5m0s"]
 
 
-def test_a_pod_on_the_hosts_network_has_its_address() -> None:
+def test_a_pod_on_the_host_network_has_the_address_of_the_host() -> None:
     pod: JsonObject = {**POD, "spec": {"hostNetwork": True, "containers": []}}
-    status = pod_status(pod, Fate.READY, MOMENT)
+    status = pod_status(pod, Fate.READY, FACTS)
     assert status["podIP"] == status["hostIP"]

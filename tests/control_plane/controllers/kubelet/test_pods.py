@@ -1,4 +1,4 @@
-"""Pods: when they run, where, and how they fare by their annotations."""
+"""The simulation of Pods: when and where they run, and how annotations change that."""
 
 import pytest
 import trio
@@ -25,7 +25,7 @@ async def seen(client: ClusterClient, name: str = "p") -> JsonObject:
     return found
 
 
-async def test_one_made_by_hand_waits_a_moment(autojump_clock: MockClock) -> None:
+async def test_a_pod_without_a_controller_runs_after_a_delay(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(pod("p"))
         await trio.sleep(1)
@@ -51,7 +51,7 @@ async def test_one_made_by_hand_waits_a_moment(autojump_clock: MockClock) -> Non
         ({"never-scheduled": "true"}, "Always", "Pending", {}),
     ],
 )
-async def test_knobs(
+async def test_simulation_annotations(
     annotations: JsonObject, restart: str, phase: str, state: dict[str, JsonValue], autojump_clock: MockClock
 ) -> None:
     async with open_cluster() as client:
@@ -66,7 +66,7 @@ async def test_knobs(
         assert conditions_of(found).get("Ready", ("False",))[0] == ("True" if ready else "False")
 
 
-async def test_a_hook_runs_at_once_and_a_crash_again_and_again(autojump_clock: MockClock) -> None:
+async def test_a_helm_hook_runs_at_once_and_a_crash_loop_restarts(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(pod("hook", {"helm.sh/hook": "test"}, restartPolicy="Never"))
         await client.create(pod("p", {"wharfinger.dev/crash-loop": "true"}))
@@ -75,7 +75,7 @@ async def test_a_hook_runs_at_once_and_a_crash_again_and_again(autojump_clock: M
         assert find(await seen(client), "status", "containerStatuses", 0, "restartCount") == 4
 
 
-async def test_what_another_writer_reports_is_left_alone(autojump_clock: MockClock) -> None:
+async def test_a_pod_is_ignored_if_another_manager_reports_its_status(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(pod("p"))
         await client.merge_patch(
@@ -102,7 +102,7 @@ async def test_init_containers_sidecars_and_gates(autojump_clock: MockClock) -> 
         assert conditions_of(found)["Ready"] == ("False", "ReadinessGatesNotReady")
 
 
-async def test_pods_go_to_nodes_that_take_them(autojump_clock: MockClock) -> None:
+async def test_a_pod_is_assigned_to_a_node_that_fits(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "Node", "one", "", spec={"unschedulable": True}))
         await client.create(pod("p"))
@@ -114,7 +114,7 @@ async def test_pods_go_to_nodes_that_take_them(autojump_clock: MockClock) -> Non
         assert find(await seen(client), "spec", "nodeName") == "one"
 
 
-async def test_a_knob_that_is_turned_back(autojump_clock: MockClock) -> None:
+async def test_a_simulation_annotation_can_be_removed(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", annotations={"wharfinger.dev/never-ready": "true"}))
         await settle()

@@ -25,7 +25,7 @@ async def ask(control_plane: ControlPlane, method: str, path: str, body: JsonObj
     return answer
 
 
-async def test_a_service_for_each_version_that_is_served() -> None:
+async def test_each_served_version_has_an_api_service() -> None:
     control_plane = plane()
     assert (await ask(control_plane, "POST", DEFINITIONS, definition())).status == 201
 
@@ -44,7 +44,7 @@ async def test_a_service_for_each_version_that_is_served() -> None:
 
 
 @pytest.mark.parametrize("mark", ["true", ""])
-async def test_what_a_client_made_is_left_alone(mark: str) -> None:
+async def test_only_automanaged_api_services_are_deleted(mark: str) -> None:
     control_plane = plane()
     await ask(control_plane, "POST", DEFINITIONS, definition())
     change: JsonObject = {"metadata": {"labels": {"kube-aggregator.kubernetes.io/automanaged": mark or None}}}
@@ -56,7 +56,7 @@ async def test_what_a_client_made_is_left_alone(mark: str) -> None:
     assert left == (404 if mark else 200)
 
 
-async def test_services_of_what_the_storage_holds() -> None:
+async def test_load_creates_api_services_of_stored_definitions() -> None:
     storage = MemoryStorage()
     control_plane = plane(storage)
     await ask(control_plane, "POST", DEFINITIONS, definition())

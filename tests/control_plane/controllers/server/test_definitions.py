@@ -49,7 +49,7 @@ def serves(backend: Backend, version: str = "v1") -> bool:
     return backend.catalog.find("example.com", version, "widgets") is not None
 
 
-def test_a_definition_is_served_and_established_when_its_create_is_answered() -> None:
+def test_a_definition_is_served_and_established_when_its_creation_is_answered() -> None:
     backend = new_backend()
 
     answer = made(backend, served(backend, *DEFINITIONS), definition(), namespace="")
@@ -61,7 +61,7 @@ def test_a_definition_is_served_and_established_when_its_create_is_answered() ->
     assert find(current(backend), "metadata", "generation") == 1
 
 
-def test_the_server_owns_the_status_it_writes() -> None:
+def test_the_server_is_the_manager_of_the_status_that_it_writes() -> None:
     backend = new_backend()
     widgets(backend)
 
@@ -72,7 +72,7 @@ def test_the_server_owns_the_status_it_writes() -> None:
     }
 
 
-def test_a_change_that_changes_no_status_writes_none() -> None:
+def test_an_unchanged_status_is_not_written() -> None:
     backend = new_backend()
     widgets(backend)
     generation, revision = backend.catalog.generation, backend.storage.revision
@@ -83,7 +83,7 @@ def test_a_change_that_changes_no_status_writes_none() -> None:
     assert backend.catalog.generation == generation
 
 
-def test_versions_come_and_go() -> None:
+def test_added_and_removed_versions_are_served_and_not_served() -> None:
     backend = new_backend()
     widgets(backend)
     body = definition()
@@ -100,7 +100,7 @@ def test_versions_come_and_go() -> None:
     assert (serves(backend, "v1"), serves(backend, "v2")) == (False, True)
 
 
-def test_a_definition_without_instances_goes_at_once() -> None:
+def test_a_definition_without_instances_is_removed_at_once() -> None:
     backend = new_backend()
     kind = widgets(backend)
     made(backend, kind, thing(kind))
@@ -128,7 +128,7 @@ def test_instances_are_deleted_with_their_definition() -> None:
     assert not serves(backend)
 
 
-def test_the_last_instance_takes_the_definition_with_it() -> None:
+def test_a_definition_is_removed_with_its_last_instance() -> None:
     backend = new_backend()
     kind = widgets(backend)
     for name in ("a", "b"):
@@ -145,7 +145,7 @@ def test_the_last_instance_takes_the_definition_with_it() -> None:
     assert backend.get(served(backend, *DEFINITIONS), "", NAME) is None
 
 
-def test_a_definition_that_others_hold_stays_without_its_instances() -> None:
+def test_a_definition_with_another_finalizer_stays_without_instances() -> None:
     backend = new_backend()
     made(backend, served(backend, *DEFINITIONS), changed(definition(), HOLD), namespace="")
     kind = served(backend, "example.com", "v1", "widgets")
@@ -160,7 +160,7 @@ def test_a_definition_that_others_hold_stays_without_its_instances() -> None:
     assert not serves(backend)
 
 
-def test_instances_of_versions_that_are_not_served_go_too() -> None:
+def test_instances_of_unserved_versions_are_deleted() -> None:
     backend = new_backend()
     kind = widgets(backend)
     made(backend, kind, thing(kind))
@@ -175,7 +175,7 @@ def test_instances_of_versions_that_are_not_served_go_too() -> None:
     assert backend.get(served(backend, *DEFINITIONS), "", NAME) is None
 
 
-def test_deletions_of_other_objects_do_not_matter() -> None:
+def test_deletions_of_other_objects_are_ignored() -> None:
     backend = new_backend()
     kind = widgets(backend)
     made(backend, kind, thing(kind))
@@ -186,7 +186,7 @@ def test_deletions_of_other_objects_do_not_matter() -> None:
     assert current(backend) == before
 
 
-def test_a_definition_that_comes_back_is_served_again() -> None:
+def test_a_definition_that_is_created_again_is_served_again() -> None:
     backend = new_backend()
     widgets(backend)
     remove(backend)
@@ -197,7 +197,7 @@ def test_a_definition_that_comes_back_is_served_again() -> None:
     assert set(conditions(backend)) == {"NamesAccepted", "Established"}
 
 
-def test_what_the_storage_holds_is_served_from_the_start() -> None:
+def test_load_serves_stored_definitions() -> None:
     storage = MemoryStorage()
     first = assemble(storage, lambda: NOW, None, None).backend
     widgets(first)
@@ -213,11 +213,11 @@ def backend_kinds(backend: Backend) -> list[str]:
 
 
 def restarted(backend: Backend) -> Backend:
-    """Another process on the same storage."""
+    """Return the backend of another process on the same storage."""
     return assemble(backend.storage, lambda: NOW, None, None).backend
 
 
-def test_a_definition_that_was_created_just_before_the_process_died_is_established_at_the_next_start() -> None:
+def test_load_establishes_a_definition_that_an_earlier_process_only_created() -> None:
     before = new_backend()
     obj: JsonObject = definition()
     before.storage.put(Key(DEFINITION_OBJECTS, "", NAME), obj)
@@ -230,7 +230,7 @@ def test_a_definition_that_was_created_just_before_the_process_died_is_establish
     assert restarted(backend).storage.revision == revision
 
 
-def test_a_definition_whose_deletion_was_interrupted_goes_at_the_next_start() -> None:
+def test_load_completes_an_interrupted_deletion() -> None:
     before = new_backend()
     kind = widgets(before)
     made(before, kind, thing(kind, "free"))

@@ -1,4 +1,4 @@
-"""CronJobs by a clock that jumps."""
+"""CronJobs under a mock clock."""
 
 import pytest
 import trio
@@ -14,7 +14,7 @@ def cron(annotations: JsonObject | None = None, **spec: JsonValue) -> JsonObject
     return obj("batch/v1", "CronJob", "c", spec={"schedule": "*/10 * * * *", "jobTemplate": template, **spec})
 
 
-async def test_a_job_at_each_time_and_a_short_history(autojump_clock: MockClock) -> None:
+async def test_a_job_starts_at_each_scheduled_time_and_old_jobs_are_deleted(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(cron(successfulJobsHistoryLimit=2))
         await trio.sleep(3600 + 5)
@@ -30,7 +30,7 @@ async def test_a_job_at_each_time_and_a_short_history(autojump_clock: MockClock)
 
 
 @pytest.mark.parametrize(("policy", "running"), [("Allow", 3), ("Forbid", 1), ("Replace", 1)])
-async def test_jobs_beside_each_other(policy: str, running: int, autojump_clock: MockClock) -> None:
+async def test_concurrency_policy(policy: str, running: int, autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(cron({"wharfinger.dev/never-ready": "true"}, concurrencyPolicy=policy))
         await trio.sleep(1800 + 5)
@@ -39,7 +39,7 @@ async def test_jobs_beside_each_other(policy: str, running: int, autojump_clock:
         assert len(await listed(client, "batch/v1", "Job")) == running
 
 
-async def test_one_that_is_held_starts_nothing(autojump_clock: MockClock) -> None:
+async def test_a_suspended_cron_job_starts_no_job(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(cron(suspend=True))
         await trio.sleep(3600)
@@ -50,7 +50,7 @@ async def test_one_that_is_held_starts_nothing(autojump_clock: MockClock) -> Non
         assert len(await listed(client, "batch/v1", "Job")) == 1
 
 
-async def test_its_jobs_go_with_it(autojump_clock: MockClock) -> None:
+async def test_jobs_are_deleted_with_their_cron_job(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(cron(timeZone="Europe/Paris"))
         await trio.sleep(700)

@@ -1,4 +1,4 @@
-"""DaemonSets: none without nodes, one where a knob is turned, one for each node there is."""
+"""DaemonSets: no Pod without nodes, one with simulation annotations, and one per node."""
 
 from trio.testing import MockClock
 
@@ -10,12 +10,12 @@ NEWER: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": 
 
 
 async def counts(client: ClusterClient, name: str = "agent") -> tuple[JsonValue, JsonValue]:
-    """Wanted and ready."""
+    """Return the desired and the ready number of Pods."""
     status = find(await look(client, "apps/v1", "DaemonSet", name), "status")
     return find(status, "desiredNumberScheduled"), find(status, "numberReady")
 
 
-async def test_without_nodes(autojump_clock: MockClock) -> None:
+async def test_a_daemon_set_without_nodes_has_no_pods(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("DaemonSet", "agent"))
         never: JsonObject = {"wharfinger.dev/never-ready": "true"}
@@ -25,7 +25,7 @@ async def test_without_nodes(autojump_clock: MockClock) -> None:
         assert [await counts(client, name) for name in ("agent", "stuck", "slow")] == [(0, 0), (1, 0), (1, 1)]
 
 
-async def test_one_for_each_node(autojump_clock: MockClock) -> None:
+async def test_each_node_has_one_pod(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         for name in ("one", "two"):
             await client.create(obj("v1", "Node", name, "", metadata={"labels": {"disk": name}}))

@@ -1,4 +1,4 @@
-"""Conditions of Deployments, pure."""
+"""The conditions of Deployments."""
 
 from datetime import UTC, datetime
 
@@ -25,7 +25,7 @@ def one(**status: JsonValue) -> JsonObject:
     return {"metadata": {"name": "d-1"}, "spec": {"replicas": 1}, "status": status}
 
 
-def test_it_ends_in_time_or_not() -> None:
+def test_a_rollout_completes_or_exceeds_its_deadline() -> None:
     status, again_s = status_of(deployment([STARTED]), one(), [one()], NOW)
     reasons = {find(entry, "type"): find(entry, "reason") for entry in find_list(status, "conditions")}
     assert (reasons["Progressing"], again_s) == ("ProgressDeadlineExceeded", None)
@@ -33,7 +33,7 @@ def test_it_ends_in_time_or_not() -> None:
     assert again_s == 100.0
 
 
-def test_without_a_deadline_nothing_is_said_of_progress() -> None:
+def test_progress_is_not_reported_without_a_deadline() -> None:
     endless = deployment([STARTED], progressDeadlineSeconds=2147483647)
     done = one(replicas=1, readyReplicas=1, availableReplicas=1)
     status, _ = status_of(endless, done, [done], NOW)
@@ -42,7 +42,7 @@ def test_without_a_deadline_nothing_is_said_of_progress() -> None:
     assert paused_condition(endless, "") is None
 
 
-def test_failures_of_sets_are_its_own() -> None:
+def test_failures_of_replica_sets_are_reported() -> None:
     failed: JsonObject = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "no"}
     broken = one(conditions=[failed])
     status, _ = status_of(deployment([]), broken, [broken], NOW)

@@ -24,7 +24,7 @@ NEWER: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": 
 
 
 async def web(client: ClusterClient, **patch: JsonValue) -> JsonObject:
-    """The Deployment ``web``, patched, a while later."""
+    """Patch the Deployment ``web``, and return it after a while."""
     where = await key(client, "apps/v1", "Deployment", "web")
     if patch:
         await client.merge_patch(where, patch)
@@ -33,7 +33,7 @@ async def web(client: ClusterClient, **patch: JsonValue) -> JsonObject:
 
 
 async def sets(client: ClusterClient) -> list[tuple[int, str]]:
-    """Replicas and revision of each ReplicaSet, by revision."""
+    """Return the replicas and the revision of each ReplicaSet, by revision."""
     found = await listed(client, "apps/v1", "ReplicaSet")
     pairs = [
         (
@@ -45,7 +45,7 @@ async def sets(client: ClusterClient) -> list[tuple[int, str]]:
     return sorted(pairs, key=lambda pair: pair[1])
 
 
-async def test_pods_are_made_and_counted(autojump_clock: MockClock) -> None:
+async def test_pods_are_created_and_counted(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=3))
         await settle()
@@ -63,7 +63,7 @@ async def test_pods_are_made_and_counted(autojump_clock: MockClock) -> None:
         assert {"ScalingReplicaSet", "SuccessfulCreate", "Scheduled"} <= reasons
 
 
-async def test_a_rollout_and_back(autojump_clock: MockClock) -> None:
+async def test_a_rollout_and_a_rollback(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=4))
         await settle()
@@ -75,7 +75,7 @@ async def test_a_rollout_and_back(autojump_clock: MockClock) -> None:
         assert find(back, "metadata", "annotations", "deployment.kubernetes.io/revision-history") == "1"
 
 
-async def test_a_rollout_that_never_gets_ready_keeps_what_is_available(autojump_clock: MockClock) -> None:
+async def test_a_rollout_that_never_becomes_ready_keeps_available_pods(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=4, progressDeadlineSeconds=60))
         await settle()
@@ -89,7 +89,7 @@ async def test_a_rollout_that_never_gets_ready_keeps_what_is_available(autojump_
         assert conditions_of(found)["Available"] == ("True", "MinimumReplicasAvailable")
 
 
-async def test_a_scale_in_the_middle_of_a_rollout_is_shared(autojump_clock: MockClock) -> None:
+async def test_a_new_scale_during_a_rollout_is_distributed_proportionally(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=4))
         await settle()
@@ -98,7 +98,7 @@ async def test_a_scale_in_the_middle_of_a_rollout_is_shared(autojump_clock: Mock
         assert sum(replicas for replicas, _ in await sets(client)) == 10
 
 
-async def test_recreate_ends_the_old_before_the_new(autojump_clock: MockClock) -> None:
+async def test_recreate_deletes_old_pods_before_it_creates_new_ones(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=2, strategy={"type": "Recreate"}))
         await settle()
@@ -106,7 +106,7 @@ async def test_recreate_ends_the_old_before_the_new(autojump_clock: MockClock) -
         assert await sets(client) == [(0, "1"), (2, "2")]
 
 
-async def test_a_pause_holds_a_rollout_but_not_a_scale(autojump_clock: MockClock) -> None:
+async def test_a_pause_stops_a_rollout_but_not_scaling(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=1))
         await settle()
@@ -118,7 +118,7 @@ async def test_a_pause_holds_a_rollout_but_not_a_scale(autojump_clock: MockClock
         assert conditions_of(found)["Progressing"] == ("True", "NewReplicaSetAvailable")
 
 
-async def test_one_that_is_paused_from_the_start_comes_to_rest(autojump_clock: MockClock) -> None:
+async def test_a_deployment_that_is_created_paused_has_a_stable_status(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=0, paused=True))
         await settle()
@@ -128,7 +128,7 @@ async def test_one_that_is_paused_from_the_start_comes_to_rest(autojump_clock: M
         assert find(await web(client), "metadata", "resourceVersion") == find(found, "metadata", "resourceVersion")
 
 
-async def test_history_is_limited(autojump_clock: MockClock) -> None:
+async def test_the_revision_history_is_limited(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", revisionHistoryLimit=1))
         await settle()
@@ -138,7 +138,7 @@ async def test_history_is_limited(autojump_clock: MockClock) -> None:
         assert await sets(client) == [(0, "3"), (1, "4")]
 
 
-async def test_delays_are_from_the_pods_first_moment(autojump_clock: MockClock) -> None:
+async def test_delays_count_from_the_creation_of_the_pod(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", annotations={"wharfinger.dev/ready-after": "30"}))
         await trio.sleep(29)
@@ -158,7 +158,9 @@ async def test_min_ready_seconds(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("propagation", [Propagation.BACKGROUND, Propagation.FOREGROUND])
-async def test_all_goes_with_the_deployment(propagation: Propagation, autojump_clock: MockClock) -> None:
+async def test_sets_and_pods_are_deleted_with_their_deployment(
+    propagation: Propagation, autojump_clock: MockClock
+) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=2))
         await settle()
@@ -169,7 +171,7 @@ async def test_all_goes_with_the_deployment(propagation: Propagation, autojump_c
         assert not await listed(client, "v1", "Pod")
 
 
-async def test_orphans_are_adopted_by_the_next_of_the_name(autojump_clock: MockClock) -> None:
+async def test_orphaned_sets_are_adopted_by_a_new_deployment_of_the_same_name(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web"))
         await settle()
@@ -183,7 +185,7 @@ async def test_orphans_are_adopted_by_the_next_of_the_name(autojump_clock: MockC
         assert {find(pod, "metadata", "uid") for pod in await listed(client, "v1", "Pod")} == before
 
 
-async def test_a_name_that_is_taken_counts_as_a_collision(autojump_clock: MockClock) -> None:
+async def test_a_set_name_that_is_in_use_counts_as_a_collision(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=0))
         await settle()
@@ -201,7 +203,7 @@ async def test_a_name_that_is_taken_counts_as_a_collision(autojump_clock: MockCl
         assert len(await listed(client, "apps/v1", "ReplicaSet")) == 2
 
 
-async def test_a_quota_refuses_pods_and_that_is_told(autojump_clock: MockClock) -> None:
+async def test_pods_refused_by_a_quota_are_reported(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "ResourceQuota", "q", spec={"hard": {"pods": "1"}}))
         await settle()

@@ -1,8 +1,13 @@
-"""Numbers of a Job's Pods, in short."""
+"""The short form of completion indexes."""
 
 import pytest
 
-from wharfinger.control_plane.controllers.workloads.job_pods import completed_indexes, index_of, listed, wanted_indexes
+from wharfinger.control_plane.controllers.workloads.job_pods import (
+    completed_indexes,
+    format_indexes,
+    index_of,
+    wanted_indexes,
+)
 from wharfinger.formats.json.value import JsonObject
 
 
@@ -13,12 +18,12 @@ def test_short_forms(text: str, found: set[int]) -> None:
     assert completed_indexes({"status": {"completedIndexes": text}}) == found
 
 
-def test_there_and_back() -> None:
-    assert listed({0, 1, 2, 5, -1}) == "0-2,5"
-    assert listed(set()) == ""
+def test_short_forms_are_parsed_and_formatted() -> None:
+    assert format_indexes({0, 1, 2, 5, -1}) == "0-2,5"
+    assert format_indexes(set()) == ""
 
 
-def test_what_is_missing() -> None:
+def test_wanted_indexes() -> None:
     running: JsonObject = {"metadata": {"annotations": {"batch.kubernetes.io/job-completion-index": "1"}}}
     assert list(wanted_indexes({"spec": {"completions": 4}}, {"completedIndexes": "0"}, [running])) == [2, 3]
     assert index_of({}) == -1

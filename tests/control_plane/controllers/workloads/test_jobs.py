@@ -1,4 +1,4 @@
-"""Jobs run to their end, well or badly, in parallel, by number, held and resumed."""
+"""Jobs: success and failure, parallel and indexed Pods, suspension."""
 
 import pytest
 import trio
@@ -19,7 +19,7 @@ async def seen(client: ClusterClient, name: str = "j") -> JsonObject:
     return found
 
 
-async def test_one_that_ends_well(autojump_clock: MockClock) -> None:
+async def test_a_job_completes(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", completions=3, parallelism=2))
         await settle()
@@ -35,7 +35,7 @@ async def test_one_that_ends_well(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("restart", ["Never", "OnFailure"])
-async def test_one_that_fails(restart: str, autojump_clock: MockClock) -> None:
+async def test_a_job_fails(restart: str, autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", FAIL, restart=restart, backoffLimit=2))
         await settle()
@@ -46,7 +46,7 @@ async def test_one_that_fails(restart: str, autojump_clock: MockClock) -> None:
         assert [find(pod, "status", "phase") for pod in pods] == (["Failed"] * 3 if restart == "Never" else [])
 
 
-async def test_a_deadline_and_a_life_after_the_end(autojump_clock: MockClock) -> None:
+async def test_the_active_deadline_and_the_ttl_after_the_end(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", NEVER, activeDeadlineSeconds=20, ttlSecondsAfterFinished=30))
         await settle()
@@ -58,7 +58,7 @@ async def test_a_deadline_and_a_life_after_the_end(autojump_clock: MockClock) ->
         assert await look(client, "batch/v1", "Job", "j") is None
 
 
-async def test_a_client_sees_the_end_of_a_job_that_goes_at_once(autojump_clock: MockClock) -> None:
+async def test_a_client_observes_the_end_of_a_job_with_a_ttl_of_zero(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", {}, ttlSecondsAfterFinished=0))
         await trio.sleep(1)
@@ -67,7 +67,7 @@ async def test_a_client_sees_the_end_of_a_job_that_goes_at_once(autojump_clock: 
         assert await look(client, "batch/v1", "Job", "j") is None
 
 
-async def test_one_that_is_held(autojump_clock: MockClock) -> None:
+async def test_a_suspended_job_has_no_pods(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", SLOW))
         await settle()
@@ -85,7 +85,7 @@ async def test_one_that_is_held(autojump_clock: MockClock) -> None:
         assert conditions_of(found)["Complete"][0] == "True"
 
 
-async def test_numbered_ones(autojump_clock: MockClock) -> None:
+async def test_indexed_jobs(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", completions=4, parallelism=3, completionMode="Indexed"))
         await settle()
@@ -103,7 +103,7 @@ async def test_a_queue_without_completions(autojump_clock: MockClock) -> None:
         assert conditions_of(await seen(client))["Complete"][0] == "True"
 
 
-async def test_pods_that_are_deleted_are_replaced(autojump_clock: MockClock) -> None:
+async def test_deleted_pods_of_a_job_are_replaced(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", SLOW))
         await settle()
@@ -114,7 +114,7 @@ async def test_pods_that_are_deleted_are_replaced(autojump_clock: MockClock) -> 
         assert find(before, "metadata", "uid") != find(after, "metadata", "uid")
 
 
-async def test_its_pods_go_with_it(autojump_clock: MockClock) -> None:
+async def test_pods_are_deleted_with_their_job(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", SLOW, parallelism=2))
         await settle()
@@ -123,7 +123,7 @@ async def test_its_pods_go_with_it(autojump_clock: MockClock) -> None:
         assert await listed(client, "v1", "Pod") == []
 
 
-async def test_another_controllers_jobs_are_left_alone(autojump_clock: MockClock) -> None:
+async def test_jobs_of_another_controller_are_ignored(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", managedBy="example.com/other"))
         await settle()

@@ -1,10 +1,10 @@
-"""Pods of templates."""
+"""Pods that are created from templates."""
 
 from wharfinger.control_plane.controllers.workloads.pod_making import pod_of_template
 from wharfinger.formats.json.value import JsonObject, find
 
 
-def test_what_a_pod_has_of_its_template() -> None:
+def test_a_pod_has_the_metadata_and_spec_of_its_template() -> None:
     owner: JsonObject = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",

@@ -1,19 +1,19 @@
-"""What revisions hold."""
+"""ControllerRevisions."""
 
 from trio.testing import MockClock
 
 from tests.control_plane.support.controller_harness import key, listed, open_cluster, settle, workload
-from wharfinger.control_plane.controllers.workloads.revisions import names, template_of
+from wharfinger.control_plane.controllers.workloads.revisions import revision_hashes, template_of
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_a_revisions_template() -> None:
+def test_the_template_in_a_revision() -> None:
     template: JsonObject = {"metadata": {}, "spec": {}}
     assert template_of({"data": {"spec": {"template": {**template, "$patch": "replace"}}}}) == template
-    assert names([{"metadata": {"labels": {"controller-revision-hash": "a"}}}, {}]) == {"a", ""}
+    assert revision_hashes([{"metadata": {"labels": {"controller-revision-hash": "a"}}}, {}]) == {"a", ""}
 
 
-async def test_old_ones_are_forgotten(autojump_clock: MockClock) -> None:
+async def test_old_revisions_are_deleted(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("StatefulSet", "db", serviceName="db", revisionHistoryLimit=1))
         where = await key(client, "apps/v1", "StatefulSet", "db")

@@ -1,4 +1,4 @@
-"""StatefulSets: order, numbers, claims, revisions."""
+"""StatefulSets: order, ordinals, claims, revisions."""
 
 import trio
 from trio.testing import MockClock
@@ -24,12 +24,12 @@ async def seen(client: ClusterClient) -> JsonValue:
 
 
 async def pods(client: ClusterClient) -> list[tuple[JsonValue, JsonValue]]:
-    """Name and image of each Pod."""
+    """Return the name and the image of each Pod."""
     found = await listed(client, "v1", "Pod")
     return [(find(pod, "metadata", "name"), find(pod, "spec", "containers", 0, "image")) for pod in found]
 
 
-async def test_pods_with_numbers_and_claims(autojump_clock: MockClock) -> None:
+async def test_pods_have_ordinals_and_claims(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(db(replicas=2, volumeClaimTemplates=[CLAIM]))
         await settle()
@@ -48,7 +48,7 @@ async def test_pods_with_numbers_and_claims(autojump_clock: MockClock) -> None:
         assert len(await listed(client, "v1", "PersistentVolumeClaim")) == 2
 
 
-async def test_one_after_the_other(autojump_clock: MockClock) -> None:
+async def test_pods_are_created_in_order(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(db({"wharfinger.dev/ready-after": "30"}, replicas=3))
         await trio.sleep(45)
@@ -57,7 +57,7 @@ async def test_one_after_the_other(autojump_clock: MockClock) -> None:
         assert find(await seen(client), "readyReplicas") == 3
 
 
-async def test_all_at_once(autojump_clock: MockClock) -> None:
+async def test_parallel_pod_management(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         never: JsonObject = {"wharfinger.dev/never-ready": "true"}
         await client.create(db(never, replicas=3, podManagementPolicy="Parallel"))
@@ -65,7 +65,7 @@ async def test_all_at_once(autojump_clock: MockClock) -> None:
         assert len(await pods(client)) == 3
 
 
-async def test_a_rollout_from_the_last_to_the_first(autojump_clock: MockClock) -> None:
+async def test_a_rollout_replaces_the_last_pod_first(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(db(replicas=3))
         await settle()
@@ -88,7 +88,7 @@ async def test_a_rollout_from_the_last_to_the_first(autojump_clock: MockClock) -
         assert sorted(str(one["revision"]) for one in revisions) == ["2", "3"]
 
 
-async def test_fewer_from_the_last(autojump_clock: MockClock) -> None:
+async def test_scaling_down_deletes_the_last_pod_first(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(db(replicas=3))
         await settle()
@@ -97,7 +97,7 @@ async def test_fewer_from_the_last(autojump_clock: MockClock) -> None:
         assert [name for name, _ in await pods(client)] == ["db-0"]
 
 
-async def test_pods_are_replaced_on_delete_where_that_is_asked_for(autojump_clock: MockClock) -> None:
+async def test_the_on_delete_strategy_replaces_only_deleted_pods(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(db(replicas=2, updateStrategy={"type": "OnDelete"}))
         await settle()
@@ -109,7 +109,7 @@ async def test_pods_are_replaced_on_delete_where_that_is_asked_for(autojump_cloc
         assert [image for _, image in await pods(client)] == ["i:2", "i:1"]
 
 
-def test_numbers() -> None:
+def test_ordinals() -> None:
     owner: JsonObject = {"metadata": {"name": "db"}}
     names = ("db-0", "db-12", "db-x", "other-1", "db")
     assert [ordinal(owner, {"metadata": {"name": name}}) for name in names] == [0, 12, None, None, None]

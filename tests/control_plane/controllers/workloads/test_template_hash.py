@@ -1,4 +1,4 @@
-"""Hashes of pod templates, as a real controller manager gave them."""
+"""The hashes of pod templates, compared with those of a real controller manager."""
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_quantities_are_distinguished(quantity: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [None, [], "x", {"spec": 3}, {"spec": {"containers": [3, {"ports": "x"}]}}])
-def test_any_shape_has_a_hash(shape: JsonValue) -> None:
+def test_a_value_of_any_shape_has_a_hash(shape: JsonValue) -> None:
     assert template_hash(shape)
 
 

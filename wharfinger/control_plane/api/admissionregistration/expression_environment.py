@@ -60,8 +60,10 @@ _RUNTIME_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables of an expression beside those that always exist; if ``variables`` is None, expressions cannot use
-    ``variables`` at all. With ``patches``, expressions may construct objects and patches.
+    """The variables of an expression in addition to those that always exist.
+
+    If ``variables`` is None, the name ``variables`` is not declared at all. With ``patches``, expressions may construct objects
+    and JSON patches.
     """
 
     params: bool = False
@@ -84,7 +86,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """The result of compiling an expression; ``problem`` is the reason of a failure, without its prefix."""
+    """The result of compiling an expression. If that failed, ``problem`` is the reason, without the prefix of the message."""
 
     problem: str = ""
     checked: Checked | None = None
@@ -103,7 +105,10 @@ def compiled(text: str, environment: Environment) -> Expression:
 
 
 def refusal(expression: Expression, *wanted: Type) -> str:
-    """Return the reason why an expression is invalid, or not of one of the ``wanted`` types (none: any type), or ""."""
+    """Return the reason why an expression is invalid or does not have one of the ``wanted`` types, or "".
+
+    Without ``wanted``, any type is allowed.
+    """
     if expression.problem:
         return f"compilation failed: {expression.problem}"
     if not wanted or expression.result in wanted:
@@ -124,9 +129,7 @@ CONDITION, MESSAGE, ANNOTATION = (BOOL,), (STRING,), (STRING, NULL)
 
 
 def kept_type(kind: Type) -> Type:
-    """Return the type of a variable as other expressions see it: plain values, lists and maps only, everything else is
-    dynamic.
-    """
+    """Return the type that a variable has for other expressions: scalars, lists and maps keep theirs, others become dynamic."""
     if kind.kind == "list":
         return listed(kept_type(kind.params[0]))
     if kind.kind == "map":

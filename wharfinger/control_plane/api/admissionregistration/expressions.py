@@ -57,5 +57,5 @@ def condition_refusal(expression: str, *, params: bool) -> str:
 
 
 def own_text(document: JsonObject, name: str) -> str:
-    """Return a text of a document, without the space around it."""
+    """Return the text in a field of a document, without surrounding white space."""
     return text(document, name).strip()

@@ -21,11 +21,11 @@ from wharfinger.formats.json.value import JsonObject
 
 RULE_LIMIT: Final = 10_000_000
 TOTAL_LIMIT: Final = 100_000_000
-MOST: Final = 2**64 - 1
+MAX_COST: Final = 2**64 - 1
 """The upper limit of cost estimates, as in Go."""
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINES: Final = re.compile(r"[\n\r]+")
-_MOST_TOLD: Final = 4
+_MAX_REPORTED: Final = 4
 _TYPES: Final = frozenset({"array", "boolean", "integer", "number", "object", "string"})
 
 
@@ -38,21 +38,25 @@ class TotalCost:
 
     def add(self, path: str, cost: int) -> None:
         """Add the cost of one expression."""
-        self.total = min(self.total + cost, MOST)
+        self.total = min(self.total + cost, MAX_COST)
         if cost >= TOTAL_LIMIT // 100:
-            self.dearest = sorted([*self.dearest, (cost, path)], key=lambda item: -item[0])[:_MOST_TOLD]
+            self.dearest = sorted([*self.dearest, (cost, path)], key=lambda item: -item[0])[:_MAX_REPORTED]
 
 
 @dataclass(frozen=True, slots=True)
 class RuleScope:
-    """A schema at its place: the number of its values in one object (None: unlimited), and the cost of all rules."""
+    """A schema at its place in the whole schema.
+
+    ``cardinality`` is the maximum number of its values in one object, or None if there is no limit. ``total`` is the cost of all
+    rules of the whole schema.
+    """
 
     schema: JsonObject
     cardinality: int | None
     total: TotalCost
     is_root: bool = False
     is_broken: bool = False
-    """True if a schema around it has a type that CEL does not have."""
+    """True if an enclosing schema has a type that CEL does not have."""
 
     @classmethod
     def root(cls, schema: JsonObject) -> "RuleScope":
@@ -60,9 +64,9 @@ class RuleScope:
         return cls(schema, 1, TotalCost(), is_root=True)
 
     def child(self, schema: JsonObject) -> "RuleScope":
-        """Return the place of a member or an item, for its rules."""
+        """Return the scope of a member or an item."""
         times = _most_elements(self.schema)
-        count = None if self.cardinality is None or times is None else min(self.cardinality * times, MOST)
+        count = None if self.cardinality is None or times is None else min(self.cardinality * times, MAX_COST)
         kind = schemas.text(self.schema, "type")
         return RuleScope(schema, count, self.total, is_broken=self.is_broken or (kind != "" and kind not in _TYPES))
 
@@ -82,11 +86,11 @@ def rule_errors(schema: JsonObject, path: str) -> list[FieldError]:
     """Return the errors in the form of a node's rules."""
     errors: list[FieldError] = []
     for index, rule in enumerate(schemas.rules(schema)):
-        errors += _said_errors(schema, rule, f"{path}.{schemas.VALIDATIONS}[{index}]")
+        errors += _rule_form_errors(schema, rule, f"{path}.{schemas.VALIDATIONS}[{index}]")
     return errors
 
 
-def _said_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldError]:
+def _rule_form_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldError]:
     text, message = schemas.text(rule, "rule"), schemas.text(rule, "message")
     expression, field_path = schemas.text(rule, "messageExpression"), schemas.text(rule, "fieldPath")
     errors: list[FieldError] = []
@@ -118,8 +122,10 @@ def _said_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldE
 
 
 def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, suppressed: bool) -> list[FieldError]:
-    """Return the errors in compilation and cost of a node's rules; with ``suppressed``, the cost of a single rule is not
-    limited."""
+    """Return the errors in compilation and cost of a schema's rules; with ``suppressed``, the cost of one rule is not limited.
+
+    ``uncorrelated`` is the path of the ancestor inside which values have no old value, or None.
+    """
     types = Scope(scope.schema, root=scope.is_root or schemas.flag(scope.schema, schemas.EMBEDDED))
     if scope.is_broken or types.declared is None:
         why = "failed to construct type information for x-kubernetes-validations rules: "
@@ -127,7 +133,9 @@ def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, su
         return [internal_error(f"{path}.{schemas.VALIDATIONS}", f"internal error: {why}")]
     errors: list[FieldError] = []
     for index, rule in enumerate(compiled_rules(scope.schema, types)):
-        errors += _one(rule, scope, types, f"{path}.{schemas.VALIDATIONS}[{index}]", suppressed=suppressed)
+        errors += _compiled_rule_errors(
+            rule, scope, types, f"{path}.{schemas.VALIDATIONS}[{index}]", suppressed=suppressed
+        )
         if rule.compiled.uses_old and uncorrelated is not None:
             why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
             text = schemas.text(rule.document, "rule")
@@ -139,10 +147,12 @@ def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, su
     return errors
 
 
-def _one(rule: Rule, scope: RuleScope, types: Scope, path: str, *, suppressed: bool) -> list[FieldError]:
+def _compiled_rule_errors(
+    rule: Rule, scope: RuleScope, types: Scope, path: str, *, suppressed: bool
+) -> list[FieldError]:
     errors: list[FieldError] = []
     times = types.most_values if scope.cardinality is None else scope.cardinality
-    cost = min(rule.compiled.cost * times, MOST)
+    cost = min(rule.compiled.cost * times, MAX_COST)
     if cost > RULE_LIMIT and not suppressed:
         errors.append(forbidden(f"{path}.rule", cost_text("estimated rule cost", cost, RULE_LIMIT)))
     scope.total.add(f"{path}.rule", cost)
@@ -161,7 +171,7 @@ def _one(rule: Rule, scope: RuleScope, types: Scope, path: str, *, suppressed: b
 
 
 def cost_text(name: str, cost: int, limit: int) -> str:
-    """Return the message that a cost exceeds its limit, and by which factor."""
+    """Return the message that a cost exceeds its limit, with the factor."""
     times = cost / limit
     factor = "more than 100x" if times > 100 else f"{times:.6f}x" if times < 1.5 else f"{times:.1f}x"
     where = "and maxLength where arrays, maps, and strings are declared"

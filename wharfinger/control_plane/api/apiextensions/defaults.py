@@ -22,14 +22,17 @@ _META = frozenset({"metadata", "apiVersion", "kind"})
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """The object that contains a default: its schema, and the path to the default in it (None: an item)."""
+    """The object that contains a default: its schema, and the path from the object to the default.
+
+    A step of the path is the name of a member, or None for an item of a list.
+    """
 
     root: JsonObject
     way: tuple[str | None, ...] = ()
     in_meta: bool = False
 
     def step(self, name: str | None, *, in_meta: bool) -> "_Around":
-        """Return the place of a member or item of this place."""
+        """Return the same with a longer path: to the member ``name``, or to an item if it is None."""
         return replace(self, way=(*self.way, name), in_meta=in_meta)
 
     def built(self, value: JsonValue) -> JsonValue:
@@ -99,7 +102,7 @@ class _Judge:
         return errors + (found or self._rule_errors(schema, value, field, root=embedded))
 
     def _rule_errors(self, schema: JsonObject, value: JsonValue, field: str, *, root: bool) -> list[FieldError]:
-        """Return the errors of the rules for the default, first as an unchanged value, then as a new one."""
+        """Return the errors of the rules for the default as an unchanged value, or else the errors for it as a new value."""
         rules = RuleSet(schema, root=root)
         if not rules:
             return []

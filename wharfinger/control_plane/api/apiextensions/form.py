@@ -22,7 +22,7 @@ class Spec:
     document: JsonObject
     versions: tuple[JsonObject, ...]
     shared: JsonObject
-    """The fields with the same value in all versions, by the name that they have there."""
+    """The fields that have the same value in all versions, by the name that they have in a version."""
 
     @property
     def group(self) -> str:
@@ -165,7 +165,7 @@ _FIELDS: Final[Mapping[str, tuple[str, str]]] = {
 """The fields of a schema in Go, in their order: the name in JSON, and the type of the value."""
 
 
-def fields_said(schema: JsonObject) -> list[str]:
+def set_field_names(schema: JsonObject) -> list[str]:
     """Return the Go names of the fields that a schema sets, in Go's order."""
     return [
         name

@@ -31,13 +31,13 @@ _SAID_EMPTY: Final = frozenset({"dependencies", "$ref"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The restrictions on a node that follow from its place."""
+    """The restrictions on a schema that follow from its ancestors."""
 
     no_defaults: str = ""
     """The reason why defaults are not allowed here, or ""."""
     in_meta: bool = False
     uncorrelated: str | None = None
-    """The ancestor inside which values cannot be matched with their old values."""
+    """The path of the ancestor inside which values cannot be correlated with their old values, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ _Inner = Callable[[JsonObject, str, Place, RuleScope | None], None]
 
 
 def _node_errors(schema: JsonObject, path: str, place: Place, lenient: Leniency) -> list[FieldError]:
-    """Return the errors of the node alone."""
+    """Return the errors of a schema, without those of the schemas inside it."""
     errors: list[FieldError] = []
     kind = schemas.text(schema, "type")
     if kind and kind not in TYPES and not lenient.types:
@@ -158,7 +158,7 @@ def _items(schema: JsonObject, path: str, place: Place, scope: RuleScope | None,
 
 
 def _extensions(schema: JsonObject, path: str, lenient: Leniency, found: SchemaErrors) -> None:
-    """Add the errors of the node's ``x-kubernetes-…`` fields."""
+    """Add the errors of the schema's ``x-kubernetes-…`` fields."""
     kind = schemas.text(schema, "type")
     if schema.get(schemas.PRESERVE) is False:
         found.plain.append(invalid(f"{path}.{schemas.PRESERVE}", False, "must be true or undefined"))  # noqa: FBT003

@@ -8,7 +8,7 @@ from wharfinger.control_plane.wire.field_errors import duplicate, invalid, requi
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject
 
-MOST: Final = 8
+MAX_FIELDS: Final = 8
 TooMany: TypeAlias = frozenset[str]
 """The versions that already had too many selectable fields and did not change them."""
 
@@ -45,4 +45,4 @@ def selectable_errors(
         if steps in seen:
             errors.append(duplicate(where, text))
         seen.add(steps)
-    return errors + ([too_many(place, len(seen), MOST)] if len(seen) > MOST and not crowded else [])
+    return errors + ([too_many(place, len(seen), MAX_FIELDS)] if len(seen) > MAX_FIELDS and not crowded else [])

@@ -13,6 +13,7 @@ from wharfinger.control_plane.api.apiextensions.form import schema_of
 from wharfinger.control_plane.api.apiextensions.names import approval
 from wharfinger.control_plane.api.apiextensions.structure import conversion_problem, structure_errors
 from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.control_plane.wire.status import aggregated
 from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
@@ -25,9 +26,9 @@ from wharfinger.kube.times import format_time
 
 NEVER_ESTABLISHED: Final = "wharfinger.dev/never-established"
 NON_STRUCTURAL: Final = "NonStructuralSchema"
-_MOST_ANSWERS: Final = 1_024
-_ANSWERS: Final[dict[str, tuple[str, str] | None]] = {}
-"""The problems of the schemas of definitions, by the digest of their versions: a definition may have a megabyte."""
+_MAX_CACHED: Final = 1_024
+_CACHED: Final[dict[str, tuple[str, str] | None]] = {}
+"""The known results of :func:`_violations`, by a checksum of the versions, which may have a megabyte."""
 _RESOURCES: Final = ("plural", "singular")
 _KINDS: Final = ("kind", "listKind")
 _REASONS: Final = {
@@ -38,23 +39,23 @@ _REASONS: Final = {
 def settled_status(
     definition: JsonObject, others: Iterable[JsonObject], now: datetime, *, touched: bool = False
 ) -> JsonObject:
-    """Return the status of a definition among the other definitions of its group, after all controllers have done their
-    work.
+    """Return the status of a definition after all controllers have done their work.
 
-    The annotation NEVER_ESTABLISHED prevents a definition from being established: ``true`` permanently, ``until-touched``
-    until it is ``touched``. The latter simulates a definition that a restarted API server forgot.
+    ``others`` are the other definitions of its group. The annotation NEVER_ESTABLISHED prevents a definition from being
+    established: ``true`` permanently, ``until-touched`` until the definition is ``touched``. The latter simulates a definition
+    that an API server lost when it was restarted.
     """
     status = find_object(definition, "status")
     asked, accepted = find_object(definition, "spec", "names"), find_object(status, "acceptedNames")
     conditions = _conditions(status)
-    conditions = _with(conditions, _approval(definition), now)
+    conditions = _with_condition(conditions, _approval(definition), now)
     kept_back = _is_kept_back(definition, touched=touched)
     if asked != accepted or not any(item.get("type") == "NamesAccepted" for item in conditions):
-        accepted, wrong = _accepted(asked, accepted, list(others))
-        conditions = _named(conditions, wrong, now, kept_back=kept_back)
+        accepted, wrong = _accepted_names(asked, accepted, list(others))
+        conditions = _with_name_conditions(conditions, wrong, now, kept_back=kept_back)
     elif _is_installing(conditions) and not kept_back:
-        conditions = _named(conditions, None, now, kept_back=False)
-    conditions = _structural(conditions, _violations(find_list(definition, "spec", "versions")), now)
+        conditions = _with_name_conditions(conditions, None, now, kept_back=False)
+    conditions = _with_structure_condition(conditions, _violations(find_list(definition, "spec", "versions")), now)
     return {**status, "conditions": [*conditions], "acceptedNames": accepted}
 
 
@@ -76,7 +77,7 @@ def terminating_status(definition: JsonObject, reason: str, message: str, now: d
     """Return the status with the condition Terminating."""
     status = find_object(definition, "status")
     condition = _condition("Terminating", "True", reason, message)
-    return {**status, "conditions": [*_with(_conditions(status), condition, now)]}
+    return {**status, "conditions": [*_with_condition(_conditions(status), condition, now)]}
 
 
 def _conditions(status: JsonObject) -> list[JsonObject]:
@@ -91,7 +92,7 @@ def _condition(type_: str, state: str, reason: str, message: str) -> JsonObject:
     return {"type": type_, "status": state, "lastTransitionTime": None, "reason": reason, "message": message}
 
 
-def _with(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -> list[JsonObject]:
+def _with_condition(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -> list[JsonObject]:
     """Return the conditions with one replaced, or added at the end."""
     if new is None:
         return conditions
@@ -103,10 +104,10 @@ def _with(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -
     return [timed if item is known else item for item in conditions]
 
 
-def _accepted(
+def _accepted_names(
     asked: JsonObject, accepted: JsonObject, others: list[JsonObject]
 ) -> tuple[JsonObject, tuple[str, str] | None]:
-    """Return the names that a definition may have, and the reason and message if some are refused."""
+    """Return the names that a definition may have now, and the reason and message if some names are refused."""
     held = [find_object(other, "status", "acceptedNames") for other in others]
     resources = {str(names.get(name) or "") for names in held for name in _RESOURCES}
     resources |= {short for names in held for short in schemas.strings(names, "shortNames")}
@@ -114,49 +115,52 @@ def _accepted(
     wrong: tuple[str, str] | None = None
     taken: JsonObject = {}
     for name, used in (("plural", resources), ("singular", resources)):
-        taken[name], wrong = _one(name, asked, accepted, used, wrong)
+        taken[name], wrong = _accepted_name(name, asked, accepted, used, wrong)
     mine = schemas.strings(accepted, "shortNames")
     short_names = schemas.strings(asked, "shortNames")
     clashes = [f'"{short}" is already in use' for short in short_names if short not in mine and short in resources]
     if clashes:
-        said = list(dict.fromkeys(clashes))
-        wrong = ("ShortNamesConflict", said[0] if len(said) == 1 else f"[{', '.join(said)}]")
+        wrong = ("ShortNamesConflict", aggregated(clashes))
     taken["shortNames"] = [*(mine if clashes else short_names)]
     for name in _KINDS:
-        taken[name], wrong = _one(name, asked, accepted, kinds, wrong)
+        taken[name], wrong = _accepted_name(name, asked, accepted, kinds, wrong)
     taken["categories"] = asked.get("categories")
     order = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
     needed = ("plural", "kind")
     return {name: taken[name] or "" for name in order if taken[name] or name in needed}, wrong
 
 
-def _one(
+def _accepted_name(
     name: str, asked: JsonObject, accepted: JsonObject, used: set[str], wrong: tuple[str, str] | None
 ) -> tuple[JsonValue, tuple[str, str] | None]:
-    """Return the value of one name, and the first problem so far."""
+    """Return the accepted value of one name, and the latest problem: that of this name, or else ``wrong``."""
     wanted, mine = asked.get(name) or "", accepted.get(name) or ""
     if wanted == mine or wanted not in used:
         return wanted, wrong
     return mine, (_REASONS[name], f'"{wanted}" is already in use')
 
 
-def _named(
+def _with_name_conditions(
     conditions: list[JsonObject], wrong: tuple[str, str] | None, now: datetime, *, kept_back: bool
 ) -> list[JsonObject]:
     if wrong is None:
-        conditions = _with(conditions, _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now)
+        conditions = _with_condition(
+            conditions, _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now
+        )
     else:
-        conditions = _with(conditions, _condition("NamesAccepted", "False", *wrong), now)
+        conditions = _with_condition(conditions, _condition("NamesAccepted", "False", *wrong), now)
     if _holds(conditions, "Established"):
         return conditions
     if wrong is None:
         message = "the initial names have been accepted"
         if kept_back:
-            return _with(conditions, _condition("Established", "False", "Installing", message), now)
-        return _with(conditions, _condition("Established", "True", "InitialNamesAccepted", message), now)
+            return _with_condition(conditions, _condition("Established", "False", "Installing", message), now)
+        return _with_condition(conditions, _condition("Established", "True", "InitialNamesAccepted", message), now)
     if any(item.get("type") == "Established" for item in conditions):
         return conditions
-    return _with(conditions, _condition("Established", "False", "NotAccepted", "not all names are accepted"), now)
+    return _with_condition(
+        conditions, _condition("Established", "False", "NotAccepted", "not all names are accepted"), now
+    )
 
 
 def _approval(definition: JsonObject) -> JsonObject | None:
@@ -168,15 +172,17 @@ def _approval(definition: JsonObject) -> JsonObject | None:
 
 
 def _violations(versions: list[JsonValue]) -> tuple[str, str] | None:
-    """Return why a schema of these versions is not structural; only definitions that an older server accepted can have such a
-    schema. The answer is kept, because the status of a definition is settled again with each change of its group.
+    """Return why a schema of these versions is not structural, as reason and message; None if all are structural.
+
+    Only definitions that an older server accepted can have such a schema. The result is cached, because the status of a
+    definition is computed again after each change in its group.
     """
     digest = checksum(versions)
-    if digest not in _ANSWERS:
-        if len(_ANSWERS) >= _MOST_ANSWERS:
-            _ANSWERS.clear()
-        _ANSWERS[digest] = _new_violations(versions)
-    return _ANSWERS[digest]
+    if digest not in _CACHED:
+        if len(_CACHED) >= _MAX_CACHED:
+            _CACHED.clear()
+        _CACHED[digest] = _new_violations(versions)
+    return _CACHED[digest]
 
 
 def _new_violations(versions: list[JsonValue]) -> tuple[str, str] | None:
@@ -190,12 +196,13 @@ def _new_violations(versions: list[JsonValue]) -> tuple[str, str] | None:
             why = f"failed to check validation schema for version {find(version, 'name')}: {problem}"
             return "StructuralError", why
         said += map(str, structure_errors(schema, f"spec.versions[{index}].schema.openAPIV3Schema"))
-    said = list(dict.fromkeys(said))
-    return ("Violations", said[0] if len(said) == 1 else f"[{', '.join(said)}]") if said else None
+    return ("Violations", aggregated(said)) if said else None
 
 
-def _structural(conditions: list[JsonObject], wrong: tuple[str, str] | None, now: datetime) -> list[JsonObject]:
+def _with_structure_condition(
+    conditions: list[JsonObject], wrong: tuple[str, str] | None, now: datetime
+) -> list[JsonObject]:
     if wrong is None:
         return [item for item in conditions if item.get("type") != NON_STRUCTURAL]
     state = "True" if wrong[0] == "Violations" else "Unknown"
-    return _with(conditions, _condition(NON_STRUCTURAL, state, *wrong), now)
+    return _with_condition(conditions, _condition(NON_STRUCTURAL, state, *wrong), now)

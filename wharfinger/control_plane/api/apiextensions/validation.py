@@ -1,8 +1,7 @@
-"""The validation of CustomResourceDefinitions: all of ``apiextensions/validation``; its parts are other modules of this
-folder.
+"""The validation of CustomResourceDefinitions (``apiextensions/validation``), combined from the other modules of this folder.
 
-A definition is validated in its internal form (:mod:`~wharfinger.control_plane.api.apiextensions.form`): fields that all
-versions share are in ``spec.validation`` and so on. An update need not satisfy what the old definition already violated
+A definition is validated in its internal form (:mod:`~wharfinger.control_plane.api.apiextensions.form`): for example, a schema
+that all versions share is in ``spec.validation``. An update skips checks that the old definition already violated
 (:class:`Asked`), so that later server versions can be stricter.
 """
 
@@ -39,7 +38,7 @@ _SCOPES: Final = ("Cluster", "Namespaced")
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
+class _SkippedChecks:
     """The checks that an update skips or limits because of the old definition."""
 
     schemas_needed: bool = True
@@ -56,8 +55,10 @@ def definition_errors(definition: JsonObject) -> list[FieldError]:
         return subdomain_problems(name) + ([] if name == wanted else ['must be spec.names.plural+"."+spec.group'])
 
     errors = core_meta_errors(definition, namespaced=False, name=named, finalizers=False)
-    errors += _spec_errors(spec_of(definition), Asked(), _Before())
-    return errors + _status_errors(definition) + stored_errors(definition) + _rest(definition, None)
+    errors += _spec_errors(spec_of(definition), Asked(), _SkippedChecks())
+    return (
+        errors + _status_errors(definition) + stored_errors(definition) + _approval_and_pruning_errors(definition, None)
+    )
 
 
 def update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -67,16 +68,16 @@ def update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
         find(item, "type") == "Established" and find(item, "status") == "True"
         for item in schemas.values(schemas.child(old, "status") or {}, "conditions")
     )
-    errors = _spec_errors(spec, _asked(before), _measured(new, old, before))
+    errors = _spec_errors(spec, _asked(before), _skipped_checks(new, old, before))
     paths = [("scope",), ("names", "kind")] if established else []
     for path in (*paths, ("group",), ("names", "plural")):
         value = find(spec.document, *path)
         if value != find(before.document, *path):
             errors.append(invalid(f"spec.{'.'.join(path)}", value or "", "field is immutable"))
-    return errors + _status_errors(new) + stored_errors(new) + _rest(new, old)
+    return errors + _status_errors(new) + stored_errors(new) + _approval_and_pruning_errors(new, old)
 
 
-def _rest(new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def _approval_and_pruning_errors(new: JsonObject, old: JsonObject | None) -> list[FieldError]:
     errors = approval_errors(new, old)
     if spec_of(new).preserves and not (old is not None and spec_of(old).preserves):
         why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
@@ -104,7 +105,7 @@ def _asked(before: Spec) -> Asked:
     )
 
 
-def _measured(new: JsonObject, old: JsonObject, before: Spec) -> _Before:
+def _skipped_checks(new: JsonObject, old: JsonObject, before: Spec) -> _SkippedChecks:
     reviews = schemas.strings(schemas.child(schemas.child(before.document, "conversion") or {}, "webhook") or {},
                               "conversionReviewVersions")  # fmt: skip
     was = {schemas.text(item, "name"): item for item in schemas.branches(schemas.child(old, "spec") or {}, "versions")}
@@ -116,7 +117,7 @@ def _measured(new: JsonObject, old: JsonObject, before: Spec) -> _Before:
         if len(schemas.values(was[name], "selectableFields")) > 8
         and equal(now[name].get("selectableFields"), was[name].get("selectableFields"))
     }
-    return _Before(
+    return _SkippedChecks(
         schemas_needed=all(schema_of(item) is not None for item in was.values()),
         reviews_known=not reviews or bool({"v1", "v1beta1"} & set(reviews)),
         too_many=frozenset(crowded),
@@ -124,14 +125,14 @@ def _measured(new: JsonObject, old: JsonObject, before: Spec) -> _Before:
     )
 
 
-def _spec_errors(spec: Spec, asked: Asked, before: _Before) -> list[FieldError]:
+def _spec_errors(spec: Spec, asked: Asked, skipped: _SkippedChecks) -> list[FieldError]:
     errors = _group_errors(spec.group)
     scope = schemas.text(spec.document, "scope")
     if not scope:
         errors.append(required("spec.scope"))
     elif scope not in _SCOPES:
         errors.append(not_supported("spec.scope", scope, _SCOPES))
-    if before.schemas_needed and schema_of(spec.shared) is None:
+    if skipped.schemas_needed and schema_of(spec.shared) is None:
         errors += [
             required(f"spec.versions[{index}].schema.openAPIV3Schema")
             for index, version in enumerate(spec.versions)
@@ -143,7 +144,7 @@ def _spec_errors(spec: Spec, asked: Asked, before: _Before) -> list[FieldError]:
         why = "must be false in order to use defaults in the schema"
         errors.append(invalid("spec.preserveUnknownFields", True, why))  # noqa: FBT003 - the value that is wrong
     for index, version in enumerate(spec.versions):
-        errors += _version_errors(spec, index, version, asked, before)
+        errors += _version_errors(spec, index, version, asked, skipped)
     errors += _versions_errors(spec)
     names = spec.names
     errors += [
@@ -152,14 +153,14 @@ def _spec_errors(spec: Spec, asked: Asked, before: _Before) -> list[FieldError]:
         if not schemas.text(names, name)
     ]
     errors += names_errors(names, "spec.names")
-    errors += _shared_errors(spec, asked, before)
+    errors += _shared_errors(spec, asked, skipped)
     strategy = find(spec.document, "conversion", "strategy")
     if spec.preserves and strategy not in {None, "None"}:
         errors.append(
             invalid("spec.conversion.strategy", strategy, "must be None if spec.preserveUnknownFields is true")
         )
     return errors + conversion_errors(
-        spec.document.get("conversion"), "spec.conversion", recognized=before.reviews_known
+        spec.document.get("conversion"), "spec.conversion", recognized=skipped.reviews_known
     )
 
 
@@ -172,14 +173,16 @@ def _group_errors(group: str) -> list[FieldError]:
     return [] if "." in group else [invalid("spec.group", group, "should be a domain with at least one dot")]
 
 
-def _version_errors(spec: Spec, index: int, version: JsonObject, asked: Asked, before: _Before) -> list[FieldError]:
+def _version_errors(
+    spec: Spec, index: int, version: JsonObject, asked: Asked, skipped: _SkippedChecks
+) -> list[FieldError]:
     path, name = f"spec.versions[{index}]", schemas.text(version, "name")
     errors = label_error(f"{path}.name", name)
     errors += deprecation_errors(version, path)
     subresources = version.get("subresources") or spec.shared.get("subresources")
     schema = schema_of(version)
     if schema is not None:
-        asked = asked.unchanged() if name in before.same_schemas else asked
+        asked = asked.unchanged() if name in skipped.same_schemas else asked
         has_status = find(subresources, "status") is not None
         errors += whole_errors(schema, f"{path}.schema", asked, has_status=has_status)
     errors += subresource_errors(version.get("subresources"), path)
@@ -187,7 +190,7 @@ def _version_errors(spec: Spec, index: int, version: JsonObject, asked: Asked, b
     fields = schemas.branches(version, "selectableFields")
     if fields:
         # As upstream, a schema that all versions share is not considered here.
-        errors += selectable_errors(fields, schema, path, crowded=name in before.too_many)
+        errors += selectable_errors(fields, schema, path, crowded=name in skipped.too_many)
     return errors
 
 
@@ -202,21 +205,21 @@ def _versions_errors(spec: Spec) -> list[FieldError]:
     return errors + (label_error("spec.version", names[0]) if names and names[0] else [])
 
 
-def _shared_errors(spec: Spec, asked: Asked, before: _Before) -> list[FieldError]:
+def _shared_errors(spec: Spec, asked: Asked, skipped: _SkippedChecks) -> list[FieldError]:
     """Return the errors of the fields that all versions share."""
     errors: list[FieldError] = []
     schema = schema_of(spec.shared)
     has_status = any(find(holder, "subresources", "status") is not None for holder in (spec.shared, *spec.versions))
     if schema is not None:
         first = schemas.text(spec.versions[0], "name")
-        asked = asked.unchanged() if first in before.same_schemas else asked
+        asked = asked.unchanged() if first in skipped.same_schemas else asked
         errors += whole_errors(schema, "spec.validation", asked, has_status=has_status)
     errors += subresource_errors(spec.shared.get("subresources"), "spec")
     errors += column_errors(schemas.branches(spec.shared, "additionalPrinterColumns"), "spec")
     fields = schemas.branches(spec.shared, "selectableFields")
     if fields:
         names = {schemas.text(version, "name") for version in spec.versions}
-        errors += selectable_errors(fields, schema, "spec", crowded=names <= before.too_many, shared=True)
+        errors += selectable_errors(fields, schema, "spec", crowded=names <= skipped.too_many, shared=True)
     return errors
 
 

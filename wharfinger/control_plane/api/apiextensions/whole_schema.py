@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from wharfinger.control_plane.api.apiextensions.cel_rules import RuleScope, total_errors
 from wharfinger.control_plane.api.apiextensions.defaults import default_errors
-from wharfinger.control_plane.api.apiextensions.form import fields_said, shown_schema
+from wharfinger.control_plane.api.apiextensions.form import set_field_names, shown_schema
 from wharfinger.control_plane.api.apiextensions.schemas import Leniency, Place, schema_errors
 from wharfinger.control_plane.api.apiextensions.structure import conversion_problem, structure_errors
 from wharfinger.control_plane.kinds import schema_nodes as schemas
@@ -56,7 +56,7 @@ def whole_errors(schema: JsonObject, path: str, asked: Asked, *, has_status: boo
 def _root_errors(schema: JsonObject, path: str) -> list[FieldError]:
     """Return the errors of the root; with a status subresource only some fields are allowed there."""
     allowed = _AT_ROOT.split()
-    for name in fields_said(schema):
+    for name in set_field_names(schema):
         if name == "Type" and schemas.text(schema, "type") != "object":
             why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
             return [invalid(f"{path}.type", schemas.text(schema, "type"), why)]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from wharfinger.control_plane.api.autoscaling.defaults import ROUND_TRIP, default_metrics
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.control_plane.objects.internal_types import internal_form
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, decode_json, encode_json, find, find_object
@@ -29,7 +30,7 @@ def autoscaler_v1(obj: JsonObject) -> JsonObject:
     """Return a stored autoscaler as autoscaling/v1 shows it."""
     spec, status = find_object(obj, "spec"), find_object(obj, "status")
     shared: JsonObject = {name: spec[name] for name in _SHARED_SPEC if name in spec}
-    metrics = _objects(spec.get("metrics"))
+    metrics = objects(spec.get("metrics"))
     share = next(
         (find(item, "resource", "target", "averageUtilization") for item in metrics if _is_cpu_share(item)), None
     )
@@ -39,12 +40,12 @@ def autoscaler_v1(obj: JsonObject) -> JsonObject:
     others: list[JsonValue] = [_metric(item, _V1_SOURCES) for item in metrics if not _is_cpu_share(item)]
     if others:
         annotations[METRICS] = _text(others)
-    current = _objects(status.get("currentMetrics"))
+    current = objects(status.get("currentMetrics"))
     if current:
         annotations[STATUSES] = _text([_metric(item, _V1_CURRENT) for item in current])
     if isinstance(spec.get("behavior"), dict):
         annotations[BEHAVIOR] = _text(internal_form("autoscaling.HorizontalPodAutoscalerBehavior", spec["behavior"]))
-    if conditions := _objects(status.get("conditions")):
+    if conditions := objects(status.get("conditions")):
         annotations[CONDITIONS] = _text([_condition(item) for item in conditions])
     shown: JsonObject = {name: status[name] for name in _SHARED_STATUS if name in status}
     shown |= {name: status.get(name) or 0 for name in ("currentReplicas", "desiredReplicas")}
@@ -60,7 +61,7 @@ def autoscaler_v2(obj: JsonObject) -> JsonObject:
     """Return an autoscaler of autoscaling/v1 in the stored form."""
     spec, status = find_object(obj, "spec"), find_object(obj, "status")
     shared: JsonObject = {name: spec[name] for name in _SHARED_SPEC if name in spec}
-    metrics = [_metric(item, _V2_SOURCES) for item in _objects(_read(obj, METRICS))]
+    metrics = [_metric(item, _V2_SOURCES) for item in objects(_read(obj, METRICS))]
     share = spec.get("targetCPUUtilizationPercentage")
     if share is not None:
         target: JsonObject = {"type": "Utilization", "averageUtilization": share}
@@ -73,14 +74,14 @@ def autoscaler_v2(obj: JsonObject) -> JsonObject:
         stored["currentReplicas"] = status["currentReplicas"]
     stored["desiredReplicas"] = status.get("desiredReplicas") or 0
     stored["currentMetrics"] = _current_metrics(obj, status.get("currentCPUUtilizationPercentage"))
-    if conditions := _objects(_read(obj, CONDITIONS)):
+    if conditions := objects(_read(obj, CONDITIONS)):
         stored["conditions"] = [_condition(item) for item in conditions]
     changed: JsonObject = {"apiVersion": "autoscaling/v2", "spec": shared, "status": stored}
     return _annotated({**obj, **changed}, _own_annotations(obj))
 
 
 def _current_metrics(obj: JsonObject, used: JsonValue) -> JsonValue:
-    told = _objects(_read(obj, STATUSES))
+    told = objects(_read(obj, STATUSES))
     if told:
         return [_metric(item, _V2_CURRENT) for item in told]
     if used is None:
@@ -204,7 +205,7 @@ def _behavior(value: JsonValue) -> JsonObject:
     for name in ("scaleUp", "scaleDown"):
         rules = _named(_member(value, name), _RULES)
         if "policies" in rules:
-            rules["policies"] = [_named(item, _POLICY) for item in _objects(rules["policies"])]
+            rules["policies"] = [_named(item, _POLICY) for item in objects(rules["policies"])]
         if rules:
             found[name] = rules
     return found
@@ -232,7 +233,3 @@ def _read(obj: JsonObject, annotation: str) -> JsonValue:
 
 def _text(value: JsonValue) -> str:
     return encode_json(value).decode()
-
-
-def _objects(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

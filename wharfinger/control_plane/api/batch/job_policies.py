@@ -63,13 +63,13 @@ def _rule_errors(spec: JsonObject, rule: JsonObject, path: str, names: set[str])
         errors += each(f"{here}.type", kind, key_problems(kind))
         errors += _choice_errors(text(pattern, "status"), f"{here}.status", _STATUSES)
     if codes is not None and patterns:
-        errors.append(unshown(path, "specifying both OnExitCodes and OnPodConditions is not supported"))
+        errors.append(invalid_without_value(path, "specifying both OnExitCodes and OnPodConditions is not supported"))
     if codes is None and not patterns:
-        errors.append(unshown(path, "specifying one of OnExitCodes and OnPodConditions is required"))
+        errors.append(invalid_without_value(path, "specifying one of OnExitCodes and OnPodConditions is required"))
     return errors
 
 
-def unshown(path: str, why: str) -> FieldError:
+def invalid_without_value(path: str, why: str) -> FieldError:
     """Return an ``invalid`` error that does not show the value."""
     return FieldError(path, "FieldValueInvalid", f"Invalid value: {why}")
 

@@ -5,7 +5,13 @@ Most checks only consider the fields that the write changes, so a wrong field do
 
 from typing import Final
 
-from wharfinger.control_plane.api.batch.job_policies import IndexesError, condition_is, count_indexes, overlap, unshown
+from wharfinger.control_plane.api.batch.job_policies import (
+    IndexesError,
+    condition_is,
+    count_indexes,
+    invalid_without_value,
+    overlap,
+)
 from wharfinger.control_plane.objects.amounts import none_negative, number, optional_number, text
 from wharfinger.control_plane.objects.internal_types import internal_form
 from wharfinger.control_plane.objects.lenient_fields import part, texts
@@ -68,10 +74,10 @@ def _completion_errors(change: _Change) -> list[FieldError]:
     status, errors = part(change.new, "status") or {}, list[FieldError]()
     done, start = text(status, "completionTime"), text(status, "startTime")
     if change.turned("Complete", "Failed") and change.complete and change.failed:
-        errors.append(unshown(_CONDITIONS, "cannot set Complete=True and Failed=true conditions"))
+        errors.append(invalid_without_value(_CONDITIONS, "cannot set Complete=True and Failed=true conditions"))
     target = condition_is(change.new, "FailureTarget")
     if change.turned("Complete", "FailureTarget") and change.complete and target:
-        errors.append(unshown(_CONDITIONS, "cannot set Complete=True and FailureTarget=true conditions"))
+        errors.append(invalid_without_value(_CONDITIONS, "cannot set Complete=True and FailureTarget=true conditions"))
     if change.turned("Complete") or change.changed("completionTime"):
         if done and not change.complete:
             why = "cannot set completionTime when there is no Complete=True condition"
@@ -82,11 +88,11 @@ def _completion_errors(change: _Change) -> list[FieldError]:
         errors.append(invalid("status.completionTime", done, "must be equal to or after `startTime`"))
     if (change.turned("Failed") or change.changed("failedIndexes")) and change.failed and not target:
         why = "cannot set Failed=True condition without the FailureTarget=true condition"
-        errors.append(unshown(_CONDITIONS, why))
+        errors.append(invalid_without_value(_CONDITIONS, why))
     met = condition_is(change.new, "SuccessCriteriaMet")
     if change.turned("Complete", "SuccessCriteriaMet") and change.complete and not met:
         why = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
-        errors.append(unshown(_CONDITIONS, why))
+        errors.append(invalid_without_value(_CONDITIONS, why))
     return errors
 
 
@@ -151,12 +157,16 @@ def _unreadable(name: str, indexes: str, completions: int) -> list[FieldError]:
 def _criteria_errors(change: _Change) -> list[FieldError]:
     errors, met = list[FieldError](), condition_is(change.new, "SuccessCriteriaMet")
     if met and change.failed:
-        errors.append(unshown(_CONDITIONS, "cannot set SuccessCriteriaMet=True and Failed=true conditions"))
+        errors.append(
+            invalid_without_value(_CONDITIONS, "cannot set SuccessCriteriaMet=True and Failed=true conditions")
+        )
     if met and condition_is(change.new, "FailureTarget"):
-        errors.append(unshown(_CONDITIONS, "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
+        errors.append(
+            invalid_without_value(_CONDITIONS, "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions")
+        )
     if find(change.new, "spec", "successPolicy") is not None and not met and change.complete:
         why = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
-        errors.append(unshown(_CONDITIONS, why))
+        errors.append(invalid_without_value(_CONDITIONS, why))
     return errors
 
 
@@ -164,7 +174,7 @@ def _history_errors(change: _Change) -> list[FieldError]:
     """Return an error for each change that cannot be undone."""
     new, old, errors = change.new, change.old, list[FieldError]()
     errors += [
-        unshown(_CONDITIONS, f"cannot disable the terminal {kind}=True condition")
+        invalid_without_value(_CONDITIONS, f"cannot disable the terminal {kind}=True condition")
         for kind in _TERMINAL
         if condition_is(old, kind) and not condition_is(new, kind)
     ]
@@ -184,8 +194,8 @@ def _history_errors(change: _Change) -> list[FieldError]:
         errors.append(invalid("status.startTime", start, "field is immutable for unsuspended job once set"))
     met, was_met = condition_is(new, "SuccessCriteriaMet"), condition_is(old, "SuccessCriteriaMet")
     if was_met and not met:
-        errors.append(unshown(_CONDITIONS, "cannot disable the SuccessCriteriaMet=True condition"))
+        errors.append(invalid_without_value(_CONDITIONS, "cannot disable the SuccessCriteriaMet=True condition"))
     if condition_is(old, "Complete") and not was_met and met:
         why = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
-        errors.append(unshown(_CONDITIONS, why))
+        errors.append(invalid_without_value(_CONDITIONS, why))
     return errors

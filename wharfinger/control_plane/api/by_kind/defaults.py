@@ -1,7 +1,8 @@
 """The defaults of Kubernetes 1.36 (and of the answers recorded from it), kind by kind.
 
-Two steps are easily confused. Values that are defaulted here belong to the writer's fields. Values that a kind's strategy
-sets at creation (cluster IPs, node ports, the first status) do not; they are added later, when the object is stored.
+Defaults differ from the values that a kind's strategy sets at creation (cluster IPs, node ports, the first status). In managed
+fields, defaults belong to the manager that writes the object. The values of a strategy belong to no manager, because they are
+added later, when the object is stored.
 
 Every rule only adds what is missing, so defaulting twice changes nothing.
 """
@@ -26,16 +27,16 @@ DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
     **GROUP_DEFAULTS,
 }
 """The rules by group and kind."""
-TELLING_EMPTIES: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
+EMPTY_LISTS_KEPT: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): (
         ("spec", "behavior", "scaleDown", "policies"),
         ("spec", "behavior", "scaleUp", "policies"),
     ),
 }
-"""Lists that keep an empty value as it was sent, so that validation refuses it."""
+"""Lists that are kept if they are sent empty, so that validation can refuse them."""
 
 _APART: Final = frozenset({("", "Pod")})
-"""Kinds whose defaults depend on no metadata, and fill in none."""
+"""Kinds whose defaults neither depend on the metadata nor change it."""
 
 
 def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
@@ -50,7 +51,7 @@ def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
     if is_builtin(group, version, kind):
         rule = DEFAULTS.get((group, kind))
         if rule is not None:
-            for path in TELLING_EMPTIES.get((group, kind), ()):
+            for path in EMPTY_LISTS_KEPT.get((group, kind), ()):
                 if find(obj, *path) == []:
                     as_object(find(formed, *path[:-1]), path[-2])[path[-1]] = []
             rule(formed)

@@ -1,9 +1,10 @@
-"""Admission plugins for networking and certificates: the default class of ingresses, the requester and subject of
-certificates.
+"""Admission plugins for networking and certificates: the default class of Ingresses, and the requester and the subject of
+certificate requests.
 """
 
 from typing import Final
 
+from wharfinger.control_plane.access.users import user_info
 from wharfinger.control_plane.api.certificates.certificate_requests import organizations
 from wharfinger.control_plane.api.common.admission import Admission, Operation, Plugin
 from wharfinger.control_plane.api.core.secrets import decoded
@@ -16,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject, find
 DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
 _MASTERS: Final = "system:masters"
-_ASKER: Final = ("username", "uid", "groups", "extra")
+_REQUESTER: Final = ("username", "uid", "groups", "extra")
 
 
 def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
@@ -40,21 +41,14 @@ def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
     return {**ingress, "spec": {**(part(ingress, "spec") or {}), "ingressClassName": text(newest, "metadata", "name")}}
 
 
-def stamp_asker(admission: Admission, request: JsonObject) -> JsonObject:
-    """Record the user that made a certificate request in its spec, in place of any user that the request contains."""
-    user = admission.user
-    spec = {name: value for name, value in (part(request, "spec") or {}).items() if name not in _ASKER}
-    who: JsonObject = {
-        "username": user.name,
-        "uid": user.uid,
-        "groups": [*user.groups],
-        "extra": {name: [*values] for name, values in user.extra.items()},
-    }
-    return {**request, "spec": {**spec, **{name: value for name, value in who.items() if value}}}
+def record_requester(admission: Admission, request: JsonObject) -> JsonObject:
+    """Write the user that makes a certificate request into its spec, in place of any user that the spec contains."""
+    spec = {name: value for name, value in (part(request, "spec") or {}).items() if name not in _REQUESTER}
+    return {**request, "spec": {**spec, **user_info(admission.user)}}
 
 
 def check_subject(admission: Admission) -> None:
-    """Refuse a certificate request for the group of administrators. Raises StatusError (403)."""
+    """Refuse a certificate request whose subject is in the group of administrators. Raises StatusError (403)."""
     if text(admission.obj, "spec", "signerName") != CLIENT_SIGNER:
         return
     try:
@@ -78,7 +72,7 @@ GROUP_PLUGINS: Final[tuple[Plugin, ...]] = (
         "CertificateSubjectRestriction",
         frozenset({Operation.CREATE}),
         frozenset({"CertificateSigningRequest.certificates.k8s.io"}),
-        mutate=stamp_asker,
+        mutate=record_requester,
         check=check_subject,
     ),
 )

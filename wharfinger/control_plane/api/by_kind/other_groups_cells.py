@@ -10,15 +10,15 @@ from wharfinger.control_plane.api.common.cells import (
     condition,
     deleted,
     format_labels,
-    objects,
     said,
     strings,
 )
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 from wharfinger.kube.times import age, human_duration
 
 _HOSTS_SHOWN: Final = 3
-_MOST_SECONDS: Final = 1 << 32
+_MAX_SECONDS: Final = 1 << 32
 _DEFAULT_CLASSES: Final = (
     "ingressclass.kubernetes.io/is-default-class",
     "storageclass.kubernetes.io/is-default-class",
@@ -129,7 +129,7 @@ def _selector_text(value: JsonValue) -> str:
 def certificate_duration(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     """Return the requested lifetime of the certificate."""
     seconds = find(obj, "spec", "expirationSeconds")
-    if not isinstance(seconds, int) or abs(seconds) > _MOST_SECONDS:
+    if not isinstance(seconds, int) or abs(seconds) > _MAX_SECONDS:
         return NONE
     return human_duration(timedelta(seconds=seconds))
 

@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from wharfinger.control_plane.api.autoscaling.versions import autoscaler_v2
-from wharfinger.control_plane.api.common.cells import NONE, deleted, holds, integer, objects, said, since
+from wharfinger.control_plane.api.common.cells import NONE, deleted, holds, integer, said, since
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
 from wharfinger.kube.times import human_duration, parse_time
 

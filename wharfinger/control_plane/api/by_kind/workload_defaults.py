@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from wharfinger.control_plane.api.autoscaling.defaults import default_autoscaler
-from wharfinger.control_plane.api.common.filling import fill, inner, objects
+from wharfinger.control_plane.api.common.filling import fill, fill_absent, inner, objects
 from wharfinger.control_plane.api.core.defaults import default_claim
 from wharfinger.control_plane.api.core.pod_specs.defaults import default_pod_template
-from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.kube.go_texts import read_number
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
@@ -16,25 +16,18 @@ TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 def _deployment(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     default_pod_template(inner(spec, "template"))
-    _counts(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+    fill_absent(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
     strategy = inner(spec, "strategy")
     fill(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        _counts(inner(strategy, "rollingUpdate"), maxUnavailable="25%", maxSurge="25%")
-
-
-def _counts(obj: JsonObject, **values: JsonValue) -> None:
-    """Add missing fields; an empty text is kept, as in fields that are pointers in Go."""
-    for name, value in values.items():
-        if obj.get(name) is None:
-            obj[name] = value
+        fill_absent(inner(strategy, "rollingUpdate"), maxUnavailable="25%", maxSurge="25%")
 
 
 def _stateful_set(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     default_pod_template(inner(spec, "template"))
     fill(spec, podManagementPolicy="OrderedReady")
-    _counts(spec, replicas=1, revisionHistoryLimit=10)
+    fill_absent(spec, replicas=1, revisionHistoryLimit=10)
     fill(inner(spec, "persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain")
     strategy = inner(spec, "updateStrategy")
     if not strategy.get("type"):
@@ -42,7 +35,7 @@ def _stateful_set(obj: JsonObject) -> None:
         inner(strategy, "rollingUpdate")
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate" and isinstance(rolling, dict):
-        _counts(rolling, partition=0)
+        fill_absent(rolling, partition=0)
     for claim in objects(spec, "volumeClaimTemplates"):
         claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
         fill(inner(claim, "status"), phase="Pending")
@@ -52,7 +45,7 @@ def _stateful_set(obj: JsonObject) -> None:
 def _daemon_set(obj: JsonObject) -> None:
     """Set the defaults of a DaemonSet.
 
-    The count of template changes is a field of the server's internal type; every version shows it as an annotation.
+    The number of template changes is a field of the server's internal type; every API version shows it as an annotation.
     """
     spec = inner(obj, "spec")
     annotations = inner(inner(obj, "metadata"), "annotations")
@@ -60,24 +53,24 @@ def _daemon_set(obj: JsonObject) -> None:
     number, problem = read_number(found, signed=True) if isinstance(found, str) else (0, "none")
     annotations[TEMPLATE_GENERATION] = found if problem else str(number)
     default_pod_template(inner(spec, "template"))
-    _counts(spec, revisionHistoryLimit=10)
+    fill_absent(spec, revisionHistoryLimit=10)
     strategy = inner(spec, "updateStrategy")
     fill(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        _counts(inner(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
+        fill_absent(inner(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
     if isinstance(rolling := strategy.get("rollingUpdate"), dict):  # no pointers in the server's internal type
-        _counts(rolling, maxUnavailable=0, maxSurge=0)
+        fill_absent(rolling, maxUnavailable=0, maxSurge=0)
 
 
 def _replica_set(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     default_pod_template(inner(spec, "template"))
-    _counts(spec, replicas=1)
+    fill_absent(spec, replicas=1)
 
 
 def _replication_controller(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
-    _counts(spec, replicas=1)
+    fill_absent(spec, replicas=1)
     if not isinstance(spec.get("template"), dict):
         return
     default_pod_template(inner(spec, "template"))
@@ -103,8 +96,8 @@ def _job(obj: JsonObject) -> None:
         spec["completions"] = 1
     limit = 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1
     replacement = "TerminatingOrFailed" if spec.get("podFailurePolicy") is None else "Failed"
-    _counts(spec, parallelism=1, backoffLimit=limit, completionMode="NonIndexed", suspend=False)
-    _counts(spec, podReplacementPolicy=replacement, manualSelector=False)
+    fill_absent(spec, parallelism=1, backoffLimit=limit, completionMode="NonIndexed", suspend=False)
+    fill_absent(spec, podReplacementPolicy=replacement, manualSelector=False)
 
 
 def _job_spec(spec: JsonObject) -> None:
@@ -119,7 +112,7 @@ def _cron_job(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     _job_spec(inner(inner(spec, "jobTemplate"), "spec"))
     fill(spec, concurrencyPolicy="Allow")
-    _counts(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    fill_absent(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
 
 
 WORKLOAD_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {

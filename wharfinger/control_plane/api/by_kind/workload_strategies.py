@@ -16,7 +16,7 @@ UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 def _new_job(obj: JsonObject, _view: ClusterView) -> JsonObject:
     """Generate the selector of a Job, unless ``manualSelector`` is true, and the matching labels of its template.
 
-    The selector matches the Job's uid. A Job without labels of its own gets its template's, the generated ones included.
+    The selector matches the Job's UID. A Job without labels gets those of its template, including the generated ones.
     """
     spec = find_object(obj, "spec")
     own = find(obj, "metadata", "labels")

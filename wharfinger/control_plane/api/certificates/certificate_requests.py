@@ -41,7 +41,7 @@ APPROVALS: Final = ("Approved", "Denied")
 _LASTING: Final = (*APPROVALS, "Failed")
 _STATUSES: Final = ("False", "True", "Unknown")
 _BEGIN: Final = re.compile(rb"-----BEGIN ([^\r\n-]+)-----")
-_MOST_ENDLESS: Final = 100
+_MAX_ENDLESS: Final = 100
 """The maximum number of PEM block types without an end that are searched for."""
 _REQUEST: Final = "CERTIFICATE REQUEST"
 
@@ -53,7 +53,7 @@ def _blocks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
     while (begin := _BEGIN.search(data, at)) is not None:
         at, kind = begin.end(), begin[1]
         mark = b"-----END %b-----" % kind
-        end = -1 if kind in endless or len(endless) > _MOST_ENDLESS else data.find(mark, at)
+        end = -1 if kind in endless or len(endless) > _MAX_ENDLESS else data.find(mark, at)
         if end < 0:
             endless.add(kind)
             continue

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from wharfinger.control_plane.access.users import User
-from wharfinger.control_plane.kinds.kind import Kind
+from wharfinger.control_plane.kinds.kind import Kind, KindVersion
 from wharfinger.control_plane.objects.strategy import ClusterView
 from wharfinger.control_plane.storage.interface import Key
 from wharfinger.formats.json.value import JsonObject, JsonValue
@@ -21,6 +21,16 @@ class Operation(StrEnum):
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
+    CONNECT = "CONNECT"
+    """A connection to a Pod, a Service or a node: ``exec``, ``attach``, ``portforward``, ``proxy``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The kind of a request's object if it is not the kind of the resource: an Eviction, at a subresource of a Pod."""
+
+    kind: Kind
+    version: KindVersion
 
 
 class Writer(Protocol):
@@ -44,8 +54,11 @@ class Mutation:
     """
 
     completed: Callable[[str, JsonObject], JsonObject]
-    """The function that takes a version and an object patched in that version, and returns the object in the form with which the
-    write continues, with its defaults."""
+    """A function that takes a version and an object that was patched in that version.
+
+    It returns the object with its defaults, in the form in which the write continues with it: the stored form, or for a custom
+    kind the version of the request.
+    """
     second: bool = False
     wanted: bool = False
     called: set[str] = field(default_factory=set)
@@ -97,12 +110,14 @@ class Admission(msgspec.Struct, frozen=True):
     """The options that the request carries."""
     own: bool = False
     """True if the server itself writes; policies do not apply to it."""
+    form: Form | None = None
+    """The kind of the object; None if it is ``kind``, or a scale."""
 
     def of(self, obj: JsonObject) -> "Admission":
         """Return a copy of this write that has another object."""
         return Admission(
             self.view, self.user, self.kind, self.operation, self.subresource, self.namespace, self.name, obj, self.old,
-            self.dry_run, self.warnings, self.version, self.policies, self.asked, self.own,
+            self.dry_run, self.warnings, self.version, self.policies, self.asked, self.own, self.form,
         )  # fmt: skip
 
 
@@ -113,11 +128,12 @@ Charge: TypeAlias = Callable[[Admission, Writer], None]
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One plugin, with kube-apiserver's name. Its functions may raise StatusError and must not modify their arguments.
+    """One plugin, with the name that it has in kube-apiserver. Its functions may raise StatusError and must not modify their
+    arguments.
 
     ``resources`` are the kinds (``Kind.group_kind``) that it handles; empty for all. ``mutate`` runs after the field managers are
-    recorded, so no manager owns the fields that it adds. ``check`` runs last, once the object is valid. ``charge`` adds the use
-    by the write to the quotas, right before the object is stored (not in a dry run).
+    recorded, so no manager owns the fields that it adds. ``check`` runs last, when the object is known to be valid. ``charge``
+    counts the write in the quotas, right before the object is stored; it is not called in a dry run.
     """
 
     name: str

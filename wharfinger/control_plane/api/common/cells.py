@@ -1,13 +1,13 @@
 """Table cells that many kinds share (Kubernetes' ``printers/internalversion``).
 
-A cell never fails. Objects are stored as clients wrote them, so a value of an unexpected type is shown as absent instead of
-failing the whole list.
+A cell never fails: a value of an unexpected type is shown as if it were absent, so that one object cannot break a whole list.
 """
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.times import age
 
@@ -89,12 +89,6 @@ def integer(obj: JsonValue, *path: str) -> int:
     """Return the integer at a path, 0 if it is absent."""
     found = find(obj, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
-
-
-def objects(value: JsonValue, *path: str) -> list[JsonObject]:
-    """Return the objects of the list at a path."""
-    found = find(value, *path)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def strings(value: JsonValue) -> list[str]:

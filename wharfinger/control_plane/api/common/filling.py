@@ -1,4 +1,4 @@
-"""Helpers for defaults: each modifies the object in place, and only adds missing values."""
+"""Helpers for defaults: readers of nested values, and setters that modify the object in place and only add missing values."""
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 
@@ -12,8 +12,8 @@ def inner(obj: JsonObject, name: str) -> JsonObject:
     return found
 
 
-def objects(obj: JsonObject, *path: str) -> list[JsonObject]:
-    """Return the objects in the list at the path; [] if there is no list."""
+def objects(obj: JsonValue, *path: str) -> list[JsonObject]:
+    """Return the objects in the list at a path, without items of other types; [] if there is no list."""
     found = find(obj, *path)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 

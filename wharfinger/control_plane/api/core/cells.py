@@ -10,11 +10,11 @@ from wharfinger.control_plane.api.common.cells import (
     condition,
     deleted,
     integer,
-    objects,
     said,
     strings,
     with_more,
 )
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.control_plane.objects.lenient_fields import part
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.times import age

@@ -12,7 +12,7 @@ _PEM: Final = re.compile(
     rb"-----BEGIN ([^\r\n-]+)-----\r?\n((?:[^\r\n:]+: [^\r\n]*\r?\n)*[A-Za-z0-9+/=\s]*)-----END \1-----"
 )
 _BEGIN: Final = re.compile(rb"-----BEGIN [^\r\n-]+-----")
-_MOST_BROKEN: Final = 10
+_MAX_BROKEN: Final = 10
 """The number of incomplete PEM blocks after which the search ends: each may require a scan of the whole text."""
 _ALGORITHMS: Final = (
     (rsa.RSAPublicKey, rsa.RSAPrivateKey),
@@ -26,7 +26,7 @@ def _blocks(data: bytes) -> list[tuple[str, bytes]]:
     """Return the type and the text of every PEM block."""
     blocks: list[tuple[str, bytes]] = []
     at = broken = 0
-    while broken <= _MOST_BROKEN and (begin := _BEGIN.search(data, at)) is not None:
+    while broken <= _MAX_BROKEN and (begin := _BEGIN.search(data, at)) is not None:
         found = _PEM.match(data, begin.start())
         if found is None:
             at, broken = begin.end(), broken + 1

@@ -6,13 +6,13 @@ from wharfinger.control_plane.objects.kind_rules import Rules
 from wharfinger.control_plane.objects.metadata import standard_finalizer_errors
 from wharfinger.control_plane.wire.field_errors import each, invalid
 from wharfinger.control_plane.wire.status import FieldError
-from wharfinger.formats.json.value import JsonObject, find
+from wharfinger.formats.json.value import JsonObject, find, strings_of
 from wharfinger.kube.selectors import key_problems
 
 
 def _finalizers(obj: JsonObject) -> list[str]:
     found = find(obj, "spec", "finalizers")
-    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+    return strings_of(found)
 
 
 def _namespace_errors(obj: JsonObject) -> list[FieldError]:

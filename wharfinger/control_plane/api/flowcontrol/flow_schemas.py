@@ -13,7 +13,7 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 
 MANDATORY: Final = ("exempt", "catch-all")
-"""The names of the schemas and priority levels that every cluster has and that are fixed."""
+"""The names of the flow schemas and priority levels that exist in every cluster, with a fixed spec."""
 LAST: Final = 10_000
 METHODS: Final = ("ByNamespace", "ByUser")
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")

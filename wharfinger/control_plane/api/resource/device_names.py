@@ -48,9 +48,9 @@ def set_errors(
     key_of: Callable[[_ONE], Hashable],
     shown: Callable[[_ONE], JsonValue],
 ) -> list[FieldError]:
-    """Return the errors that ``listed_errors`` returns, and those of items with equal keys.
+    """Return the errors of :func:`listed_errors`, and an error for each item whose key (``key_of``) has occurred before.
 
-    ``shown`` returns the key as refusals show it.
+    ``shown`` returns the key as the error shows it.
     """
     errors = listed_errors(items, limit, field, errors_of)
     if 0 <= limit < len(items):

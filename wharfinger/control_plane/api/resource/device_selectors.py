@@ -14,7 +14,7 @@ from wharfinger.control_plane.cel.values.schema_types import Declared
 from wharfinger.control_plane.cel.values.types import BOOL, STRING, Type, mapped, read_type
 
 COST_LIMIT: Final = 1_000_000
-_MOST_PROPERTIES: Final = 32
+_MAX_PROPERTIES: Final = 32
 _DOMAIN_CHARS, _ID_CHARS, _VALUE_CHARS = 63, 32, 64
 _ANY: Final = Type("dyn", "any")
 _DEVICE: Final = Type("struct", "kubernetes.DRADevice")
@@ -38,9 +38,9 @@ def _declared() -> Declared:
 
 def _map_of(value: Declared) -> Declared:
     """Return the type of a map of such values; the keys are first the domain of a name, then its identifier."""
-    inner = Declared(mapped(STRING, value.type), 2, _MOST_PROPERTIES, element=value, key=Declared(STRING, 2, _ID_CHARS))
+    inner = Declared(mapped(STRING, value.type), 2, _MAX_PROPERTIES, element=value, key=Declared(STRING, 2, _ID_CHARS))
     return Declared(
-        mapped(STRING, inner.type), 2, _MOST_PROPERTIES, element=inner, key=Declared(STRING, 2, _DOMAIN_CHARS)
+        mapped(STRING, inner.type), 2, _MAX_PROPERTIES, element=inner, key=Declared(STRING, 2, _DOMAIN_CHARS)
     )
 
 

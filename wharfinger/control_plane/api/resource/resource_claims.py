@@ -101,10 +101,10 @@ def claim_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
         reserved, RESERVED_LIMIT, "status.reservedFor", _consumer_errors,
         lambda item: text(item, "uid"), lambda item: text(item, "uid"),
     )  # fmt: skip
-    given = {_identity(item) for item in parts(allocation, "devices", "results")}
+    given = {device_identity(item) for item in parts(allocation, "devices", "results")}
     errors += set_errors(
         parts(new, "status", "devices"), -1, "status.devices",
-        lambda item, path: _device_errors(item, path, given), _identity, _shown_identity,
+        lambda item, path: _device_errors(item, path, given), device_identity, _shown_identity,
     )  # fmt: skip
     if reserved and allocation is None:
         errors.append(forbidden("status.reservedFor", "may not be specified when `allocated` is not set"))
@@ -122,7 +122,8 @@ def claim_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return [*errors, invalid("status.allocation", shown, IMMUTABLE)]
 
 
-def _identity(device: JsonObject) -> tuple[str, ...]:
+def device_identity(device: JsonObject) -> tuple[str, ...]:
+    """Return the fields that identify an allocated device: driver, pool, device and share."""
     return tuple(text(device, name) for name in _DEVICE)
 
 
@@ -170,7 +171,7 @@ def _uid_problem(uid: str) -> str:
 
 def _device_errors(device: JsonObject, path: str, given: set[tuple[str, ...]]) -> list[FieldError]:
     errors = _named_errors(device, path) + _share_errors(device, path)
-    if _identity(device) not in given:
+    if device_identity(device) not in given:
         errors.append(invalid(path, _shown_identity(device), "must be an allocated device in the claim"))
     conditions = parts(device, "conditions")
     if len(conditions) > CONDITIONS_LIMIT:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from wharfinger.control_plane.api.resource.resource_claims import device_identity
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import part, parts
 from wharfinger.control_plane.objects.strategy import ClusterView, Strategy
@@ -10,7 +11,6 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
 
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
-_IDENTITY: Final = ("driver", "pool", "device", "shareID")
 
 
 def admin_errors(obj: JsonObject, view: ClusterView) -> list[FieldError]:
@@ -47,10 +47,11 @@ def _refused(obj: JsonObject, view: ClusterView, field: str) -> list[FieldError]
 def _status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
     """Drop the status of devices that this write releases."""
     kept, before = (
-        {_identity(item) for item in parts(obj, "status", "allocation", "devices", "results")} for obj in (new, old)
+        {device_identity(item) for item in parts(obj, "status", "allocation", "devices", "results")}
+        for obj in (new, old)
     )
     devices: list[JsonValue] = [
-        item for item in parts(new, "status", "devices") if _identity(item) not in before - kept
+        item for item in parts(new, "status", "devices") if device_identity(item) not in before - kept
     ]
     state = {name: value for name, value in find_object(new, "status").items() if name != "devices"}
     return (
@@ -58,10 +59,6 @@ def _status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
         if part(new, "status") is None
         else {**new, "status": {**state, **({"devices": devices} if devices else {})}}
     )
-
-
-def _identity(device: JsonObject) -> tuple[str, ...]:
-    return tuple(text(device, name) for name in _IDENTITY)
 
 
 DEVICE_STRATEGIES: Final[dict[str, Strategy]] = {

@@ -9,7 +9,7 @@ from wharfinger.control_plane.objects.kind_rules import Rules
 from wharfinger.control_plane.objects.lenient_fields import parts, repeated, text_map, texts
 from wharfinger.control_plane.objects.metadata import meta_update_errors
 from wharfinger.control_plane.wire.field_errors import (
-    MOST_ERRORS,
+    MAX_LIST_ERRORS,
     duplicate,
     each,
     immutable,
@@ -65,7 +65,7 @@ def _topology_errors(terms: list[JsonObject]) -> list[FieldError]:
             errors += [duplicate(f"{path}[{number}].key", key)] if key in values else []
             values[key] = set(listed)
         term_key = frozenset((key, frozenset(listed)) for key, listed in values.items())
-        errors += [duplicate(path, "")] * min(known[term_key], MOST_ERRORS - len(errors))
+        errors += [duplicate(path, "")] * min(known[term_key], MAX_LIST_ERRORS - len(errors))
         known[term_key] += 1
     return errors
 

@@ -1,4 +1,4 @@
-"""The type checker (cel-go's): it finds the type of every node, the overloads of every call, and errors."""
+"""The type checker, as in cel-go: it finds the type of every node, the possible overloads of every call, and errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ MADE: Final = "Object"
 PATCH_FIELDS: Final = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 """The fields of a ``JSONPatch``."""
 _NAMELESS: Final = Type("nameless", "")
-"""The type of any other field of a ``JSONPatch``; it equals no other type."""
+"""The type of an unknown field of a ``JSONPatch``; it equals no other type."""
 ESCAPE_KEY: Final = "jsonpatch.escapeKey"
 _DECLARED: Final = "kubernetes."
 _UNRESOLVED: Final = "unexpected failed resolution of"
@@ -72,8 +72,10 @@ class Checked:
 
 
 def check(root: Node, variables: Mapping[str, Type], fields: Fields, *, patches: bool = False) -> Checked:
-    """Check an expression; its errors are in ``issues``. With ``patches``, the expression may construct objects and JSON
-    patches."""
+    """Return the checked expression; its errors are in ``issues``.
+
+    With ``patches``, the expression may construct objects and JSON patches.
+    """
     checker = _Checker(root, variables, fields, patches=patches)
     checker.node(root)
     checked = checker.checked
@@ -166,7 +168,7 @@ class _Checker:
         return optional(found) if is_optional or always_optional else found
 
     def _declared(self, at: int, struct: str, name: str) -> Type:
-        """Return the type of a field of an object."""
+        """Return the type of a field of an object; an unknown field is reported as an error."""
         if self._patches and is_made(struct):
             return PATCH_FIELDS.get(name, _NAMELESS) if struct == PATCH else DYN
         fields = self._fields.get(struct)
@@ -314,21 +316,21 @@ class _Checker:
             text = f"expression of type '{found}' cannot be range of a comprehension (must be list, map, or dynamic)"
             loop = (self._wrong(node.range, text),) * len(node.names)
         self._scopes.append(dict(zip(node.names, loop, strict=True)))
-        self._wants(node.condition, BOOL)
-        self._wants(node.step, start)
+        self._expect(node.condition, BOOL)
+        self._expect(node.step, start)
         self._scopes.pop()
         result = self.node(node.result)
         self._scopes.pop()
         return self.bound.substituted(result)
 
-    def _wants(self, node: Node, wanted: Type) -> None:
+    def _expect(self, node: Node, wanted: Type) -> None:
         kind = self.node(node)
         if not self.bound.assignable(wanted, kind):
             self._mismatch(node, wanted, kind)
 
 
 def is_made(name: str) -> bool:
-    """Return whether a type exists only in patch expressions: ``JSONPatch``, ``Object``, or the type of a field of ``Object``."""
+    """Return whether a type exists only in patch expressions: ``JSONPatch``, ``Object``, or a type such as ``Object.spec``."""
     return name in (PATCH, MADE) or name.startswith(f"{MADE}.")
 
 

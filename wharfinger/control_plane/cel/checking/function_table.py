@@ -1,4 +1,4 @@
-"""The overloads of functions, one per line, in cel-go's order; ``functions`` reads them."""
+"""The table of functions and their overloads, one per line, in cel-go's order; ``functions`` explains and reads it."""
 
 from typing import Final
 

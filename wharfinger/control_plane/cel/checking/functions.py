@@ -1,7 +1,7 @@
 """All functions and operators that an expression may call, with the types of their overloads, in cel-go's order.
 
-Each overload has one line: its id, the types of its parameters, and the type of its result. A ``.`` before the parenthesis
-means that it is called on its first parameter.
+In the table, each overload has one line: its id, the types of its parameters, and the type of its result. A ``.`` before the
+parenthesis means that the function is called on its first parameter (``text.size()``).
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _ORDERED: Final = ("bool", "int64", "uint64", "double", "string", "bytes", "time
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One signature of a function."""
+    """One signature of a function; ``member`` is true if the function is called on its first parameter."""
 
     id: str
     parameters: tuple[Type, ...]

@@ -1,4 +1,4 @@
-"""The check of constants before evaluation: durations, timestamps, patterns, and lists and maps of a single type."""
+"""The check of constants before evaluation: durations, timestamps, patterns, and lists and maps of mixed types."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The cost of expressions, estimated by sizes before evaluation and counted by calls during evaluation.
+"""The cost of expressions: estimated from sizes before evaluation, and counted during evaluation.
 
 May import ``checking``, ``syntax`` and ``values``.
 """

@@ -17,7 +17,7 @@ _ONCE: Final = frozenset(
 )  # fmt: skip
 _TWICE: Final = frozenset({"replace", "split", "join", "ip.isCanonical"})
 _CHECK: Final = 350_000
-"""The cost of one authorization check; the cost limit of an evaluation allows two of them at most."""
+"""The cost of one authorization check; the cost limit of an evaluation allows at most two checks."""
 _SEARCHES: Final = frozenset({"isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"})
 
 
@@ -49,7 +49,7 @@ def call_cost(function: str, overloads: Sequence[str], given: Sequence[Value], _
 
 
 def _selector_cost(length: int) -> int:
-    """Return the cost of parsing a selector: its text, and per two characters a requirement (a struct with a list)."""
+    """Return the cost of parsing a selector: its text, and one requirement (a struct with a list) for each two characters."""
     return LIST_COST + math.ceil(length * _TEXT) + math.ceil(math.ceil(length / 2) * (LIST_COST + STRUCT_COST))
 
 

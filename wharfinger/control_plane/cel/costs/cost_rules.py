@@ -1,4 +1,7 @@
-"""The rules that estimate the cost of calls and the sizes of their results, by overload and by function."""
+"""The rules that estimate the costs of calls and the sizes of their results, by overload or by function.
+
+A rule returns None if it does not apply to the call, which then has a cost of 1.
+"""
 
 import math
 from collections.abc import Callable
@@ -133,9 +136,9 @@ def _joined(target: Operand | None, arguments: list[Operand], coster: Elements) 
 
 
 def _contained(more: Range, text: str) -> Rule:
-    """Return the rule of a check whether a network contains an address or another network.
+    """Return the rule for a check whether a network contains an address or another network.
 
-    ``more`` is added to its cost. An argument of the type ``text`` must be parsed first, which costs as well.
+    ``more`` is added to the cost. An argument of the type ``text`` must be parsed first, which has a cost of its own.
     """
 
     def rule(_target: Operand | None, arguments: list[Operand], _coster: Elements) -> Found | None:
@@ -167,8 +170,7 @@ def _from_bytes(_target: Operand | None, arguments: list[Operand], _coster: Elem
 
 
 def _made_list(factor: float, *, squared: bool = False) -> Rule:
-    """Return the rule of a function whose result is a list as long as its target; with ``squared``, that length is
-    squared."""
+    """Return the rule for a function whose result is a list as long as its target; with ``squared``, the length is squared."""
 
     def rule(target: Operand | None, arguments: list[Operand], _coster: Elements) -> Found | None:
         source = arguments[0] if target is not None and arguments and squared else target
@@ -246,4 +248,4 @@ COSTS_OF_FUNCTIONS: Final[dict[str, Rule]] = {
     "lists.range": _ranged, "flatten": _flattened, "sort": _sorted_list, "@sortByAssociatedKeys": _sorted_list,
     "sets.contains": _sets(1), "sets.intersects": _sets(1), "sets.equivalent": _sets(2),
 }  # fmt: skip
-"""The rules of functions for which Kubernetes defines the cost of all overloads together."""
+"""The rules of functions for which Kubernetes defines one cost for all overloads."""

@@ -1,4 +1,4 @@
-"""The estimate of the highest possible cost of an expression, by the sizes of its values (cel-go's ``checker.Cost``)."""
+"""The estimate of the highest possible cost of an expression, from the sizes of its values (``checker.Cost`` in cel-go)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -33,7 +33,7 @@ from wharfinger.control_plane.cel.values.types import DYN, Type, unwrapped
 
 
 class Entry(NamedTuple):
-    """The sizes of the keys and values of a map, or of the indices and elements of a list."""
+    """The sizes of the keys and values of a map, or of the indices and elements of a list; ``kind`` is ``map`` or ``list``."""
 
     kind: str
     key: Range

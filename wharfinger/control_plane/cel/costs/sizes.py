@@ -14,7 +14,8 @@ STRUCT_COST: Final = 40
 TEXT_COST: Final = 0.1
 REGEX_COST: Final = 0.25
 Path = tuple[str, ...]
-"""Names of fields, starting with ``self``; ``@items``, ``@values`` and so on stand for the content of lists and maps."""
+"""Names of fields, beginning with ``self``. ``@items`` and ``@indices`` stand for the content of lists, ``@values`` and ``@keys``
+for that of maps."""
 
 
 class Range(NamedTuple):
@@ -61,7 +62,7 @@ class Operand:
 
 
 class Elements(Protocol):
-    """A source of the operands that stand for the elements of lists."""
+    """A source of operands that stand for the elements of lists."""
 
     def element(self, operand: Operand) -> Operand | None:
         """Return the operand that stands for each element, or None if the operand is not a list."""

@@ -1,4 +1,4 @@
-"""The implementations of functions: the standard ones and those that Kubernetes adds, by subject.
+"""The implementations of functions by subject: the standard functions, and those that Kubernetes adds.
 
 May import ``checking`` and ``values``.
 """

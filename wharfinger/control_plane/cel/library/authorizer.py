@@ -1,4 +1,4 @@
-"""The authorizer in expressions: it decides whether a user may do something (``kubernetes.authz`` and its selectors)."""
+"""The authorizer in expressions, which decides whether a user is allowed to do something (``kubernetes.authz``)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,22 +25,22 @@ class Verdict:
 
 
 class Asker(Protocol):
-    """An authorizer together with the user whose permissions it decides."""
+    """An authorizer for one user."""
 
     def account(self, namespace: str, name: str) -> "Asker":
-        """Return an authorizer like this one for a service account."""
+        """Return the authorizer for a service account."""
         ...
 
     def decide(self, check: "Check", verb: str) -> Verdict:
-        """Decide whether the user may do this."""
+        """Decide whether the user has the permission for a verb."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The subject of a question to the authorizer: a path or a resource.
+    """The path or the resource for which an authorizer is asked.
 
-    Selectors are dropped, because the rules of roles do not depend on them.
+    Selectors are left out, because RBAC rules have none.
     """
 
     asker: Asker
@@ -75,7 +75,7 @@ def _text(value: Value) -> str:
 
 
 def _with(
-    kind: str, result: str, said: Callable[[Check, str], Check], required: str = ""
+    kind: str, result: str, with_field: Callable[[Check, str], Check], required: str = ""
 ) -> Callable[[Value, Value], Value]:
     """Return a function that sets one more field of a check; ``required`` names a field that must not be empty."""
 
@@ -83,7 +83,7 @@ def _with(
         check, text = _checked(target, kind), _text(value)
         if required and not text.strip():
             raise CelError(f"{required} must not be empty")
-        return Opaque(result, said(check, text))
+        return Opaque(result, with_field(check, text))
 
     return run
 

@@ -22,7 +22,7 @@ _LONGEST: Final = 1024 * 1024
 
 
 def formatted(template: Value, values: Value) -> Value:
-    """Return the template with its clauses filled in. Raises CelError."""
+    """Return the template with its clauses replaced by the formatted values. Raises CelError."""
     items = operations.as_items(values)
     if not isinstance(template, str) or items is None:
         raise CelError(operations.NO_OVERLOAD)
@@ -72,7 +72,7 @@ def _one(clause: str, precision: int | None, value: Value) -> str:
     raise CelError(f'could not parse formatting clause: unrecognized formatting clause "{clause}"')
 
 
-def _unfit(what: str, value: Value) -> CelError:
+def _wrong_type(what: str, value: Value) -> CelError:
     return CelError(f"error during formatting: {what} clause can only be used on numbers, was given {type_name(value)}")
 
 
@@ -108,7 +108,7 @@ def _based(clause: str, value: Value) -> str:
     if isinstance(value, str | bytes) and clause in "xX":
         data = value.encode() if isinstance(value, str) else value
         return data.hex() if clause == "x" else data.hex().upper()
-    raise _unfit(
+    raise _wrong_type(
         "only integers, byte buffers, and strings can be formatted as hex; the" if clause in "xX" else clause, value
     )
 

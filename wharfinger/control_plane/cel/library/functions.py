@@ -1,4 +1,4 @@
-"""All implementations of functions: the standard ones, and those in the other modules of this folder."""
+"""The implementations of the standard functions, and the table of all implementations in this folder."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, cast
@@ -125,7 +125,7 @@ _KNOWN: Final[Mapping[str, Implementation]] = {**_STANDARD, **TEXTS, **LISTS, **
 
 
 def implementation(name: str) -> Function:
-    """Return the implementation of a function; it raises CelError if its arguments do not fit."""
+    """Return the implementation of a function, which raises CelError for arguments of other types."""
     function = cast("Function", _KNOWN[name.removeprefix(".")])
 
     def run(*given: Value) -> Value:

@@ -14,6 +14,7 @@ from wharfinger.control_plane.cel.values.values import (
     Optional,
     Value,
 )
+from wharfinger.control_plane.objects.name_rules import without_dash
 from wharfinger.control_plane.objects.names import dns_1035_label_problems, dns_label_problems, subdomain_problems
 from wharfinger.control_plane.objects.string_formats import FORMATS
 from wharfinger.control_plane.wire.field_errors import quoted
@@ -29,13 +30,13 @@ _TYPES: Final = {tag: name for name, tag in _TAGS.items()}
 
 
 def _plain(value: Value) -> object:
-    """Convert a value to the form that the functions of ``formats`` take."""
+    """Convert a value to the form that the functions of ``formats.cel`` take."""
     if isinstance(value, Opaque):
         return {_TAGS[value.type_name]: value.content}
     return value
 
 
-def _ours(value: object) -> Value:
+def _from_format(value: object) -> Value:
     if isinstance(value, dict) and len(value) == 1:
         tag, content = next(iter(value.items()))
         if tag in _TYPES:
@@ -44,21 +45,21 @@ def _ours(value: object) -> Value:
 
 
 def _typed(function: Implementation, *types: str) -> Implementation:
-    """Adapt a function of ``formats`` to operands of these types; "" accepts any."""
+    """Adapt a function of ``formats.cel`` to operands of these types; "" accepts any type."""
 
     def run(*given: Value) -> Value:
         for value, wanted in zip(given, types, strict=False):
             if wanted and (not isinstance(value, Opaque) or value.type_name != wanted):
                 raise CelError(operations.NO_OVERLOAD)
         try:
-            return _ours(cast("Function", function)(*map(_plain, given)))
+            return _from_format(cast("Function", function)(*map(_plain, given)))
         except ValueError as error:
             raise CelError(str(error)) from error
 
     return run
 
 
-def _alike(function: Implementation) -> Implementation:
+def _of_same_type(function: Implementation) -> Implementation:
     """Adapt a function of two values of the same type."""
 
     def run(one: Value, other: Value) -> Value:
@@ -75,14 +76,14 @@ def _read(function: Implementation, why: Callable[[str], str]) -> Implementation
         if not isinstance(text, str):
             raise CelError(operations.NO_OVERLOAD)
         try:
-            return _ours(cast("Function", function)(text, *more))
+            return _from_format(cast("Function", function)(text, *more))
         except ValueError as error:
             raise CelError(why(text)) from error
 
     return run
 
 
-def _asks(function: Implementation) -> Implementation:
+def _predicate(function: Implementation) -> Implementation:
     def run(text: Value, *more: Value) -> Value:
         if not isinstance(text, str):
             raise CelError(operations.NO_OVERLOAD)
@@ -136,9 +137,9 @@ _FORMATS: Final[Mapping[str, Callable[[str], list[str]]]] = {
     "dns1123Subdomain": subdomain_problems,
     "dns1035Label": dns_1035_label_problems,
     "qualifiedName": key_problems,
-    "dns1123LabelPrefix": lambda text: dns_label_problems(_masked(text)),
-    "dns1123SubdomainPrefix": lambda text: subdomain_problems(_masked(text)),
-    "dns1035LabelPrefix": lambda text: dns_1035_label_problems(_masked(text)),
+    "dns1123LabelPrefix": lambda text: dns_label_problems(without_dash(text)),
+    "dns1123SubdomainPrefix": lambda text: subdomain_problems(without_dash(text)),
+    "dns1035LabelPrefix": lambda text: dns_1035_label_problems(without_dash(text)),
     "labelValue": value_problems,
     "uri": lambda text: [] if FORMATS["uri"](text) else [f"parse {quoted(text)}: invalid URI for request"],
     "uuid": lambda text: [] if FORMATS["uuid"](text) else ["does not match the UUID format"],
@@ -146,10 +147,6 @@ _FORMATS: Final[Mapping[str, Callable[[str], list[str]]]] = {
     "date": lambda text: [] if FORMATS["date"](text) else ["invalid date"],
     "datetime": lambda text: [] if FORMATS["datetime"](text) else ["invalid datetime"],
 }
-
-
-def _masked(text: str) -> str:
-    return text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text
 
 
 def _named(name: Value) -> Value:
@@ -173,23 +170,23 @@ _IP, _CIDR, _URL, _AMOUNT, _VERSION = "net.IP", "net.CIDR", "kubernetes.URL", "k
 
 KUBERNETES: Final[Mapping[str, Implementation]] = {
     "quantity": _read(cel_quantity.quantity, lambda _: _QUANTITY),
-    "isQuantity": _asks(cel_quantity.is_quantity),
+    "isQuantity": _predicate(cel_quantity.is_quantity),
     "sign": _typed(cel_quantity.sign, _AMOUNT),
     "isInteger": _typed(cel_quantity.is_integer, _AMOUNT),
     "asInteger": _typed(cel_quantity.as_integer, _AMOUNT),
     "asApproximateFloat": _typed(cel_quantity.as_float, _AMOUNT),
     "add": _typed(cel_quantity.add, _AMOUNT),
     "sub": _typed(cel_quantity.sub, _AMOUNT),
-    "isGreaterThan": _alike(cel_quantity.is_greater),
-    "isLessThan": _alike(cel_quantity.is_less),
-    "compareTo": _alike(cel_quantity.compare),
+    "isGreaterThan": _of_same_type(cel_quantity.is_greater),
+    "isLessThan": _of_same_type(cel_quantity.is_less),
+    "compareTo": _of_same_type(cel_quantity.compare),
     "semver": _read(cel_quantity.version, _no_version),
-    "isSemver": _asks(cel_quantity.is_version),
+    "isSemver": _predicate(cel_quantity.is_version),
     "major": _typed(cel_quantity.major, _VERSION),
     "minor": _typed(cel_quantity.minor, _VERSION),
     "patch": _typed(cel_quantity.patch, _VERSION),
     "ip": _ip,
-    "isIP": _asks(cel_network.is_ip),
+    "isIP": _predicate(cel_network.is_ip),
     "ip.isCanonical": _read(cel_network.is_canonical, _no_address),
     "family": _typed(cel_network.family, _IP),
     "isUnspecified": _typed(cel_network.is_unspecified, _IP),
@@ -198,13 +195,13 @@ KUBERNETES: Final[Mapping[str, Implementation]] = {
     "isLinkLocalUnicast": _typed(cel_network.is_link_local_unicast, _IP),
     "isGlobalUnicast": _typed(cel_network.is_global_unicast, _IP),
     "cidr": _read(cel_network.cidr, _no_network),
-    "isCIDR": _asks(cel_network.is_cidr),
+    "isCIDR": _predicate(cel_network.is_cidr),
     "containsIP": _typed(cel_network.contains_ip, _CIDR),
     "containsCIDR": _typed(cel_network.contains_cidr, _CIDR),
     "masked": _typed(cel_network.masked, _CIDR),
     "prefixLength": _typed(cel_network.prefix_length, _CIDR),
     "url": _read(cel_network.url, _no_url),
-    "isURL": _asks(cel_network.is_url),
+    "isURL": _predicate(cel_network.is_url),
     "getScheme": _typed(cel_network.scheme, _URL),
     "getHost": _typed(cel_network.host, _URL),
     "getHostname": _typed(cel_network.hostname, _URL),

@@ -1,8 +1,8 @@
-"""The errors of a text that is not an expression, with the wording of the grammar that all implementations of CEL share.
+"""The errors of a text that is not an expression, in the words of the grammar that the implementations of CEL share.
 
-Only the C++ library of CEL has this wording. The server never loads that library; a child process loads it to check one
-text. A child process takes about 40 ms, in which the server answers no other request. It is needed only for an invalid
-rule of a definition or a policy.
+In Python, only the C++ library of CEL has these messages. The server never loads that library; a child process loads it to check
+one text. This takes about 40 ms, in which the server answers no other request, and is needed only for an invalid rule of a
+definition or a policy.
 """
 
 import re
@@ -14,10 +14,10 @@ from typing import Final
 from wharfinger.control_plane.cel.syntax import grammar_worker
 
 DEADLINE_S: Final = 5.0
-"""The time limit for the child."""
+"""The time limit for the child process in seconds."""
 TOO_DEEP: Final = "ERROR: <input>:1:1: expression is nested too deep"
 _UNKNOWN: Final = "ERROR: <input>:1:1: Syntax error"
-"""The error if the child failed."""
+"""The error if the child process failed."""
 _COMMAND: Final = (sys.executable, "-I", "-m", grammar_worker.__name__)
 _PREFIX: Final = "INVALID_ARGUMENT: "
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
@@ -36,12 +36,12 @@ def syntax_errors(text: str) -> str:
     return _worded(child.stdout.decode(errors="replace"), text) if child.stdout else TOO_DEEP
 
 
-def _worded(said: str, text: str) -> str:
+def _worded(message: str, text: str) -> str:
     """Return the library's errors in the API server's words."""
-    said = said.removeprefix(_PREFIX).removesuffix(_SUFFIX).replace("'\\u003F'", "'?'")
-    said = said if text else said.replace("<input>:1:1:", "<input>:1:0:")
-    said = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", said)
-    blocks = said.split("\nERROR: ")
+    message = message.removeprefix(_PREFIX).removesuffix(_SUFFIX).replace("'\\u003F'", "'?'")
+    message = message if text else message.replace("<input>:1:1:", "<input>:1:0:")
+    message = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
+    blocks = message.split("\nERROR: ")
     kept = [block if index == 0 else f"ERROR: {block}" for index, block in enumerate(blocks)]
     kept = [block for block in kept if "<input>:-1:-1" not in block and "Syntax error" in block]
-    return "\n".join(kept) or said
+    return "\n".join(kept) or message

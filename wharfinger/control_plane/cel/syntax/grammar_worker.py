@@ -1,4 +1,4 @@
-"""A program that compiles the expression on its standard input with the C++ library of CEL, and prints the library's errors.
+"""A program that compiles the expression on its standard input with the C++ library of CEL, and writes the library's errors.
 
 Started by :mod:`~wharfinger.control_plane.cel.syntax.grammar_errors`, so that the server itself never loads the library.
 """

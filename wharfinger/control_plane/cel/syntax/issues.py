@@ -1,37 +1,38 @@
-"""The errors of an expression and their format, with the line and a mark under the place."""
+"""The errors of an expression, and their format: the message, the line of the text, and a mark under the position."""
 
 from dataclasses import dataclass
 from typing import Final
 
-MAX_TOLD: Final = 100
+MAX_ISSUES: Final = 100
+"""The maximum number of issues in one text."""
 _LONGEST_LINE: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An error at a place of the text; if ``at`` is negative, it has no place."""
+    """An error at a position of the text; ``at`` is negative for an error without a position."""
 
     at: int
     text: str
 
 
-def told(issues: list[Issue], source: str) -> str:
-    """Format all errors in the order of their places."""
+def format_issues(issues: list[Issue], source: str) -> str:
+    """Return all errors as text, in the order of their positions."""
     ordered = sorted(issues, key=lambda issue: _place(source, issue.at))
-    lines = [_told(issue, source) for issue in ordered[:MAX_TOLD]]
-    if len(issues) > MAX_TOLD:
-        lines.append(f"{len(issues) - MAX_TOLD} more errors were truncated")
+    lines = [_format_issue(issue, source) for issue in ordered[:MAX_ISSUES]]
+    if len(issues) > MAX_ISSUES:
+        lines.append(f"{len(issues) - MAX_ISSUES} more errors were truncated")
     return "\n".join(lines)
 
 
 def _place(source: str, at: int) -> tuple[int, int]:
-    """Return line and column; both are -1 for an error without a place."""
+    """Return the line and the column of a position; both are -1 for an error without a position."""
     if at < 0:
         return -1, -1
     return source.count("\n", 0, at) + 1, at - (source.rfind("\n", 0, at) + 1)
 
 
-def _told(issue: Issue, source: str) -> str:
+def _format_issue(issue: Issue, source: str) -> str:
     line, column = _place(source, issue.at)
     result = f"ERROR: <input>:{line}:{column + 1}: {issue.text}"
     lines = source.split("\n")

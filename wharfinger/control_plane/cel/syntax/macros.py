@@ -1,4 +1,4 @@
-"""Macros: ``has``, ``all``, ``exists``, ``map`` and similar ones, most of which become loops over a range."""
+"""The macros ``has``, ``all``, ``exists``, ``map`` and others; most of them are expanded to loops over a range."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -87,7 +87,7 @@ def _variables(call: Call, names: int) -> tuple[str, ...]:
 
 
 def _transformed(call: Call) -> Node:
-    """Expand ``map(x, f)`` or ``map(x, wanted, f)``."""
+    """Expand ``map(x, f)`` or ``map(x, condition, f)``."""
     at = call.at
     name = _variable(call.arguments[0], "argument is not an identifier")
     step: Node = Call(at, "_+_", [_accumulated(at), ListNode(at, [call.arguments[-1]])])
@@ -156,7 +156,7 @@ def _optional(function: str) -> Macro:
 
 
 def _sort_by(call: Call) -> Node:
-    """Expand ``sortBy(x, key)``: the list is sorted by the list of its keys."""
+    """Expand ``sortBy(x, key)``, which sorts a list by the list of its keys."""
     at = call.at
     name = _variable(call.arguments[0], "sortBy(var, ...) variable name must be a simple identifier")
     target = _target(call)
@@ -196,7 +196,7 @@ def _bound(call: Call) -> Node | None:
 
 
 BINDINGS: Final[Mapping[MacroKey, Macro]] = {("bind", 3, True): _bound}
-"""The macros of an extension that is rarely available."""
+"""The macros of the extension for ``cel.bind``, which only the selectors of devices have."""
 MACROS: Final[Mapping[MacroKey, Macro]] = {
     ("has", 1, False): _has,
     ("all", 2, True): _quantifier("all", 1),

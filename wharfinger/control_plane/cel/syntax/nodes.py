@@ -1,4 +1,4 @@
-"""The tree of an expression. ``at`` is the position of a node in the text; a call is at its opening parenthesis."""
+"""The tree of an expression. ``at`` is the position of a node in the text; that of a call is its opening parenthesis."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -79,7 +79,7 @@ class Fold(Node):
     step: Node
     result: Node
     bind: bool = field(default=False)
-    """True if the fold only gives a value a name; its loop is then empty."""
+    """True if the fold only binds a value to a name; its loop is then empty."""
 
 
 ACCUMULATOR: Final = "@result"

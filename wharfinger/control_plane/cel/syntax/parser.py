@@ -1,7 +1,7 @@
 """The parser, which turns the text of an expression into a tree and expands macros.
 
-A text that breaks the grammar raises :class:`NotAnExpressionError`; :func:`syntax_errors` then finds the wording of its
-errors. All other errors, such as reserved names, are collected in the result.
+A text that does not match the grammar raises :class:`NotAnExpressionError`; ``grammar_errors`` then finds the messages. All other
+errors, such as reserved names, are collected in the result.
 """
 
 from collections.abc import Mapping
@@ -12,34 +12,10 @@ from wharfinger.control_plane.cel.syntax.issues import Issue
 from wharfinger.control_plane.cel.syntax.macros import MACROS, NO_MACROS, Macro, MacroError, MacroKey
 from wharfinger.control_plane.cel.syntax.nodes import Call, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from wharfinger.control_plane.cel.syntax.tokens import Token, TokenError, number, string, tokens
+from wharfinger.control_plane.cel.values.schema_types import RESERVED_WORDS
 
 MAX_DEPTH: Final = 60
-"""The limit of nested levels; each pair of parentheses is one level."""
-_RESERVED: Final = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ]
-)
+"""The maximum depth of nested expressions; each pair of parentheses is one level."""
 _RELATIONS: Final = frozenset({"<", "<=", ">=", ">", "==", "!=", "in"})
 _LITERALS: Final = {"true": True, "false": False, "null": None}
 
@@ -94,7 +70,7 @@ class _Parser:
             return token
         return None
 
-    def _need(self, kind: str) -> Token:
+    def _expect(self, kind: str) -> Token:
         token = self._take(kind)
         if token is None:
             raise NotAnExpressionError
@@ -108,7 +84,7 @@ class _Parser:
         mark = self._take("?")
         if mark is not None:
             then = self._or()
-            self._need(":")
+            self._expect(":")
             result = Call(mark.at, "_?_:_", [result, then, self._expression()])
         self._depth -= 1
         return result
@@ -174,7 +150,7 @@ class _Parser:
             elif (bracket := self._take("[")) is not None:
                 optional = self._take("?") is not None
                 index = self._expression()
-                self._need("]")
+                self._expect("]")
                 result = Call(bracket.at, "_[?_]" if optional else "_[_]", [result, index])
             else:
                 return result
@@ -203,7 +179,7 @@ class _Parser:
             found.append(self._expression())
             if self._take(end):
                 return found
-            self._need(",")
+            self._expect(",")
 
     def _called(self, call: Call) -> Node:
         """Return a call, or its expansion if it calls a macro."""
@@ -230,7 +206,7 @@ class _Parser:
             return Literal(token.at, string(token))
         if token.kind == "(":
             inner = self._expression()
-            self._need(")")
+            self._expect(")")
             return inner
         if token.kind == "[":
             return self._list(token)
@@ -248,7 +224,7 @@ class _Parser:
                 optional.add(len(elements))
             elements.append(self._expression())
             if not self._take(","):
-                self._need("]")
+                self._expect("]")
                 break
         return ListNode(opening.at, elements, frozenset(optional))
 
@@ -257,22 +233,22 @@ class _Parser:
         while not self._take("}"):
             optional = self._take("?") is not None
             key = self._expression()
-            self._need(":")
+            self._expect(":")
             entries.append((key, self._expression(), optional))
             if not self._take(","):
-                self._need("}")
+                self._expect("}")
                 break
         return MapNode(opening.at, entries)
 
     def _named(self, token: Token) -> Node:
         prefix = ""
         if token.kind == ".":
-            prefix, token = ".", self._need("name")
+            prefix, token = ".", self._expect("name")
         if token.text in _LITERALS and not prefix:
             return Literal(token.at, _LITERALS[token.text])
         if token.text == "in":
             raise NotAnExpressionError
-        if token.text in _RESERVED:
+        if token.text in RESERVED_WORDS:
             self.issues.append(Issue(token.at, f"reserved identifier: {token.text}"))
         opening = self._take("(")
         if opening is not None:
@@ -294,17 +270,17 @@ class _Parser:
         places: dict[str, int] = {}
         while not self._take("}"):
             optional = self._take("?") is not None
-            field = self._need("name")
-            places[field.text] = self._need(":").at
+            field = self._expect("name")
+            places[field.text] = self._expect(":").at
             fields.append((field.text, self._expression(), optional))
             if not self._take(","):
-                self._need("}")
+                self._expect("}")
                 break
         return StructNode(opening.at, name, fields, places)
 
 
 def _is_signed(word: Token) -> bool:
-    """Return whether a token is a number that may have a sign."""
+    """Return whether a token is a number to which a sign may belong."""
     return word.kind == "float" or (word.kind == "int" and word.text[-1] not in "uU")
 
 

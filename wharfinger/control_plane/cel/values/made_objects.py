@@ -1,4 +1,4 @@
-"""The documents of objects and JSON patches that an expression constructs (``Object.spec{…}``, ``JSONPatch{…}``)."""
+"""Objects and JSON patches that an expression constructs (``Object.spec{…}``, ``JSONPatch{…}``), as JSON."""
 
 import base64
 import math
@@ -47,7 +47,7 @@ def _members(value: CelMap | ObjectView) -> JsonObject:
 
 
 def misnamed(value: MadeObject) -> str:
-    """Return the errors of objects whose type name does not match the path of their field; "" without errors."""
+    """Return the errors of objects whose type name does not match the path of their field; "" if there are none."""
     return "\n".join(_misnamed(value, value.made_type))
 
 

@@ -1,4 +1,4 @@
-"""The error of a call whose arguments do not fit, in the form that the function has in cel-go."""
+"""The errors of calls whose arguments have wrong types. Their form depends on the function, as in cel-go."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,13 +17,13 @@ _TRAITS: Final[Mapping[str, frozenset[str]]] = {
     "-_": frozenset({"bool", "double", "int"}), "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
     "size": frozenset({"bytes", "list", "map", "string"}),
 }  # fmt: skip
-"""Operators that depend on their first operand alone, with the types of operands that support them."""
+"""The operators that only the type of the first operand decides, with the types that support them."""
 _ASKED: Final = frozenset({"string", _TIME, _LENGTH})
-"""Types whose values report the error of an unsupported operator themselves."""
+"""The types of operands that report an unsupported operator themselves."""
 _RECEIVERS: Final = frozenset(
     {"!_", "_==_", "_!=_", "_[_]", "contains", "endsWith", "startsWith", "matches", "find", "findAll"}
 )
-"""Functions whose operands report the error themselves."""
+"""The functions whose operands report the error themselves."""
 
 
 def mismatch(function: str, given: Sequence[Value]) -> str:

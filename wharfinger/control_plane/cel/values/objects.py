@@ -1,4 +1,4 @@
-"""Values of a custom resource in expressions: they have the schema's types and are converted when they are used."""
+"""The values of a custom resource in expressions: they have the types of the schema, and are converted when they are used."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 class ObjectView:
-    """An object with its fields by the names that rules use."""
+    """A view of an object, with its fields by the names that rules use."""
 
     __slots__ = ("_fields", "_schema", "_value", "cel_type")
 
@@ -59,7 +59,7 @@ class ObjectView:
 
 
 class ListView:
-    """A list; ``kind`` is its type in the schema."""
+    """A view of a list; ``kind`` is its list type in the schema."""
 
     __slots__ = ("_schema", "_value", "cel_type", "kind")
 

@@ -74,7 +74,7 @@ def _equal_maps(one: CelMap | ObjectView, other: CelMap | ObjectView) -> bool:
 
 
 def compare(one: Value, other: Value) -> int:
-    """Return -1, 0 or 1. Raises CelError if the two have no order."""
+    """Return -1, 0 or 1 for a value that is less than, equal to or greater than the other. Raises CelError without an order."""
     if is_number(one) and is_number(other) and isinstance(one, int | float) and isinstance(other, int | float):
         if math.isnan(one) or math.isnan(other):
             raise CelError("NaN values cannot be ordered")
@@ -122,7 +122,7 @@ def _numbers(
     return _whole(of_integers(one, other), type(one)) if isinstance(one, int) and isinstance(other, int) else None
 
 
-def _needed(number: Value) -> Value:
+def _required(number: Value) -> Value:
     if number is None:
         raise CelError(NO_OVERLOAD)
     return number
@@ -148,7 +148,7 @@ def add(one: Value, other: Value) -> Value:
 
 
 def _added_lists(one: list[Value] | ListView, other: list[Value] | ListView) -> list[Value]:
-    """Return the items of both lists. If the first list is a set, items that it already contains are not added again."""
+    """Return the items of both lists; items that a set already contains are not added to it again."""
     result = list(one)
     kind = list_kind(one)
     for item in other:
@@ -173,12 +173,12 @@ def subtract(one: Value, other: Value) -> Value:
 
 def multiply(one: Value, other: Value) -> Value:
     """Return ``one * other``. Raises CelError."""
-    return _needed(_numbers(one, other, operator.mul, operator.mul))
+    return _required(_numbers(one, other, operator.mul, operator.mul))
 
 
 def divide(one: Value, other: Value) -> Value:
     """Return ``one / other``, rounded towards zero. Raises CelError."""
-    return _needed(_numbers(one, other, _float_quotient, _quotient))
+    return _required(_numbers(one, other, _float_quotient, _quotient))
 
 
 def _float_quotient(one: float, other: float) -> float:
@@ -196,7 +196,7 @@ def _quotient(one: int, other: int) -> int:
 
 def modulo(one: Value, other: Value) -> Value:
     """Return ``one % other``, with the sign of the first. Raises CelError."""
-    return _needed(None if isinstance(one, float) else _numbers(one, other, math.fmod, _rest))
+    return _required(None if isinstance(one, float) else _numbers(one, other, math.fmod, _rest))
 
 
 def _rest(one: int, other: int) -> int:
@@ -258,7 +258,7 @@ def size(value: Value) -> int:
     raise CelError(NO_OVERLOAD)
 
 
-def _cannot(value: Value, to: str) -> CelError:
+def _conversion_error(value: Value, to: str) -> CelError:
     return CelError(f"type conversion error from '{type_name(value)}' to '{to}'")
 
 
@@ -299,7 +299,7 @@ def to_uint(value: Value) -> Value:
 def _parsed(text: str, kind: str, low: int, high: int) -> int:
     body = text[1:] if text[:1] in "+-" and kind == "int" else text
     if not (body.isascii() and body.isdigit()) or len(body) > 400 or not low <= int(text) < high:
-        raise _cannot(text, kind)
+        raise _conversion_error(text, kind)
     return int(text)
 
 
@@ -309,9 +309,13 @@ def to_double(value: Value) -> Value:
         return float(value)
     if isinstance(value, str):
         try:
-            return float(value) if "_" not in value and value == value.strip() else _raise(_cannot(value, "double"))
+            return (
+                float(value)
+                if "_" not in value and value == value.strip()
+                else _raise(_conversion_error(value, "double"))
+            )
         except ValueError as error:
-            raise _cannot(value, "double") from error
+            raise _conversion_error(value, "double") from error
     raise CelError(NO_OVERLOAD)
 
 
@@ -328,7 +332,7 @@ def to_bool(value: Value) -> Value:
             return True
         if value in {"0", "f", "F", "FALSE", "false", "False"}:
             return False
-        raise _cannot(value, "bool")
+        raise _conversion_error(value, "bool")
     raise CelError(NO_OVERLOAD)
 
 
@@ -373,7 +377,7 @@ def to_timestamp(value: Value) -> Value:
         try:
             return Timestamp(moments.parse_date_time(value))
         except ValueError as error:
-            raise _cannot(value, "google.protobuf.Timestamp") from error
+            raise _conversion_error(value, "google.protobuf.Timestamp") from error
     if isinstance(value, int) and not isinstance(value, bool | Uint):
         return _moment(int(value) * moments.SECOND, Timestamp)
     raise CelError(NO_OVERLOAD)
@@ -387,7 +391,7 @@ def to_duration(value: Value) -> Value:
         try:
             return Duration(moments.parse_duration(value))
         except ValueError as error:
-            raise _cannot(value, "google.protobuf.Duration") from error
+            raise _conversion_error(value, "google.protobuf.Duration") from error
     if isinstance(value, int) and not isinstance(value, bool | Uint):
         return Duration(int(value))
     raise CelError(NO_OVERLOAD)
@@ -396,6 +400,3 @@ def to_duration(value: Value) -> Value:
 def type_of(value: Value) -> TypeValue:
     """Return ``type(x)``."""
     return TypeValue(type_name(value))
-
-
-Unary = Callable[[Value], Value]

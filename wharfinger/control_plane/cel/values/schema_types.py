@@ -1,4 +1,4 @@
-"""The types that rules see in a schema, with the sizes of their values (``apiserver/pkg/cel/common``).
+"""The types that a schema gives to rules, with the sizes of their values (``apiserver/pkg/cel/common``).
 
 Parts that the schema does not describe (``x-kubernetes-preserve-unknown-fields``) have no type, and rules cannot use them.
 Property names that are not identifiers are escaped: ``self.a__dash__b``.
@@ -25,31 +25,11 @@ from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.formats.json.value import JsonObject
 
 REQUEST_BYTES: Final = 3 * 1024 * 1024
-_RESERVED: Final = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
+RESERVED_WORDS: Final = frozenset(
+    ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+     "loop", "package", "namespace", "return", "var", "void", "while")
+)  # fmt: skip
+"""The words that CEL reserves; they are no identifiers."""
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+", re.ASCII)
 _UNPLAIN: Final = re.compile(r"__|[-./]")
@@ -58,7 +38,8 @@ _TIMES: Final = {"duration": (DURATION, 3, 32), "date": (TIMESTAMP, 12, 12), "da
 
 @dataclass(slots=True)
 class Declared:
-    """A type with its sizes: the fewest bytes of a value in JSON, and the most elements (or bytes of text) of a value."""
+    """A type with its sizes: the minimum number of bytes of a value in JSON (``least_bytes``), and the maximum number of its
+    elements, or bytes of text (``most``)."""
 
     type: Type
     least_bytes: int
@@ -72,14 +53,14 @@ def escaped(name: str) -> str | None:
     """Return a property's name in expressions, or None if it cannot be used there."""
     if not name or name[0].isdigit() or not _PLAIN.fullmatch(name):
         return None
-    if name in _RESERVED:
+    if name in RESERVED_WORDS:
         return f"__{name}__"
     return _UNPLAIN.sub(lambda found: _ESCAPES[found[0]], name)
 
 
 def keyword_field(name: str) -> str:
     """Return the declared name of a field that is named by a reserved word of CEL; expressions may use both names."""
-    return f"__{name}__" if name in _RESERVED else name
+    return f"__{name}__" if name in RESERVED_WORDS else name
 
 
 def with_meta(schema: JsonObject) -> JsonObject:
@@ -91,7 +72,7 @@ def with_meta(schema: JsonObject) -> JsonObject:
 
 
 class TypeTable:
-    """A table of the types of objects: it names them, and has their fields."""
+    """A table of the types of objects, with the fields of each type by name."""
 
     def __init__(self) -> None:
         self.fields: dict[str, dict[str, Type]] = {}

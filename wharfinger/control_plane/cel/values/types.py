@@ -1,4 +1,4 @@
-"""Types of expressions, and the check whether one may be used for another (unification, as in cel-go's checker)."""
+"""Types of expressions, and the check whether a type is assignable to another one (unification, as in cel-go)."""
 
 import re
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def optional(value: Type) -> Type:
 
 
 def param(name: str) -> Type:
-    """Return a type parameter, whose type is still to be found."""
+    """Return a type parameter, whose type is inferred."""
     return Type("param", name)
 
 
@@ -93,18 +93,17 @@ def _read(words: list[str]) -> tuple[Type, list[str]]:
 
 
 class Bindings:
-    """The types of parameters that were found so far; an attempt that fails does not change them."""
+    """The types of type parameters that were inferred so far; a failed check does not change them."""
 
     def __init__(self) -> None:
         self._found: dict[str, Type] = {}
 
     def assignable(self, have: Type, want: Type) -> bool:
-        """Return whether one type may be used for another; if so, record the types that this implies for type parameters."""
+        """Return whether a type is assignable to another; if so, record the types that this implies for type parameters."""
         return self.all_assignable((have,), (want,))
 
     def all_assignable(self, have: tuple[Type, ...], want: tuple[Type, ...]) -> bool:
-        """Return whether each type may be used for its counterpart; if all may, record the types that this implies for
-        type parameters."""
+        """Return whether each type is assignable to its counterpart; if so, record what this implies for type parameters."""
         before = dict(self._found)
         if len(have) == len(want) and all(map(self._fits, have, want)):
             return True
@@ -172,7 +171,7 @@ class Bindings:
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """Return the more general of two types that fit."""
+    """Return the more general one of two types that are assignable to each other."""
     return one if _is_general(one, other) else other
 
 

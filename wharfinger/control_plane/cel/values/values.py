@@ -1,4 +1,4 @@
-"""Values during evaluation: Python's own if they mean the same in CEL, and classes for the rest.
+"""Values during evaluation: Python's own if they have the same meaning in CEL, and instances of classes otherwise.
 
 bool, int (64 bits), float, str, bytes, None and list are used directly. Objects and lists of a custom resource are
 views of it (:mod:`~wharfinger.control_plane.cel.values.objects`).
@@ -26,14 +26,14 @@ class Uint(int):
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length of time in nanoseconds."""
+    """A duration in nanoseconds."""
 
     nanoseconds: int
 
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A timestamp: nanoseconds since 1970, UTC."""
+    """A timestamp in nanoseconds since 1970, in UTC."""
 
     nanoseconds: int
 
@@ -65,7 +65,7 @@ class Opaque:
 
 
 class CelMap:
-    """A map made in an expression. Keys 1, 1u and 1.0 are the same, true is not."""
+    """A map that an expression constructs. The keys 1, 1u and 1.0 are equal; true is another key."""
 
     __slots__ = ("_entries",)
 
@@ -94,12 +94,6 @@ class CelMap:
         made._entries = {**self._entries, key_of(key): (key, value)}
         return made
 
-    def put(self, key: Value, value: Value) -> None:
-        """Add an entry in place; only for a map that is not shared. Raises CelError if the key exists."""
-        if key_of(key) in self._entries:
-            raise CelError(f"insert failed: key {shown_key(key)} already exists")
-        self._entries[key_of(key)] = (key, value)
-
 
 class MadeObject(CelMap):
     """An object that an expression constructs, with the name of its type: ``Object.spec``, or ``JSONPatch``."""
@@ -112,7 +106,7 @@ class MadeObject(CelMap):
 
 
 def key_of(key: Value) -> object:
-    """Return an object that is the same for all equal keys."""
+    """Return a hashable value that is equal for equal keys."""
     return (bool, key) if isinstance(key, bool) else key if isinstance(key, int | float | str) else repr(key)
 
 

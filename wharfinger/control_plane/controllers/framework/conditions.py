@@ -19,20 +19,20 @@ class Condition:
 
 
 def conditions(
-    obj: JsonObject, said: Sequence[Condition], now: datetime, *, updated: str = "", probed: bool = False
+    obj: JsonObject, new: Sequence[Condition], now: datetime, *, updated: str = "", probed: bool = False
 ) -> list[JsonValue]:
-    """Return ``status.conditions`` with these conditions; other conditions, and the times of unchanged ones, are kept.
+    """Return ``status.conditions`` with ``new`` conditions; other conditions, and the times of unchanged ones, are kept.
 
     ``updated`` names the time that also changes with reason and message (``lastUpdateTime``), if the kind has one;
     ``probed`` adds ``lastProbeTime`` (Jobs).
     """
-    types = {condition.type for condition in said}
+    types = {condition.type for condition in new}
     before = {
         str(find(entry, "type")): entry for entry in find_list(obj, "status", "conditions") if isinstance(entry, dict)
     }
     others: list[JsonValue] = [entry for kind, entry in before.items() if kind not in types]
     made = [
-        _entry(condition, before.get(condition.type), format_time(now), updated, probed=probed) for condition in said
+        _entry(condition, before.get(condition.type), format_time(now), updated, probed=probed) for condition in new
     ]
     return others + made
 

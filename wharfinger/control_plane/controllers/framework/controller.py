@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import trio
 
-from wharfinger.control_plane.controllers.framework.work_queue import Agenda
+from wharfinger.control_plane.controllers.framework.work_queue import WorkQueue
 from wharfinger.control_plane.storage.interface import Change, Collection, Key, StorageError
 from wharfinger.control_plane.wire.status import StatusError
 from wharfinger.formats.errors import FormatError
@@ -20,7 +20,7 @@ from wharfinger.formats.errors import FormatError
 log: Final = logging.getLogger(__name__)
 
 TURN_S: Final = 0.01
-"""Seconds that the controllers work before other tasks run; a request may have to wait that long."""
+"""The time in seconds that the controllers work before they let other tasks run; a request may have to wait that long."""
 
 Wakes: TypeAlias = Callable[[Change], Iterable[Key]]
 """A function that returns the keys that a controller must reconcile after a change."""
@@ -33,8 +33,10 @@ def itself(change: Change) -> Iterable[Key]:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """A controller. ``wakes`` has one function for each kind, which returns the keys to reconcile after a change of an object of
-    that kind. ``always`` is such a function for all kinds.
+    """A controller: its name, its reconciliation, and the changes that cause one.
+
+    ``wakes`` has a function for each observed kind, which returns the keys to reconcile after a change of an object of that
+    kind. ``always`` is such a function for changes of all kinds.
     """
 
     name: str
@@ -50,7 +52,7 @@ class Runner:
     def __init__(self, controllers: Sequence[Controller], commit: Callable[[], None]) -> None:
         self._write = commit
         self._controllers = controllers
-        self._agenda = Agenda(len(controllers))
+        self._queue = WorkQueue(len(controllers))
         self._by_kind: dict[Collection, list[tuple[int, Wakes]]] = {}
         self._always = [(number, one.always) for number, one in enumerate(controllers) if one.always is not None]
         for number, one in enumerate(controllers):
@@ -61,26 +63,26 @@ class Runner:
         """Queue the keys that must be reconciled after a change."""
         for number, wakes in self._always:
             for key in wakes(change):
-                self._agenda.add(number, key)
+                self._queue.add(number, key)
         for number, wakes in self._by_kind.get(change.key.collection, ()):
             for key in wakes(change):
-                self._agenda.add(number, key)
+                self._queue.add(number, key)
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
         while True:
-            number, key = await self._agenda.take()
+            number, key = await self._queue.take()
             began = time.perf_counter()
-            self._look_at(number, key)
-            while self._agenda.due and time.perf_counter() - began < TURN_S:
-                self._look_at(*await self._agenda.take())
-            if not self._agenda.due:
+            self._reconcile(number, key)
+            while self._queue.due and time.perf_counter() - began < TURN_S:
+                self._reconcile(*await self._queue.take())
+            if not self._queue.due:
                 self._commit()
             await trio.lowlevel.checkpoint()
 
     def statistics(self) -> dict[str, int]:
         """Return the statistics of the work queue."""
-        return self._agenda.statistics()
+        return self._queue.statistics()
 
     def _commit(self) -> None:
         """Commit the writes. If that fails, they are undone, and the observers are notified of that."""
@@ -89,17 +91,17 @@ class Runner:
         except StorageError as error:
             log.warning("the writes of the controllers could not be committed: %s", error)
 
-    def _look_at(self, number: int, key: Key) -> None:
+    def _reconcile(self, number: int, key: Key) -> None:
         controller = self._controllers[number]
         try:
             again_s = controller.reconcile(key)
         except (StatusError, StorageError, FormatError) as error:
-            pause = self._agenda.failed(number, key)
+            pause = self._queue.failed(number, key)
             log.info("%s: %s: %s; trying again in %.2f s", controller.name, key.place, error, pause)
         else:
-            self._agenda.succeeded(number, key)
+            self._queue.succeeded(number, key)
             if again_s is not None:
-                self._agenda.add_later(number, key, max(again_s, 0.001))
+                self._queue.add_later(number, key, max(again_s, 0.001))
 
 
 class Ages:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from wharfinger.control_plane.controllers.framework.controller import Ages, Controller
 from wharfinger.control_plane.controllers.framework.objects import generation_of, uid_of
-from wharfinger.control_plane.controllers.framework.simulation_annotations import read_knobs
+from wharfinger.control_plane.controllers.framework.simulation_annotations import read_options
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.storage.interface import Key
 from wharfinger.formats.json.value import find_int, find_object
@@ -23,7 +23,7 @@ def observing_late(state: ClusterState, controller: Controller) -> Controller:
         if obj is None:
             ages.forget(key)
             return controller.reconcile(key)
-        delay_s = read_knobs(find_object(obj, "metadata", "annotations")).observed_after_s
+        delay_s = read_options(find_object(obj, "metadata", "annotations")).observed_after_s
         generation = generation_of(obj)
         if delay_s and find_int(obj, "status", "observedGeneration") < generation:
             left_s = delay_s - ages.age(key, f"{uid_of(obj)} {generation}")

@@ -67,6 +67,11 @@ def annotation(obj: JsonValue, name: str) -> str:
     return find_str(obj, "metadata", "annotations", name)
 
 
+def number_in(text: str) -> int | None:
+    """Return the number that a text of at most nine digits holds, or None."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def is_deleted(obj: JsonValue) -> bool:
     """Return whether the object is being deleted."""
     return find(obj, "metadata", "deletionTimestamp") is not None
@@ -91,7 +96,7 @@ def is_controlled_by(obj: JsonValue, owner: JsonValue) -> bool:
 
 
 def owner_reference(obj: JsonObject) -> JsonObject:
-    """Return the reference by which a controller's object names the object that it was made for."""
+    """Return the owner reference with which another object names ``obj`` as its controller."""
     return {
         "apiVersion": find_str(obj, "apiVersion"),
         "kind": find_str(obj, "kind"),

@@ -25,8 +25,8 @@ ALL: Final = (OBSERVED_AFTER, READY_AFTER, NEVER_READY, FAIL, EXIT_CODE, CRASH_L
 
 
 @dataclass(frozen=True, slots=True)
-class Knobs:
-    """The values of the annotations; ``given`` is true if there are any."""
+class SimulationOptions:
+    """The values of the simulation annotations of one object; ``given`` is true if it has any."""
 
     observed_after_s: float = 0.0
     ready_after_s: float = 0.0
@@ -38,30 +38,30 @@ class Knobs:
     given: bool = False
 
 
-def read_knobs(annotations: JsonObject) -> Knobs:
+def read_options(annotations: JsonObject) -> SimulationOptions:
     """Read the simulation annotations. An invalid number of seconds is ignored, an invalid exit code is 1."""
     given = {name: value for name, value in annotations.items() if name in ALL}
     if not given:
         return _NONE
     code = find_str(given, EXIT_CODE)
     exit_code = int(code) if code.isascii() and code.isdigit() and len(code) < 4 else 1 if code else 0
-    return Knobs(
+    return SimulationOptions(
         observed_after_s=_seconds(find_str(given, OBSERVED_AFTER)),
         ready_after_s=_seconds(find_str(given, READY_AFTER)),
-        never_ready=_says(given, NEVER_READY),
-        exit_code=exit_code or int(_says(given, FAIL)),
-        crash_loop=_says(given, CRASH_LOOP),
-        pull_failure=_says(given, PULL_FAILURE),
-        never_scheduled=_says(given, NEVER_SCHEDULED),
+        never_ready=_is_set(given, NEVER_READY),
+        exit_code=exit_code or int(_is_set(given, FAIL)),
+        crash_loop=_is_set(given, CRASH_LOOP),
+        pull_failure=_is_set(given, PULL_FAILURE),
+        never_scheduled=_is_set(given, NEVER_SCHEDULED),
         given=True,
     )
 
 
-_NONE: Final = Knobs()
+_NONE: Final = SimulationOptions()
 
 
 def pod_annotations(state: ClusterState, pod: JsonObject) -> JsonObject:
-    """Return the annotations that a Pod follows."""
+    """Return the annotations that apply to a Pod: its own ones and those of its controller."""
     own = find_object(pod, "metadata", "annotations")
     owner = _controller(state, pod)
     if owner is None:
@@ -73,10 +73,7 @@ def pod_annotations(state: ClusterState, pod: JsonObject) -> JsonObject:
 
 
 def _controller(state: ClusterState, obj: JsonObject) -> JsonObject | None:
-    reference = controller_of(obj)
-    if reference is None:
-        return None
-    key = state.owner_key(find_str(obj, "metadata", "namespace"), reference)
+    key = state.controller_key(obj)
     found = None if key is None else state.get(key)
     return found if is_controlled_by(obj, found) else None
 
@@ -87,7 +84,7 @@ def changed(before: JsonValue, after: JsonValue) -> bool:
     return old != new and any(old.get(name) != new.get(name) for name in ALL)
 
 
-def _says(annotations: JsonObject, name: str) -> bool:
+def _is_set(annotations: JsonObject, name: str) -> bool:
     return find_str(annotations, name).lower() == "true"
 
 

@@ -16,28 +16,31 @@ from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.controllers.framework.objects import (
     EVENTS,
+    controller_of,
     is_controlled_by,
     key_of,
     name_of,
+    owner_reference,
     owner_uids,
     uid_of,
+    with_fields,
 )
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, Key, Record
 from wharfinger.control_plane.verbs import creation, deletion, patching, updating
 from wharfinger.control_plane.verbs.options import DeleteOptions, WriteOptions
 from wharfinger.control_plane.wire.status import StatusError
-from wharfinger.formats.json.value import JsonObject, canonical_json, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json, find_list, find_object, find_str
 from wharfinger.kube.times import format_time
 
 MANAGER: Final = "kube-controller-manager"
 EVENT_LIFE: Final = timedelta(hours=1)
 _TERMINATING: Final = "is being terminated"
-"""The part of an error's message by which a namespace that is being deleted refuses new objects."""
+"""A part of the message with which a namespace that is being deleted refuses new objects."""
 
 
 @dataclass(slots=True)
-class _Told:
-    """An event that was written, how often it occurred, and when last."""
+class _RecordedEvent:
+    """An Event that was written, the number of its occurrences, and the time of the last one."""
 
     key: Key
     count: int
@@ -51,8 +54,8 @@ class ClusterState:
         self.backend = backend
         self._dependents: dict[str, set[Key]] = {}
         self._listener: Callable[[Change], None] | None = None
-        self._told: dict[tuple[str, str, str], _Told] = {}
-        self._told_order: deque[tuple[datetime, tuple[str, str, str]]] = deque()
+        self._recorded: dict[tuple[str, str, str], _RecordedEvent] = {}
+        self._recorded_order: deque[tuple[datetime, tuple[str, str, str]]] = deque()
 
     # -- notifications
 
@@ -125,6 +128,11 @@ class ClusterState:
             return None
         return Key(kind.collection, namespace if kind.namespaced else "", find_str(reference, "name"))
 
+    def controller_key(self, obj: JsonObject) -> Key | None:
+        """Return the key of the controller of an object, or None if it has no controller, or one of an unknown kind."""
+        reference = controller_of(obj)
+        return None if reference is None else self.owner_key(find_str(obj, "metadata", "namespace"), reference)
+
     # -- writing; each may raise StatusError or StorageError
 
     def create(self, obj: JsonObject, *, manager: str = MANAGER) -> JsonObject | None:
@@ -148,6 +156,18 @@ class ClusterState:
             self.backend, self.served(key, old), old, new, subresource, WriteOptions(manager), applied=False
         )
 
+    def adopt(self, key: Key, obj: JsonObject, owner: JsonObject) -> JsonObject:
+        """Make ``owner`` the controller of an object, and return the object."""
+        references = [*find_list(obj, "metadata", "ownerReferences"), owner_reference(owner)]
+        return self.update(key, with_fields(obj, ownerReferences=references))
+
+    def remove_finalizer(self, key: Key, obj: JsonObject, finalizer: str) -> None:
+        """Remove a finalizer from an object, if the object has it."""
+        finalizers = find_list(obj, "metadata", "finalizers")
+        if finalizer in finalizers:
+            kept: list[JsonValue] = [item for item in finalizers if item != finalizer]
+            self.update(key, with_fields(obj, finalizers=kept or None))
+
     def set_status(self, key: Key, obj: JsonObject, status: JsonObject, *, manager: str = MANAGER) -> JsonObject:
         """Set the status of an object, unless it already has this status."""
         if find_object(obj, "status") == status and "status" in obj:
@@ -168,17 +188,19 @@ class ClusterState:
             options = DeleteOptions(propagation=propagation, uid=uid_of(obj))
             deletion.delete(self.backend, self.served(key, found), key.namespace, key.name, options)
 
-    def tell(self, obj: JsonObject, component: str, reason: str, message: str, *, warning: bool = False) -> None:
-        """Write an event about an object; a repeated event is counted in the earlier one."""
+    def record_event(
+        self, obj: JsonObject, component: str, reason: str, message: str, *, warning: bool = False
+    ) -> None:
+        """Write an Event about an object; a repetition increments the count of the earlier Event."""
         now = self.now()
         self._forget_events(now)
         what = uid_of(obj), reason, message
-        told = self._told.get(what)
-        if told is not None:
-            event = self.get(told.key)
+        known = self._recorded.get(what)
+        if known is not None:
+            event = self.get(known.key)
             if event is not None:
-                told.count, told.at = told.count + 1, now
-                self.update(told.key, {**event, "count": told.count, "lastTimestamp": format_time(now)})
+                known.count, known.at = known.count + 1, now
+                self.update(known.key, {**event, "count": known.count, "lastTimestamp": format_time(now)})
                 return
         namespace = find_str(obj, "metadata", "namespace") or "default"
         stamp = int(now.timestamp() * 1_000_000) * 1000 + self.backend.storage.revision % 1000
@@ -210,23 +232,23 @@ class ClusterState:
             manager="kubelet" if component == "kubelet" else MANAGER,
         )
         if made is not None:
-            self._told[what] = _Told(key_of(EVENTS, made), 1, now)
-            self._told_order.append((now, what))
+            self._recorded[what] = _RecordedEvent(key_of(EVENTS, made), 1, now)
+            self._recorded_order.append((now, what))
 
     def _forget_events(self, now: datetime) -> None:
-        """Delete events that last occurred more than an hour ago."""
-        while self._told_order and now - self._told_order[0][0] > EVENT_LIFE:
-            _, what = self._told_order.popleft()
-            told = self._told[what]
-            if now - told.at <= EVENT_LIFE:
-                self._told_order.append((told.at, what))
+        """Delete Events that last occurred more than an hour ago."""
+        while self._recorded_order and now - self._recorded_order[0][0] > EVENT_LIFE:
+            _, what = self._recorded_order.popleft()
+            known = self._recorded[what]
+            if now - known.at <= EVENT_LIFE:
+                self._recorded_order.append((known.at, what))
                 continue
-            del self._told[what]
-            if self.get(told.key) is not None:
-                self.backend.delete(told.key)
+            del self._recorded[what]
+            if self.get(known.key) is not None:
+                self.backend.delete(known.key)
 
     def served(self, key: Key, obj: JsonObject) -> Served:
-        """Return the kind of a stored object at the object's version or, if that is not served, at the first version."""
+        """Return the kind of a stored object at the object's version, or at the first served version if that is not served."""
         version = find_str(obj, "apiVersion").rpartition("/")[2]
         found = self.backend.catalog.find(key.collection.group, version, key.collection.plural)
         if found is not None:

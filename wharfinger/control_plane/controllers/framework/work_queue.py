@@ -2,7 +2,8 @@
 
 A single task does all the work, one key at a time, so no key is ever processed twice at once. A key waits once per
 controller. Among controllers with due keys, the first in the list runs first: Pods before their set, and sets before their
-Deployment, because each counts the objects below it. So each object is written once where upstream writes it many times.
+Deployment, because each counts the objects below it. So each object is written once where kube-controller-manager writes it many
+times.
 """
 
 import heapq
@@ -16,7 +17,7 @@ from wharfinger.control_plane.storage.interface import Key
 
 log: Final = logging.getLogger(__name__)
 OWN_WAKES: Final = 50
-"""The number of times that work on a key may wake the same key within :data:`WINDOW_S`; then the key must wait."""
+"""The number of times that the work on a key may queue the same key again within :data:`WINDOW_S`; then the key must wait."""
 WINDOW_S: Final = 1.0
 FIRST_PAUSE_S: Final = 0.05
 LAST_PAUSE_S: Final = 30.0
@@ -26,9 +27,10 @@ _STALE: Final = 64
 Item = tuple[int, Key]
 
 
-class Agenda:
-    """The queued keys of each controller, which is identified by its number. Times are by trio's clock. A key that is
-    queued for several times is due at the earliest one.
+class WorkQueue:
+    """The queued keys of each controller; a controller is identified by its number.
+
+    Times are by trio's clock. A key that is queued for several times is due at the earliest one.
     """
 
     def __init__(self, controllers: int) -> None:
@@ -37,7 +39,7 @@ class Agenda:
         self._times: list[tuple[float, int, Item]] = []
         self._serials = count()
         self._failures: dict[Item, int] = {}
-        self._in_hand: Item | None = None
+        self._in_progress: Item | None = None
         self._own_wakes: dict[Item, tuple[int, float]] = {}
         """The number of times that each key woke itself without any other cause, and the time of the first."""
         self._wake = trio.Event()
@@ -50,7 +52,7 @@ class Agenda:
     def add(self, controller: int, key: Key) -> None:
         """Queue ``key`` at once; a key that wakes itself again and again must wait."""
         item = (controller, key)
-        if item != self._in_hand:
+        if item != self._in_progress:
             self._own_wakes.pop(item, None)
         elif key not in self._due[controller] and (pause_s := self._pause(item)):
             self.add_later(controller, key, pause_s)
@@ -96,7 +98,7 @@ class Agenda:
                 if keys:
                     key = next(iter(keys))
                     del keys[key]
-                    self._in_hand = controller, key
+                    self._in_progress = controller, key
                     return controller, key
             # There is no await between the check above and this line, so an `add` cannot be missed.
             self._wake = trio.Event()
@@ -105,7 +107,7 @@ class Agenda:
 
     def failed(self, controller: int, key: Key) -> float:
         """Queue ``key`` after a pause that doubles with each failure in a row; return the pause in seconds."""
-        self._put_down(controller, key)
+        self._end_work(controller, key)
         failures = self._failures.get((controller, key), 0)
         self._failures[controller, key] = failures + 1
         pause_s = min(FIRST_PAUSE_S * (1 << min(failures, 20)), LAST_PAUSE_S)
@@ -114,12 +116,12 @@ class Agenda:
 
     def succeeded(self, controller: int, key: Key) -> None:
         """Forget the failures of a key."""
-        self._put_down(controller, key)
+        self._end_work(controller, key)
         self._failures.pop((controller, key), None)
 
-    def _put_down(self, controller: int, key: Key) -> None:
+    def _end_work(self, controller: int, key: Key) -> None:
         """End the work on a key; if it did not wake itself, its count of own wakes is reset."""
-        self._in_hand = None
+        self._in_progress = None
         if key not in self._due[controller] and (controller, key) not in self._at:
             self._own_wakes.pop((controller, key), None)
 

@@ -16,8 +16,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 READY_S: Final = 1.0
 """Seconds until a new Node is ready."""
 NOT_READY: Final = "node.kubernetes.io/not-ready"
-_GIVEN: Final[JsonObject] = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
-_SAID: Final = (
+_CAPACITY: Final[JsonObject] = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+_CONDITIONS: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
@@ -57,15 +57,15 @@ class NodeController:
                 "reason": reason,
                 "message": message,
             }
-            for kind, status, reason, message in _SAID
+            for kind, status, reason, message in _CONDITIONS
         ]
-        told: JsonObject = {
+        reported: JsonObject = {
             "conditions": conditions,
             "addresses": [{"type": "Hostname", "address": name_of(node)}],
-            "capacity": _GIVEN,
-            "allocatable": _GIVEN,
+            "capacity": _CAPACITY,
+            "allocatable": _CAPACITY,
         }
-        status = told | find_object(node, "status") | {"conditions": conditions}
+        status = reported | find_object(node, "status") | {"conditions": conditions}
         node = self._state.set_status(key, node, status, manager="kubelet")
         taints: list[JsonValue] = [one for one in find_list(node, "spec", "taints") if find(one, "key") != NOT_READY]
         if taints != find_list(node, "spec", "taints"):

@@ -22,7 +22,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StatusFacts:
     """The facts for one status: the time in the format of objects, the Pod's address, exit code, restarts."""
 
     time: str
@@ -34,33 +34,33 @@ class Moment:
 _PHASES: Final = {Fate.DONE: "Succeeded", Fate.FAILED: "Failed", Fate.PULL_FAILED: "Pending"}
 
 
-def pod_status(pod: JsonObject, fate: Fate, moment: Moment) -> JsonObject:
+def pod_status(pod: JsonObject, fate: Fate, facts: StatusFacts) -> JsonObject:
     """Return the whole status; unchanged conditions keep their times, and conditions of other managers are kept."""
     host_network = find(pod, "spec", "hostNetwork") is True
-    ip = HOST_IP if host_network else find_str(pod, "status", "podIP") or moment.ip
+    ip = HOST_IP if host_network else find_str(pod, "status", "podIP") or facts.ip
     status: JsonObject = {
         **find_object(pod, "status"),
         "phase": _PHASES.get(fate, "Running"),
-        "conditions": _conditions(pod, fate, moment),
+        "conditions": _conditions(pod, fate, facts),
         "hostIP": HOST_IP,
         "hostIPs": [{"ip": HOST_IP}],
         "podIP": ip,
         "podIPs": [{"ip": ip}],
-        "startTime": find_str(pod, "status", "startTime") or moment.time,
+        "startTime": find_str(pod, "status", "startTime") or facts.time,
         "observedGeneration": generation_of(pod),
         "containerStatuses": [
-            _container(pod, container, fate, moment) for container in find_list(pod, "spec", "containers")
+            _container(pod, container, fate, facts) for container in find_list(pod, "spec", "containers")
         ],
     }
     if not find_str(status, "qosClass"):
         status["qosClass"] = "BestEffort"
     initial = find_list(pod, "spec", "initContainers")
     if initial:
-        status["initContainerStatuses"] = [_initial(pod, container, fate, moment) for container in initial]
+        status["initContainerStatuses"] = [_initial(pod, container, fate, facts) for container in initial]
     return status
 
 
-def _conditions(pod: JsonObject, fate: Fate, moment: Moment) -> list[JsonValue]:
+def _conditions(pod: JsonObject, fate: Fate, facts: StatusFacts) -> list[JsonValue]:
     names = " ".join(name for name in (find_str(one, "name") for one in find_list(pod, "spec", "containers")))
     over = {Fate.DONE: "PodCompleted", Fate.FAILED: "PodFailed"}.get(fate, "")
     ready = fate is Fate.READY
@@ -75,15 +75,15 @@ def _conditions(pod: JsonObject, fate: Fate, moment: Moment) -> list[JsonValue]:
         gated: JsonObject = {"reason": "ReadinessGatesNotReady", "message": message}
     else:
         gated = why
-    said: dict[str, tuple[bool, JsonObject]] = {
+    wanted: dict[str, tuple[bool, JsonObject]] = {
         "PodReadyToStartContainers": (not over, {}),
         "Initialized": (True, {"reason": "PodCompleted"} if fate is Fate.DONE else {}),
         "Ready": (ready and not closed, gated),
         "ContainersReady": (ready, why),
         "PodScheduled": (True, {}),
     }
-    made: list[JsonValue] = [_condition(pod, kind, *what, moment.time) for kind, what in said.items()]
-    others = [one for one in find_list(pod, "status", "conditions") if find_str(one, "type") not in said]
+    made: list[JsonValue] = [_condition(pod, kind, *what, facts.time) for kind, what in wanted.items()]
+    others = [one for one in find_list(pod, "status", "conditions") if find_str(one, "type") not in wanted]
     return [*made, *others]
 
 
@@ -105,24 +105,24 @@ def _old(pod: JsonObject, kind: str) -> JsonValue:
     return next((one for one in find_list(pod, "status", "conditions") if find(one, "type") == kind), None)
 
 
-def _container(pod: JsonObject, container: JsonValue, fate: Fate, moment: Moment) -> JsonObject:
+def _container(pod: JsonObject, container: JsonValue, fate: Fate, facts: StatusFacts) -> JsonObject:
     name, image = find_str(container, "name"), find_str(container, "image")
     state: JsonObject
     last: JsonObject = {}
-    started = _started(pod, name) or moment.time
+    started = _started(pod, name) or facts.time
     match fate:
         case Fate.RUNNING | Fate.READY:
             state = {"running": {"startedAt": started}}
         case Fate.DONE | Fate.FAILED:
-            state = _ended(pod, name, started, moment)
+            state = _ended(pod, name, started, facts)
         case Fate.CRASHING:
-            back_off = min(10 * (1 << min(max(moment.restarts - 1, 0), 5)), 300)
+            back_off = min(10 * (1 << min(max(facts.restarts - 1, 0), 5)), 300)
             message = (
                 f"back-off {_go_duration(back_off)} restarting failed container={name} "
                 f"pod={name_of(pod)}_{find_str(pod, 'metadata', 'namespace')}({uid_of(pod)})"
             )
             state = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
-            last = _ended(pod, name, started, moment)
+            last = _ended(pod, name, started, facts)
         case Fate.PULL_FAILED:
             state = {"waiting": {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{image}"'}}
     status: JsonObject = {
@@ -131,7 +131,7 @@ def _container(pod: JsonObject, container: JsonValue, fate: Fate, moment: Moment
         "imageID": "" if fate is Fate.PULL_FAILED else image,
         "ready": fate is Fate.READY,
         "started": fate in (Fate.RUNNING, Fate.READY),
-        "restartCount": moment.restarts,
+        "restartCount": facts.restarts,
         "state": state,
         "lastState": last,
     }
@@ -140,11 +140,11 @@ def _container(pod: JsonObject, container: JsonValue, fate: Fate, moment: Moment
     return status
 
 
-def _initial(pod: JsonObject, container: JsonValue, fate: Fate, moment: Moment) -> JsonObject:
+def _initial(pod: JsonObject, container: JsonValue, fate: Fate, facts: StatusFacts) -> JsonObject:
     """Return the status of an init container: it has succeeded, or runs as a sidecar (``restartPolicy: Always``)."""
     name = find_str(container, "name")
     sidecar = find_str(container, "restartPolicy") == "Always" and fate in (Fate.RUNNING, Fate.READY)
-    time = find_str(pod, "status", "startTime") or moment.time
+    time = find_str(pod, "status", "startTime") or facts.time
     return {
         "name": name,
         "image": find_str(container, "image"),
@@ -153,18 +153,18 @@ def _initial(pod: JsonObject, container: JsonValue, fate: Fate, moment: Moment) 
         "ready": True,
         "started": sidecar,
         "restartCount": 0,
-        "state": {"running": {"startedAt": time}} if sidecar else _ended(pod, name, time, Moment(time, "")),
+        "state": {"running": {"startedAt": time}} if sidecar else _ended(pod, name, time, StatusFacts(time, "")),
         "lastState": {},
     }
 
 
-def _ended(pod: JsonObject, name: str, started: str, moment: Moment) -> JsonObject:
+def _ended(pod: JsonObject, name: str, started: str, facts: StatusFacts) -> JsonObject:
     return {
         "terminated": {
-            "exitCode": moment.exit_code,
-            "reason": "Error" if moment.exit_code else "Completed",
+            "exitCode": facts.exit_code,
+            "reason": "Error" if facts.exit_code else "Completed",
             "startedAt": started,
-            "finishedAt": moment.time,
+            "finishedAt": facts.time,
             "containerID": _container_id(pod, name),
         }
     }

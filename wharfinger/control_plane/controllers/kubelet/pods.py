@@ -6,8 +6,8 @@ runs without this delay. A Pod is ignored if another manager reports its status.
 Always`` run without end; others succeed at once. Annotations change this behaviour
 (:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`).
 
-If there are Node objects, Pods are assigned to nodes that are ready, schedulable and tolerated; otherwise to the node
-``simulated``, which is not an object.
+If there are Node objects, Pods are assigned to nodes that are ready and schedulable and whose taints they tolerate; otherwise to
+the node ``simulated``, for which there is no Node object.
 """
 
 from collections.abc import Iterable
@@ -32,14 +32,14 @@ from wharfinger.control_plane.controllers.framework.objects import (
     uid_of,
 )
 from wharfinger.control_plane.controllers.framework.simulation_annotations import (
-    Knobs,
+    SimulationOptions,
     changed,
     pod_annotations,
-    read_knobs,
+    read_options,
 )
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.kubelet.nodes import affine_node, fitting_nodes
-from wharfinger.control_plane.controllers.kubelet.pod_status import Fate, Moment, pod_status
+from wharfinger.control_plane.controllers.kubelet.pod_status import Fate, StatusFacts, pod_status
 from wharfinger.control_plane.merging.managed_fields import record_update
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
@@ -78,13 +78,13 @@ class PodController:
         if is_over(pod) or _reported_by_others(pod):
             return None
         annotations = pod_annotations(self._state, pod)
-        knobs = read_knobs(annotations)
+        options = read_options(annotations)
         age_s = self._ages.age(key, uid_of(pod))
         node = find_str(pod, "spec", "nodeName")
         if not node:
-            if _is_held(pod, knobs):
+            if _is_left_unscheduled(pod, options):
                 return None
-            wait = 0.0 if controller_of(pod) is not None or knobs.given or HOOK in annotations else BARE_S
+            wait = 0.0 if controller_of(pod) is not None or options.given or HOOK in annotations else BARE_S
             if age_s < wait:
                 return wait - age_s
             node = self._choose(pod)
@@ -93,12 +93,12 @@ class PodController:
                 return None
         elif node != SIMULATED_NODE and self._state.get(Key(NODES, "", node)) is None:
             return None
-        fate, again_s = _fate(pod, knobs, age_s)
+        fate, again_s = _fate(pod, options, age_s)
         crashes = _restarts(pod)
         if fate is Fate.CRASHING:
-            crashes, again_s = _crashes(max(age_s - knobs.ready_after_s, 0.0))
-            crashes = max(crashes, self._tolerated(pod) + 1)
-        self._report(key, pod, node, fate, Moment(self._state.time(), "", knobs.exit_code, crashes))
+            crashes, again_s = _crashes(max(age_s - options.ready_after_s, 0.0))
+            crashes = max(crashes, self._tolerated_failures(pod) + 1)
+        self._report(key, pod, node, fate, StatusFacts(self._state.time(), "", options.exit_code, crashes))
         return again_s
 
     # -- keys to reconcile
@@ -138,7 +138,7 @@ class PodController:
     def _unschedulable(self, key: Key, pod: JsonObject) -> None:
         count = sum(1 for _ in self._state.objects(NODES))
         message = f"0/{count} nodes are available: {count} node(s) were unschedulable or not ready."
-        said: JsonObject = {
+        condition: JsonObject = {
             "type": "PodScheduled",
             "status": "False",
             "lastProbeTime": None,
@@ -147,18 +147,18 @@ class PodController:
             "message": message,
         }
         if find(pod, "status", "conditions", 0, "message") != message:
-            status = find_object(pod, "status") | {"conditions": [said]}
+            status = find_object(pod, "status") | {"conditions": [condition]}
             self._state.set_status(key, pod, status, manager="kube-scheduler")
-            self._state.tell(pod, "default-scheduler", "FailedScheduling", message, warning=True)
+            self._state.record_event(pod, "default-scheduler", "FailedScheduling", message, warning=True)
 
-    def _report(self, key: Key, pod: JsonObject, node: str, fate: Fate, moment: Moment) -> None:
+    def _report(self, key: Key, pod: JsonObject, node: str, fate: Fate, facts: StatusFacts) -> None:
         """Bind the Pod and report its status in one write."""
         bound = {**pod, "spec": find_object(pod, "spec") | {"nodeName": node}}
         if not find_str(pod, "status", "podIP"):
             self._addresses += 1
-        code = moment.exit_code or int(fate in (Fate.CRASHING, Fate.FAILED))
-        moment = replace(moment, ip=_address(self._addresses), exit_code=code)
-        new = {**bound, "status": pod_status(bound, fate, moment)}
+        code = facts.exit_code or int(fate in (Fate.CRASHING, Fate.FAILED))
+        facts = replace(facts, ip=_address(self._addresses), exit_code=code)
+        new = {**bound, "status": pod_status(bound, fate, facts)}
         if new == pod:
             return
         served = self._state.served(key, pod)
@@ -168,32 +168,33 @@ class PodController:
         stored = self._state.backend.put(key, new)
         if node != find_str(pod, "spec", "nodeName"):
             place = f"{key.namespace}/{key.name}"
-            self._state.tell(stored, "default-scheduler", "Scheduled", f"Successfully assigned {place} to {node}")
+            self._state.record_event(
+                stored, "default-scheduler", "Scheduled", f"Successfully assigned {place} to {node}"
+            )
         match fate:
             case Fate.CRASHING:
                 message = "Back-off restarting failed container"
-                self._state.tell(stored, "kubelet", "BackOff", message, warning=True)
+                self._state.record_event(stored, "kubelet", "BackOff", message, warning=True)
             case Fate.PULL_FAILED:
-                self._state.tell(stored, "kubelet", "Failed", "Error: ImagePullBackOff", warning=True)
+                self._state.record_event(stored, "kubelet", "Failed", "Error: ImagePullBackOff", warning=True)
             case _:
                 pass
 
-    def _tolerated(self, pod: JsonObject) -> int:
+    def _tolerated_failures(self, pod: JsonObject) -> int:
         """Return the number of failures that the Job of a Pod tolerates, or -1 for a Pod without a Job.
 
-        A crashing Pod exceeds them at once, so no simulated Job waits for the back-off of its Pods.
+        A crashing Pod exceeds this number at once, so no simulated Job waits for the back-off of its Pods.
         """
-        reference = controller_of(pod)
-        if find(reference, "kind") != "Job" or reference is None:
+        if find(controller_of(pod), "kind") != "Job":
             return -1
-        key = self._state.owner_key(find_str(pod, "metadata", "namespace"), reference)
+        key = self._state.controller_key(pod)
         job = None if key is None else self._state.get(key)
         return -1 if job is None else find_int(job, "spec", "backoffLimit", default=6)
 
     def _finish(self, key: Key, pod: JsonObject) -> float | None:
         """Remove a Pod that is being deleted, once its containers are stopped, unless it has finalizers or no node.
 
-        A Pod on a node that is not an object is removed at the end of its grace period, because no kubelet stops its
+        A Pod whose node has no Node object is removed at the end of its grace period, because no kubelet stops its
         containers. Return the seconds until then.
         """
         node = find_str(pod, "spec", "nodeName")
@@ -214,25 +215,25 @@ def _reported_by_others(pod: JsonObject) -> bool:
     return any(find(one, "subresource") == "status" and find_str(one, "manager") not in _OURS for one in entries)
 
 
-def _is_held(pod: JsonObject, knobs: Knobs) -> bool:
+def _is_left_unscheduled(pod: JsonObject, options: SimulationOptions) -> bool:
     scheduler = find_str(pod, "spec", "schedulerName", default="default-scheduler")
     gated = find_list(pod, "spec", "schedulingGates")
-    return knobs.never_scheduled or bool(gated) or scheduler != "default-scheduler"
+    return options.never_scheduled or bool(gated) or scheduler != "default-scheduler"
 
 
-def _fate(pod: JsonObject, knobs: Knobs, age_s: float) -> tuple[Fate, float | None]:
+def _fate(pod: JsonObject, options: SimulationOptions, age_s: float) -> tuple[Fate, float | None]:
     """Return the state of the containers now, and the seconds until it must be checked again."""
-    if knobs.pull_failure:
+    if options.pull_failure:
         return Fate.PULL_FAILED, None
-    left = knobs.ready_after_s - age_s
-    if knobs.crash_loop:
+    left = options.ready_after_s - age_s
+    if options.crash_loop:
         return Fate.CRASHING, None
     if find_str(pod, "spec", "restartPolicy") in {"Never", "OnFailure"}:
-        if knobs.never_ready:
+        if options.never_ready:
             return Fate.READY, None
         if left > 0:
             return Fate.READY, left
-        if not knobs.exit_code:
+        if not options.exit_code:
             return Fate.DONE, None
         if find_str(pod, "spec", "restartPolicy") == "OnFailure":
             return Fate.CRASHING, None
@@ -240,13 +241,13 @@ def _fate(pod: JsonObject, knobs: Knobs, age_s: float) -> tuple[Fate, float | No
     own = find_str(pod, "metadata", "annotations", "wharfinger.dev/never-ready")
     if _was_ready(pod) and own.lower() != "true":
         return Fate.READY, None
-    if knobs.never_ready:
+    if options.never_ready:
         return Fate.RUNNING, None
     return (Fate.RUNNING, left) if left > 0 else (Fate.READY, None)
 
 
 def _crashes(age_s: float) -> tuple[int, float]:
-    """Return how often a container that always crashes at once has crashed, and the seconds until its next crash."""
+    """Return the number of crashes of a container that crashes at each start, and the seconds until its next crash."""
     count, at, back_off = 1, 10.0, 10.0
     while at <= age_s:
         count += 1

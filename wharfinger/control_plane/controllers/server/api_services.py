@@ -1,7 +1,7 @@
 """The APIServices of custom groups: one per version that a definition serves, as the kube-apiserver registers them.
 
 They are created and deleted together with definitions. If a client deletes one that is still needed, it is created again.
-APIServices that clients created have no mark, and are never deleted.
+APIServices that clients created do not have the label of automatic ones, and are never deleted.
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ class GroupServices:
         self._served = served
 
     def load(self) -> None:
-        """Create the APIServices that are missing in the storage."""
+        """Create the APIServices that are missing in the storage, for all stored definitions."""
         for definition in self._backend.storage.list(DEFINITIONS):
             self._settle(definition)
 

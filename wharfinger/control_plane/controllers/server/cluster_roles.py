@@ -1,7 +1,7 @@
 """Aggregated ClusterRoles, whose rules are those of all roles that their selectors match.
 
-In a real cluster kube-controller-manager updates them some time later; here it is part of the write that caused it, so that
-no request is refused in between.
+In a real cluster, kube-controller-manager updates them some time later. Here they are updated in the write that causes the
+update, so that no request is refused in between.
 """
 
 import logging
@@ -20,8 +20,9 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, fi
 log: Final = logging.getLogger(__name__)
 ROLES: Final = Collection("rbac.authorization.k8s.io", "clusterroles")
 MANAGER: Final = "clusterrole-aggregation-controller"
-MOST_ROUNDS: Final = 16
-"""The limit of passes over all roles after one write; roles that aggregate each other in a cycle may never settle."""
+MAX_PASSES: Final = 16
+"""The limit of passes over all roles after one write; the rules of roles that aggregate each other in a cycle may change in
+every pass."""
 
 
 class Aggregation:
@@ -38,15 +39,19 @@ class Aggregation:
             return
         self._under_way = True
         try:
-            for _ in range(MOST_ROUNDS):
-                if not self._round():
+            for _ in range(MAX_PASSES):
+                if not self._update_roles():
                     break
             else:
-                log.warning("ClusterRoles that aggregate each other still change after %d passes", MOST_ROUNDS)
+                log.warning(
+                    "ClusterRoles that aggregate each other still change after %d passes; remove the cycle from their "
+                    "aggregation rules",
+                    MAX_PASSES,
+                )
         finally:
             self._under_way = False
 
-    def _round(self) -> bool:
+    def _update_roles(self) -> bool:
         """Update every role to the current rules of the other roles, and return whether any role changed."""
         changed = False
         for name in [find_str(role, "metadata", "name") for role in self._backend.storage.list(ROLES)]:
@@ -54,10 +59,10 @@ class Aggregation:
             role = next((item for item in roles if find_str(item, "metadata", "name") == name), {})
             selectors = find_list(find_object(role, "aggregationRule"), "clusterRoleSelectors")
             if selectors and find(role, "metadata", "deletionTimestamp") is None:
-                changed |= self._bring_about(role, _rules(role, roles, selectors))
+                changed |= self._apply_rules(role, _rules(role, roles, selectors))
         return changed
 
-    def _bring_about(self, role: JsonObject, rules: list[JsonValue]) -> bool:
+    def _apply_rules(self, role: JsonObject, rules: list[JsonValue]) -> bool:
         changed = rules != find_list(role, "rules")
         if changed:
             name = find_str(role, "metadata", "name")

@@ -28,7 +28,7 @@ DEFINITIONS: Final = Collection("apiextensions.k8s.io", "customresourcedefinitio
 MANAGER: Final = "kube-apiserver"
 
 
-class DefinitionUpkeep:
+class DefinitionController:
     """The controller of the catalog and of the status of definitions; it is called with every change."""
 
     def __init__(self, backend: Backend, served: Served) -> None:
@@ -70,7 +70,7 @@ class DefinitionUpkeep:
             self._terminate(change.previous, definition)
         else:
             self._serve(definition)
-            self._settle(definition, touched=_touched(change.previous, definition))
+            self._settle(definition, touched=_changed_by_client(change.previous, definition))
             if change.previous is not None and _accepted(change.previous) != _accepted(definition):
                 self._settle_others(definition)  # a name may have become available
 
@@ -147,7 +147,7 @@ def _accepted(definition: JsonObject) -> JsonValue:
     return find(definition, "status", "acceptedNames")
 
 
-def _touched(previous: JsonObject | None, definition: JsonObject) -> bool:
+def _changed_by_client(previous: JsonObject | None, definition: JsonObject) -> bool:
     """Return whether a client changed an existing definition."""
     if previous is None:
         return False

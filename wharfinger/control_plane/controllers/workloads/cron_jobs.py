@@ -14,7 +14,6 @@ from wharfinger.control_plane.controllers.framework.controller import Controller
 from wharfinger.control_plane.controllers.framework.objects import (
     CRON_JOBS,
     JOBS,
-    controller_of,
     is_deleted,
     is_true,
     key_of,
@@ -46,8 +45,7 @@ class CronJobController:
         return Controller("CronJob", self.reconcile, {CRON_JOBS: itself, JOBS: self._of_job})
 
     def _of_job(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        key = None if reference is None else self._state.owner_key(change.key.namespace, reference)
+        key = self._state.controller_key(change.obj)
         if key is not None and key.collection == CRON_JOBS:
             yield key
 
@@ -56,14 +54,16 @@ class CronJobController:
         cron = self._state.get(key)
         if cron is None or is_deleted(cron):
             return None
-        cron = self._booked(key, cron)
-        self._forget(cron)
+        cron = self._with_current_status(key, cron)
+        self._delete_old_jobs(cron)
         if find(cron, "spec", "suspend") is True:
             return None
         try:
             due, following = self._times(cron)
         except (FormatError, ZoneInfoNotFoundError, ValueError) as error:
-            self._state.tell(cron, _COMPONENT, "UnparseableSchedule", f"unparseable schedule: {error}", warning=True)
+            self._state.record_event(
+                cron, _COMPONENT, "UnparseableSchedule", f"unparseable schedule: {error}", warning=True
+            )
             return None
         if due is not None:
             self._start(key, cron, due)
@@ -94,21 +94,21 @@ class CronJobController:
         policy = find_str(cron, "spec", "concurrencyPolicy")
         if active and policy == "Forbid":
             message = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._state.tell(cron, _COMPONENT, "JobAlreadyActive", message)
+            self._state.record_event(cron, _COMPONENT, "JobAlreadyActive", message)
             return
         if policy == "Replace":
             for job in active:
                 self._state.delete(key_of(JOBS, job), job)
-                self._state.tell(cron, _COMPONENT, "SuccessfulDelete", f"Deleted job {name_of(job)}")
+                self._state.record_event(cron, _COMPONENT, "SuccessfulDelete", f"Deleted job {name_of(job)}")
         made = self._state.create(job_of(cron, due))
         if made is not None:
-            self._state.tell(cron, _COMPONENT, "SuccessfulCreate", f"Created job {name_of(made)}")
+            self._state.record_event(cron, _COMPONENT, "SuccessfulCreate", f"Created job {name_of(made)}")
         found = self._state.get(key)
         if found is not None:
             status = find_object(found, "status") | {"lastScheduleTime": format_time(due)}
-            self._booked(key, self._state.set_status(key, found, status))
+            self._with_current_status(key, self._state.set_status(key, found, status))
 
-    def _booked(self, key: Key, cron: JsonObject) -> JsonObject:
+    def _with_current_status(self, key: Key, cron: JsonObject) -> JsonObject:
         """Write the running Jobs and the last successful end to the CronJob's status, and return the CronJob."""
         jobs = list(self._state.owned(JOBS, cron))
         running: list[JsonValue] = [_reference(job) for job in jobs if not is_finished(job)]
@@ -120,18 +120,18 @@ class CronJobController:
         known = parse_time(find_str(status, "lastSuccessfulTime"))
         if last is not None and (known is None or last > known):
             status["lastSuccessfulTime"] = format_time(last)
-        self._tell_ends(cron, jobs)
+        self._record_finished_jobs(cron, jobs)
         return self._state.set_status(key, cron, status)
 
-    def _tell_ends(self, cron: JsonObject, jobs: Iterable[JsonObject]) -> None:
+    def _record_finished_jobs(self, cron: JsonObject, jobs: Iterable[JsonObject]) -> None:
         was = {find_str(one, "uid") for one in find_list(cron, "status", "active")}
         for job in jobs:
             if uid_of(job) in was and is_finished(job):
                 how = "Complete" if is_true(job, "Complete") else "Failed"
                 message = f"Saw completed job: {name_of(job)}, condition: {how}"
-                self._state.tell(cron, _COMPONENT, "SawCompletedJob", message)
+                self._state.record_event(cron, _COMPONENT, "SawCompletedJob", message)
 
-    def _forget(self, cron: JsonObject) -> None:
+    def _delete_old_jobs(self, cron: JsonObject) -> None:
         jobs = sorted(self._state.owned(JOBS, cron), key=lambda job: find_str(job, "status", "startTime"))
         for kind, field, default in (
             ("Complete", "successfulJobsHistoryLimit", 3),
@@ -141,7 +141,7 @@ class CronJobController:
             surplus = len(ended) - find_int(cron, "spec", field, default=default)
             for job in ended[: max(surplus, 0)]:
                 self._state.delete(key_of(JOBS, job), job)
-                self._state.tell(cron, _COMPONENT, "SuccessfulDelete", f"Deleted job {name_of(job)}")
+                self._state.record_event(cron, _COMPONENT, "SuccessfulDelete", f"Deleted job {name_of(job)}")
 
 
 def job_of(cron: JsonObject, due: datetime) -> JsonObject:

@@ -8,6 +8,7 @@ node, so that the annotations can be tried.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from wharfinger.control_plane.api.by_kind.workload_defaults import TEMPLATE_GENERATION
 from wharfinger.control_plane.api.core.nodes import SIMULATED_NODE
 from wharfinger.control_plane.controllers.framework.controller import Controller, itself
 from wharfinger.control_plane.controllers.framework.objects import (
@@ -15,7 +16,6 @@ from wharfinger.control_plane.controllers.framework.objects import (
     NODES,
     PODS,
     annotation,
-    controller_of,
     generation_of,
     is_deleted,
     is_over,
@@ -24,20 +24,24 @@ from wharfinger.control_plane.controllers.framework.objects import (
     name_of,
     with_fields,
 )
-from wharfinger.control_plane.controllers.framework.simulation_annotations import read_knobs
+from wharfinger.control_plane.controllers.framework.simulation_annotations import read_options
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.kubelet.nodes import affine_node, fits
 from wharfinger.control_plane.controllers.workloads.pod_making import pod_of_template
 from wharfinger.control_plane.controllers.workloads.replica_sets import available_in_s
-from wharfinger.control_plane.controllers.workloads.revisions import forget_old, names, revision_of_pod, synced
+from wharfinger.control_plane.controllers.workloads.revisions import (
+    delete_old_revisions,
+    ensure_revision,
+    revision_hashes,
+    revision_of_pod,
+)
 from wharfinger.control_plane.controllers.workloads.rolling import share
 from wharfinger.control_plane.controllers.workloads.template_hash import revision_data, template_hash
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
 
 _COMPONENT: Final = "daemonset-controller"
-_GENERATION: Final = "deprecated.daemonset.template.generation"
-_FORGIVEN: Final = (
+_TOLERATED: Final = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
     ("node.kubernetes.io/disk-pressure", "NoSchedule"),
@@ -59,8 +63,7 @@ class DaemonSetController:
         return Controller("DaemonSet", self.reconcile, wakes)
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        key = None if reference is None else self._state.owner_key(change.key.namespace, reference)
+        key = self._state.controller_key(change.obj)
         if key is not None and key.collection == DAEMON_SETS:
             yield key
 
@@ -75,9 +78,9 @@ class DaemonSetController:
         template = find_object(one, "spec", "template")
         digest = template_hash(template)
         labels = labels_of(template) | {"controller-revision-hash": digest}
-        generation = annotation(one, _GENERATION)
-        annotations: JsonObject = {_GENERATION: generation} if generation else {}
-        made = synced(self._state, one, revision_data(template), labels, digest, annotations)
+        generation = annotation(one, TEMPLATE_GENERATION)
+        annotations: JsonObject = {TEMPLATE_GENERATION: generation} if generation else {}
+        made = ensure_revision(self._state, one, revision_data(template), labels, digest, annotations)
         if made is not None:
             digest = find_str(labels_of(made), "controller-revision-hash") or digest
         nodes = self._nodes(one)
@@ -85,7 +88,7 @@ class DaemonSetController:
         pods = self._pods(one)
         status, again_s = _status(self._state, one, pods, nodes, digest)
         self._state.set_status(key, one, status)
-        forget_old(self._state, one, {f"{name_of(one)}-{used}" for used in (digest, *names(pods))})
+        delete_old_revisions(self._state, one, {f"{name_of(one)}-{used}" for used in (digest, *revision_hashes(pods))})
         return again_s
 
     def _pods(self, one: JsonObject) -> list[JsonObject]:
@@ -95,7 +98,7 @@ class DaemonSetController:
         """Return the names of the nodes that should have a Pod."""
         nodes = list(self._state.objects(NODES))
         if not nodes:
-            return [SIMULATED_NODE] if read_knobs(find_object(one, "metadata", "annotations")).given else []
+            return [SIMULATED_NODE] if read_options(find_object(one, "metadata", "annotations")).given else []
         pod: JsonObject = {"spec": find_object(one, "spec", "template", "spec")}
         return sorted(name_of(node) for node in nodes if fits(pod, node, daemon=True))
 
@@ -111,7 +114,7 @@ class DaemonSetController:
             if node not in living:
                 made = self._state.create(pod_for_node(one, node, digest))
                 if made is not None:
-                    self._state.tell(one, _COMPONENT, "SuccessfulCreate", f"Created pod: {name_of(made)}")
+                    self._state.record_event(one, _COMPONENT, "SuccessfulCreate", f"Created pod: {name_of(made)}")
         self._replace(one, living, digest)
 
     def _replace(self, one: JsonObject, living: dict[str, JsonObject], digest: str) -> None:
@@ -134,7 +137,7 @@ class DaemonSetController:
     def _remove(self, one: JsonObject, pod: JsonObject) -> None:
         if not is_deleted(pod):
             self._state.delete(key_of(PODS, pod), pod)
-            self._state.tell(one, _COMPONENT, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
+            self._state.record_event(one, _COMPONENT, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
 
 
 def _status(
@@ -164,7 +167,7 @@ def pod_for_node(one: JsonObject, node: str, digest: str) -> JsonObject:
     """Return the Pod of a DaemonSet for a node. Its affinity names the node; the scheduler then assigns it."""
     pod = pod_of_template(one, find_object(one, "spec", "template"))
     labels = labels_of(pod) | {"controller-revision-hash": digest}
-    generation = annotation(one, _GENERATION)
+    generation = annotation(one, TEMPLATE_GENERATION)
     if generation:
         labels["pod-template-generation"] = generation
     spec = find_object(pod, "spec")
@@ -172,10 +175,10 @@ def pod_for_node(one: JsonObject, node: str, digest: str) -> JsonObject:
     required: JsonObject = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     affinity = find_object(spec, "affinity")
     node_affinity = find_object(affinity, "nodeAffinity") | {"requiredDuringSchedulingIgnoredDuringExecution": required}
-    forgiven: list[JsonValue] = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _FORGIVEN]
+    tolerated: list[JsonValue] = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _TOLERATED]
     spec = spec | {
         "affinity": affinity | {"nodeAffinity": node_affinity},
-        "tolerations": [*find_list(spec, "tolerations"), *forgiven],
+        "tolerations": [*find_list(spec, "tolerations"), *tolerated],
     }
     return with_fields({**pod, "spec": spec}, labels=labels)
 

@@ -28,7 +28,7 @@ def paused_condition(deployment: JsonObject, time: str) -> list[JsonValue] | Non
     if reason == "ProgressDeadlineExceeded" or paused == (reason == "DeploymentPaused"):
         return None
     why = ("DeploymentPaused", "Deployment is paused") if paused else ("DeploymentResumed", "Deployment is resumed")
-    return _set(find_list(deployment, "status", "conditions"), progressing_condition("Unknown", *why, time))
+    return _with_condition(find_list(deployment, "status", "conditions"), progressing_condition("Unknown", *why, time))
 
 
 def complete(deployment: JsonValue, status: JsonValue = None) -> bool:
@@ -75,7 +75,7 @@ def status_of(
     conditions = [one for one in conditions if find(one, "type") != "ReplicaFailure" or failures]
     if failures:
         why = find_str(failures[0], "reason"), find_str(failures[0], "message")
-        conditions = _set(conditions, _condition("ReplicaFailure", "True", *why, time))
+        conditions = _with_condition(conditions, _condition("ReplicaFailure", "True", *why, time))
     status["conditions"] = conditions
     return status, again_s
 
@@ -84,11 +84,11 @@ def _with_availability(deployment: JsonObject, available: int, time: str) -> lis
     conditions = find_list(deployment, "status", "conditions")
     if available >= replicas_of(deployment) - rolling.bounds(deployment)[1]:
         message = "Deployment has minimum availability."
-        said = _condition("Available", "True", "MinimumReplicasAvailable", message, time)
+        condition = _condition("Available", "True", "MinimumReplicasAvailable", message, time)
     else:
         message = "Deployment does not have minimum availability."
-        said = _condition("Available", "False", "MinimumReplicasUnavailable", message, time)
-    return _set(conditions, said)
+        condition = _condition("Available", "False", "MinimumReplicasUnavailable", message, time)
+    return _with_condition(conditions, condition)
 
 
 def _with_progress(
@@ -105,31 +105,35 @@ def _with_progress(
     time = format_time(now)
     what = f'ReplicaSet "{name_of(new)}"' if new is not None else f'Deployment "{name_of(deployment)}"'
     if complete(deployment, status):
-        said = progressing_condition("True", "NewReplicaSetAvailable", f"{what} has successfully progressed.", time)
-        return _set(conditions, said), None
-    if _moved(find_object(deployment, "status"), status):
-        said = progressing_condition("True", "ReplicaSetUpdated", f"{what} is progressing.", time)
+        condition = progressing_condition(
+            "True", "NewReplicaSetAvailable", f"{what} has successfully progressed.", time
+        )
+        return _with_condition(conditions, condition), None
+    if _has_progressed(find_object(deployment, "status"), status):
+        condition = progressing_condition("True", "ReplicaSetUpdated", f"{what} is progressing.", time)
         if find(current, "status") == "True":
-            said["lastTransitionTime"] = find(current, "lastTransitionTime")
+            condition["lastTransitionTime"] = find(current, "lastTransitionTime")
         others = [one for one in conditions if find(one, "type") != "Progressing"]
-        return [*others, said], _left(deployment, said, now)
-    left = _left(deployment, current, now)
+        return [*others, condition], _seconds_left(deployment, condition, now)
+    left = _seconds_left(deployment, current, now)
     if current is None or find(current, "reason") in {"ProgressDeadlineExceeded", "DeploymentPaused"}:
         return conditions, None
     if left is not None and left <= 0:
-        said = progressing_condition("False", "ProgressDeadlineExceeded", f"{what} has timed out progressing.", time)
-        return _set(conditions, said), None
+        condition = progressing_condition(
+            "False", "ProgressDeadlineExceeded", f"{what} has timed out progressing.", time
+        )
+        return _with_condition(conditions, condition), None
     return conditions, left
 
 
-def _moved(old: JsonObject, new: JsonObject) -> bool:
+def _has_progressed(old: JsonObject, new: JsonObject) -> bool:
     """Return whether more replicas are updated, ready or available than before, or fewer old ones are left."""
     before, after = (find_int(one, "replicas") - find_int(one, "updatedReplicas") for one in (old, new))
     grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
     return after < before or any(find_int(new, name) > find_int(old, name) for name in grown)
 
 
-def _left(deployment: JsonObject, condition: JsonValue, now: datetime) -> float | None:
+def _seconds_left(deployment: JsonObject, condition: JsonValue, now: datetime) -> float | None:
     """Return the seconds until the progress deadline, or None if it does not run."""
     since = parse_time(find_str(condition, "lastUpdateTime"))
     if since is None or find(deployment, "spec", "paused") is True:
@@ -147,17 +151,17 @@ def _sum(sets: Sequence[JsonObject], name: str) -> int:
 
 
 def _condition(kind: str, status: str, reason: str, message: str, time: str) -> JsonObject:
-    said: JsonObject = {"type": kind, "status": status, "lastUpdateTime": time, "lastTransitionTime": time}
-    return said | {"reason": reason, "message": message}
+    condition: JsonObject = {"type": kind, "status": status, "lastUpdateTime": time, "lastTransitionTime": time}
+    return condition | {"reason": reason, "message": message}
 
 
-def _set(conditions: list[JsonValue], said: JsonObject) -> list[JsonValue]:
-    """Return the conditions with ``said`` at the end, in place of the old condition of its type. If the old one has the same
+def _with_condition(conditions: list[JsonValue], new: JsonObject) -> list[JsonValue]:
+    """Return the conditions with ``new`` at the end, in place of the old condition of its type. If the old one has the same
     status and reason, the conditions are returned unchanged.
     """
-    old = next((one for one in conditions if find(one, "type") == said["type"]), None)
-    if find(old, "status") == said["status"] and find(old, "reason") == said["reason"]:
+    old = next((one for one in conditions if find(one, "type") == new["type"]), None)
+    if find(old, "status") == new["status"] and find(old, "reason") == new["reason"]:
         return conditions
-    if old is not None and find(old, "status") == said["status"]:
-        said = {**said, "lastTransitionTime": find(old, "lastTransitionTime")}
-    return [*(one for one in conditions if find(one, "type") != said["type"]), said]
+    if old is not None and find(old, "status") == new["status"]:
+        new = {**new, "lastTransitionTime": find(old, "lastTransitionTime")}
+    return [*(one for one in conditions if find(one, "type") != new["type"]), new]

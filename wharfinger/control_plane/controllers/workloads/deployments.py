@@ -9,6 +9,7 @@ each reconciliation is one step of a rollout. Source of texts and order: kube-co
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from wharfinger.control_plane.api.apps.deployments import ROLLBACK_TO
 from wharfinger.control_plane.controllers.framework.controller import Controller, itself
 from wharfinger.control_plane.controllers.framework.objects import (
     DEPLOYMENTS,
@@ -21,6 +22,7 @@ from wharfinger.control_plane.controllers.framework.objects import (
     key_of,
     labels_of,
     name_of,
+    number_in,
     owner_reference,
     replicas_of,
     with_fields,
@@ -49,7 +51,7 @@ _NOT_COPIED: Final = frozenset(
         HISTORY,
         rolling.DESIRED,
         rolling.MAXIMUM,
-        "deprecated.deployment.rollback.to",
+        ROLLBACK_TO,
     }
 )
 _HISTORY_CHARACTERS: Final = 2000
@@ -72,24 +74,23 @@ class DeploymentController:
             return None
         sets = self._sets(deployment)
         if is_deleted(deployment):
-            return self._say(key, self._new_of(deployment, sets), sets, rolls=False)
-        deployment = self._with_pause_said(key, deployment)
+            return self._update_status(key, self._current_set(deployment, sets), sets, rolls=False)
+        deployment = self._with_pause_condition(key, deployment)
         if find(deployment, "spec", "paused") is True or self._was_scaled(deployment, sets):
-            new = self._found(key, deployment, sets, make=False)
+            new = self._find_or_create(key, deployment, sets, make=False)
             self._scale(key, new)
             if find(deployment, "spec", "paused") is True:
                 self._clean_up(key, new)
-            return self._say(key, new, self._sets(deployment), rolls=False)
+            return self._update_status(key, new, self._sets(deployment), rolls=False)
         if find_str(deployment, "spec", "strategy", "type") == "Recreate":
             new = self._recreate(key, deployment, sets)
         else:
             new = self._roll(key, deployment, sets)
-        return self._say(key, new, self._sets(deployment))
+        return self._update_status(key, new, self._sets(deployment))
 
     def _of_set(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        if reference is not None:
-            key = self._state.owner_key(change.key.namespace, reference)
+        if controller_of(change.obj) is not None:
+            key = self._state.controller_key(change.obj)
             if key is not None and key.collection == DEPLOYMENTS:
                 yield key
         else:
@@ -103,31 +104,32 @@ class DeploymentController:
         """Return the Deployment's sets, oldest first; orphans that its selector matches are adopted."""
         owned = list(self._state.owned(REPLICA_SETS, deployment))
         selector = find(deployment, "spec", "selector")
-        for one in (
-            ()
-            if is_deleted(deployment)
-            else self._state.objects(REPLICA_SETS, key_of(DEPLOYMENTS, deployment).namespace)
-        ):
-            if controller_of(one) is None and not is_deleted(one) and selects(selector, labels_of(one)):
-                references = [*find_list(one, "metadata", "ownerReferences"), owner_reference(deployment)]
-                adopted = with_fields(one, ownerReferences=references)
-                owned.append(self._state.update(key_of(REPLICA_SETS, one), adopted))
+        if not is_deleted(deployment):
+            orphans = [
+                one
+                for one in self._state.objects(REPLICA_SETS, key_of(DEPLOYMENTS, deployment).namespace)
+                if controller_of(one) is None and not is_deleted(one) and selects(selector, labels_of(one))
+            ]
+            owned += [self._state.adopt(key_of(REPLICA_SETS, one), one, deployment) for one in orphans]
         return sorted(owned, key=lambda one: (find_str(one, "metadata", "creationTimestamp"), name_of(one)))
 
-    def _new_of(self, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
+    def _current_set(self, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
         """Return the set of the current template."""
         wanted = _plain_template(deployment)
         return next((one for one in sets if _plain_template(one) == wanted), None)
 
-    def _found(
+    def _find_or_create(
         self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], *, make: bool = True
     ) -> JsonObject | None:
-        """Return the set of the current template with its revision and annotations updated, or create it."""
-        new = self._new_of(deployment, sets)
+        """Return the set of the current template with its revision and annotations updated.
+
+        A missing set is created if ``make`` is true.
+        """
+        new = self._current_set(deployment, sets)
         revision = max((_revision(one) for one in sets if one is not new), default=0) + 1
         if new is None:
-            return self._made(key, deployment, sets, revision) if make else None
-        annotated = _annotated(deployment, new, revision, exists=True)
+            return self._create_set(key, deployment, sets, revision) if make else None
+        annotated = _annotations_of_set(deployment, new, revision, exists=True)
         wait_s = find(deployment, "spec", "minReadySeconds")
         if annotated != find_object(new, "metadata", "annotations") or wait_s != find(new, "spec", "minReadySeconds"):
             spec = {**find_object(new, "spec"), "minReadySeconds": wait_s}
@@ -142,7 +144,9 @@ class DeploymentController:
         self._with_revision(key, annotation(new, REVISION), condition)
         return new
 
-    def _made(self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], revision: int) -> JsonObject | None:
+    def _create_set(
+        self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], revision: int
+    ) -> JsonObject | None:
         collisions = find(deployment, "status", "collisionCount")
         digest = template_hash(
             find(deployment, "spec", "template"), collisions if isinstance(collisions, int) else None
@@ -150,7 +154,7 @@ class DeploymentController:
         new = _new_set(deployment, digest)
         replicas = rolling.new_set_replicas(deployment, sets, 0)
         new = {**new, "spec": find_object(new, "spec") | {"replicas": replicas}}
-        new = with_fields(new, annotations=_annotated(deployment, new, revision, exists=False))
+        new = with_fields(new, annotations=_annotations_of_set(deployment, new, revision, exists=False))
         made = self._state.create(new)
         if made is None:
             if self._state.get(key_of(REPLICA_SETS, new)) is not None:
@@ -159,7 +163,7 @@ class DeploymentController:
                 self._state.set_status(key, deployment, status)
             return None
         if replicas:
-            self._tell_scaled(deployment, made, 0, replicas)
+            self._record_scaling(deployment, made, 0, replicas)
         condition = progressing_condition(
             "True", "NewReplicaSetCreated", f'Created new replica set "{name_of(made)}"', self._state.time()
         )
@@ -185,7 +189,7 @@ class DeploymentController:
     # -- strategies
 
     def _roll(self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
-        new = self._found(key, deployment, sets)
+        new = self._find_or_create(key, deployment, sets)
         if new is None:
             return None
         old = [one for one in sets if name_of(one) != name_of(new)]
@@ -201,14 +205,14 @@ class DeploymentController:
         return new
 
     def _recreate(self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
-        new = self._new_of(deployment, sets)
+        new = self._current_set(deployment, sets)
         old = [one for one in sets if new is None or name_of(one) != name_of(new)]
         active = [one for one in old if replicas_of(one)]
         for one in active:
             self._scaled(deployment, one, 0)
         if active or any(find_int(one, "status", "replicas") for one in old):
-            return self._found(key, deployment, sets, make=False)
-        new = self._found(key, deployment, sets)
+            return self._find_or_create(key, deployment, sets, make=False)
+        new = self._find_or_create(key, deployment, sets)
         if new is not None and replicas_of(new) != replicas_of(deployment):
             new = self._scaled(deployment, new, replicas_of(deployment))
         self._clean_up(key, new)
@@ -249,13 +253,13 @@ class DeploymentController:
             return one
         stored = self._state.update(key_of(REPLICA_SETS, one), changed)
         if before != replicas:
-            self._tell_scaled(deployment, one, before, replicas)
+            self._record_scaling(deployment, one, before, replicas)
         return stored
 
-    def _tell_scaled(self, deployment: JsonObject, one: JsonObject, before: int, after: int) -> None:
+    def _record_scaling(self, deployment: JsonObject, one: JsonObject, before: int, after: int) -> None:
         way = "up" if after > before else "down"
         message = f"Scaled {way} replica set {name_of(one)} from {before} to {after}"
-        self._state.tell(deployment, _COMPONENT, "ScalingReplicaSet", message)
+        self._state.record_event(deployment, _COMPONENT, "ScalingReplicaSet", message)
 
     def _clean_up(self, key: Key, new: JsonObject | None) -> None:
         """Delete the oldest sets beyond the history limit once a rollout is complete or paused."""
@@ -271,13 +275,15 @@ class DeploymentController:
 
     # -- status
 
-    def _with_pause_said(self, key: Key, deployment: JsonObject) -> JsonObject:
+    def _with_pause_condition(self, key: Key, deployment: JsonObject) -> JsonObject:
         conditions = paused_condition(deployment, self._state.time())
         if conditions is None:
             return deployment
         return self._state.set_status(key, deployment, find_object(deployment, "status") | {"conditions": conditions})
 
-    def _say(self, key: Key, new: JsonObject | None, sets: Sequence[JsonObject], *, rolls: bool = True) -> float | None:
+    def _update_status(
+        self, key: Key, new: JsonObject | None, sets: Sequence[JsonObject], *, rolls: bool = True
+    ) -> float | None:
         deployment = self._state.get(key)
         if deployment is None:
             return None
@@ -296,12 +302,11 @@ def _plain_template(obj: JsonObject) -> JsonObject:
 
 
 def _revision(one: JsonObject) -> int:
-    text = annotation(one, REVISION)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return number_in(annotation(one, REVISION)) or 0
 
 
-def _annotated(deployment: JsonObject, one: JsonObject, revision: int, *, exists: bool) -> JsonObject:
-    """Return a set's annotations: the Deployment's, its revision, earlier revisions, and for a new set its scale."""
+def _annotations_of_set(deployment: JsonObject, one: JsonObject, revision: int, *, exists: bool) -> JsonObject:
+    """Return a set's annotations: those of the Deployment, its revision, its earlier revisions, and for a new set its scale."""
     given = find_object(deployment, "metadata", "annotations")
     copied = {name: value for name, value in given.items() if name not in _NOT_COPIED}
     annotations = find_object(one, "metadata", "annotations") | copied

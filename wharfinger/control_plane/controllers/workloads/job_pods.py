@@ -1,9 +1,15 @@
-"""The Pods of a Job, also of an Indexed one, and the short form of their indexes (``0-2,5``)."""
+"""The Pods of a Job, indexed or not, and the short form of completion indexes (``0-2,5``)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from wharfinger.control_plane.controllers.framework.objects import labels_of, name_of, with_fields
+from wharfinger.control_plane.controllers.framework.objects import (
+    annotation,
+    labels_of,
+    name_of,
+    number_in,
+    with_fields,
+)
 from wharfinger.control_plane.controllers.workloads.pod_making import pod_of_template
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_int, find_list, find_object, find_str
 
@@ -41,8 +47,8 @@ def job_pod(job: JsonObject, index: int | None) -> JsonObject:
 
 def index_of(pod: JsonObject) -> int:
     """Return the completion index of a Pod, or -1."""
-    text = find_str(pod, "metadata", "annotations", INDEX)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    index = number_in(annotation(pod, INDEX))
+    return -1 if index is None else index
 
 
 def completed_indexes(obj: JsonObject) -> set[int]:
@@ -55,7 +61,7 @@ def completed_indexes(obj: JsonObject) -> set[int]:
     return found
 
 
-def listed(indexes: set[int]) -> str:
+def format_indexes(indexes: set[int]) -> str:
     """Format indexes in their short form: ``0-2,5``."""
     parts: list[str] = []
     ordered = sorted(index for index in indexes if index >= 0)

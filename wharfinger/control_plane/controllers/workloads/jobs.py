@@ -1,9 +1,11 @@
 """Jobs: Pods that run to completion, as many times as requested, and the result.
 
-A Pod has a finalizer until its end is counted, so each is counted exactly once. Failed Pods are replaced at once (upstream
-waits longer each time). The Pods of a Job that is finished or deleted lose the finalizer. A Job that another controller
-manages is ignored. Not simulated: ``podFailurePolicy``, ``successPolicy``, ``backoffLimitPerIndex``. Source of texts and
-conditions: kube-controller-manager's job controller.
+A Pod has a finalizer until its end is counted, so each Pod is counted exactly once. Failed Pods are replaced at once
+(kube-controller-manager waits longer after each failure). The Pods of a Job that is finished or deleted lose the finalizer. A Job
+that another controller manages is ignored.
+
+Not simulated: ``podFailurePolicy``, ``successPolicy``, ``backoffLimitPerIndex``. Source of texts and conditions:
+kube-controller-manager's job controller.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +17,6 @@ from wharfinger.control_plane.controllers.framework.controller import Controller
 from wharfinger.control_plane.controllers.framework.objects import (
     JOBS,
     PODS,
-    controller_of,
     is_deleted,
     is_over,
     is_true,
@@ -23,24 +24,24 @@ from wharfinger.control_plane.controllers.framework.objects import (
     labels_of,
     name_of,
     uid_of,
-    with_fields,
 )
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.job_pods import (
     FINALIZER,
     completed_indexes,
+    format_indexes,
     index_of,
     job_pod,
-    listed,
     wanted_indexes,
 )
 from wharfinger.control_plane.controllers.workloads.replica_sets import MOST_PODS
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.control_plane.wire.status import StatusError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, find, find_int, find_list, find_object, find_str
 from wharfinger.kube.times import parse_time
 
-OURSELVES: Final = "kubernetes.io/job-controller"
+OWN_MANAGER: Final = "kubernetes.io/job-controller"
+"""The value of ``spec.managedBy`` for Jobs of this controller."""
 _COMPONENT: Final = "job-controller"
 _IDLE: Final[JsonObject] = {"ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}
 _LONG_AGO_S: Final = 1e9
@@ -62,8 +63,7 @@ class JobController:
         return Controller("Job", self.reconcile, {JOBS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        key = None if reference is None else self._state.owner_key(change.key.namespace, reference)
+        key = self._state.controller_key(change.obj)
         if key is not None and key.collection == JOBS:
             yield key
 
@@ -71,9 +71,9 @@ class JobController:
         """Take one step in the execution of one Job."""
         job = self._state.get(key)
         if job is None or is_deleted(job):
-            self._abandon(key)
+            self._release_all(key)
             return None
-        if find_str(job, "spec", "managedBy", default=OURSELVES) != OURSELVES:
+        if find_str(job, "spec", "managedBy", default=OWN_MANAGER) != OWN_MANAGER:
             return None
         pods = list(self._state.owned(PODS, job))
         if is_finished(job):
@@ -90,9 +90,9 @@ class JobController:
         if find(job, "spec", "suspend") is True:
             self._stop(job, active)
             if not is_true(job, "Suspended"):
-                self._state.tell(job, _COMPONENT, "Suspended", "Job suspended")
-            said = [Condition("Suspended", "True", "JobSuspended", "Job suspended")]
-            self._write(key, job, status, [], said, "", terminating + len(active))
+                self._state.record_event(job, _COMPONENT, "Suspended", "Job suspended")
+            changed = [Condition("Suspended", "True", "JobSuspended", "Job suspended")]
+            self._write(key, job, status, [], changed, "", terminating + len(active))
             self._release(pods)
             return None
         start = find_str(status, "startTime") or self._state.time()
@@ -106,14 +106,14 @@ class JobController:
                 status["completionTime"] = self._state.time()
             stored = self._write(key, job, status, [], verdict, start, terminating)
             self._release(pods)
-            self._tell_end(stored, verdict)
+            self._record_end(stored, verdict)
             return None
-        said = []
+        changed = []
         if is_true(job, "Suspended"):
-            self._state.tell(job, _COMPONENT, "Resumed", "Job resumed")
-            said = [Condition("Suspended", "False", "JobResumed", "Job resumed")]
+            self._state.record_event(job, _COMPONENT, "Resumed", "Job resumed")
+            changed = [Condition("Suspended", "False", "JobResumed", "Job resumed")]
         active, failure = self._fill(job, status, active)
-        self._write(key, job, status, active, said, start, terminating)
+        self._write(key, job, status, active, changed, start, terminating)
         self._release(pods)
         if failure is not None:
             raise failure
@@ -125,13 +125,13 @@ class JobController:
         job: JsonObject,
         status: JsonObject,
         active: Sequence[JsonObject],
-        said: Sequence[Condition],
+        changed: Sequence[Condition],
         start: str,
         terminating: int,
     ) -> JsonObject:
         status = status | _IDLE
         status |= {"ready": sum(is_true(pod, "Ready") for pod in active), "terminating": terminating}
-        made = conditions(job, said, self._state.now(), probed=True)
+        made = conditions(job, changed, self._state.now(), probed=True)
         for name, value in (("active", len(active)), ("startTime", start), ("conditions", made)):
             status.pop(name, None)
             if value:
@@ -151,7 +151,7 @@ class JobController:
             done = completed_indexes(job) | {
                 index_of(pod) for pod in pods if find(pod, "status", "phase") == "Succeeded"
             }
-            status["completedIndexes"] = listed(done)
+            status["completedIndexes"] = format_indexes(done)
             status["succeeded"] = len(done)
             if not done:
                 del status["completedIndexes"], status["succeeded"]
@@ -196,10 +196,10 @@ class JobController:
                 made = self._state.create(job_pod(job, index))
             except StatusError as error:
                 message = f"Error creating: {error.message}"
-                self._state.tell(job, _COMPONENT, "FailedCreate", message, warning=True)
+                self._state.record_event(job, _COMPONENT, "FailedCreate", message, warning=True)
                 return active, error
             if made is not None:
-                self._state.tell(job, _COMPONENT, "SuccessfulCreate", f"Created pod: {name_of(made)}")
+                self._state.record_event(job, _COMPONENT, "SuccessfulCreate", f"Created pod: {name_of(made)}")
                 active = [*active, made]
         return active, None
 
@@ -216,13 +216,13 @@ class JobController:
     def _delete(self, job: JsonObject, pod: JsonObject) -> None:
         self._state.delete(key_of(PODS, pod), pod)
         self._release([pod], everything=True)
-        self._state.tell(job, _COMPONENT, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
+        self._state.record_event(job, _COMPONENT, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
 
-    def _tell_end(self, job: JsonObject, verdict: Sequence[Condition]) -> None:
+    def _record_end(self, job: JsonObject, verdict: Sequence[Condition]) -> None:
         if verdict[0].type == "FailureTarget":
-            self._state.tell(job, _COMPONENT, verdict[0].reason, verdict[0].message, warning=True)
+            self._state.record_event(job, _COMPONENT, verdict[0].reason, verdict[0].message, warning=True)
         else:
-            self._state.tell(job, _COMPONENT, "Completed", "Job completed")
+            self._state.record_event(job, _COMPONENT, "Completed", "Job completed")
 
     # -- finished Jobs
 
@@ -234,11 +234,9 @@ class JobController:
             if found is None or uid_of(found) != uid_of(pod) or not _is_tracked(found):
                 continue
             if everything or is_over(found) or is_deleted(found):
-                finalizers = find_list(found, "metadata", "finalizers")
-                kept: list[JsonValue] = [one for one in finalizers if one != FINALIZER]
-                self._state.update(key, with_fields(found, finalizers=kept or None))
+                self._state.remove_finalizer(key, found, FINALIZER)
 
-    def _abandon(self, key: Key) -> None:
+    def _release_all(self, key: Key) -> None:
         """Release the Pods of a Job that no longer exists or is being deleted."""
         for pod in self._state.objects(PODS, key.namespace):
             if labels_of(pod).get("batch.kubernetes.io/job-name") == key.name and _is_tracked(pod):

@@ -22,9 +22,7 @@ from wharfinger.control_plane.controllers.framework.objects import (
     key_of,
     labels_of,
     name_of,
-    owner_reference,
     replicas_of,
-    with_fields,
 )
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.pod_making import created_pod
@@ -76,10 +74,7 @@ class ReplicaSetController:
         """Return the set's Pods that have not ended; orphans that its selector matches are adopted."""
         owned = [pod for pod in self._state.owned(PODS, one) if not is_over(pod)]
         if not is_deleted(one):
-            for pod in self._orphans(one):
-                references = [*find_list(pod, "metadata", "ownerReferences"), owner_reference(one)]
-                adopted = with_fields(pod, ownerReferences=references)
-                owned.append(self._state.update(key_of(PODS, pod), adopted))
+            owned += [self._state.adopt(key_of(PODS, pod), pod, one) for pod in self._orphans(one)]
         return owned
 
     def _orphans(self, one: JsonObject) -> Iterable[JsonObject]:
@@ -94,9 +89,8 @@ class ReplicaSetController:
         ]
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        if reference is not None:
-            key = self._state.owner_key(change.key.namespace, reference)
+        if controller_of(change.obj) is not None:
+            key = self._state.controller_key(change.obj)
             if key is not None and key.collection == self._collection:
                 yield key
         else:
@@ -113,14 +107,14 @@ class ReplicaSetController:
                 pod = created_pod(self._state, one)
             except StatusError as error:
                 message = f"Error creating: {error.message}"
-                self._state.tell(one, component, "FailedCreate", message, warning=True)
+                self._state.record_event(one, component, "FailedCreate", message, warning=True)
                 return error
             if pod is None:
                 return None
-            self._state.tell(one, component, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
-        for pod in sorted(pods, key=_rank)[: max(len(pods) - wanted, 0)]:
+            self._state.record_event(one, component, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
+        for pod in sorted(pods, key=_deletion_order)[: max(len(pods) - wanted, 0)]:
             self._state.delete(key_of(PODS, pod), pod)
-            self._state.tell(one, component, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
+            self._state.record_event(one, component, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
         return None
 
 
@@ -131,7 +125,7 @@ def selector_of(one: JsonObject) -> JsonValue:
     return find(one, "spec", "selector")
 
 
-def _rank(pod: JsonObject) -> tuple[bool, bool, str]:
+def _deletion_order(pod: JsonObject) -> tuple[bool, bool, str]:
     """Return the order of deletion: unscheduled before scheduled, not ready before ready, then by name."""
     return bool(find_str(pod, "spec", "nodeName")), is_true(pod, "Ready"), name_of(pod)
 

@@ -1,7 +1,7 @@
 """ControllerRevisions: the numbered templates that a StatefulSet or DaemonSet has had.
 
-If a template is used again, its old revision becomes the newest. Revisions beyond ``revisionHistoryLimit`` that no Pod has
-are deleted.
+If a template is used again, its old revision becomes the newest. Revisions that no Pod uses are deleted beyond
+``revisionHistoryLimit``.
 """
 
 from collections.abc import Collection, Iterable
@@ -22,7 +22,7 @@ def revisions_of(state: ClusterState, owner: JsonObject) -> list[JsonObject]:
     return sorted(state.owned(REVISIONS, owner), key=lambda one: (find_int(one, "revision"), name_of(one)))
 
 
-def synced(
+def ensure_revision(
     state: ClusterState, owner: JsonObject, data: JsonObject, labels: JsonObject, digest: str, annotations: JsonObject
 ) -> JsonObject | None:
     """Create the revision of an owner's current template or make it the newest; return None if it cannot be created."""
@@ -52,7 +52,7 @@ def synced(
     )
 
 
-def forget_old(state: ClusterState, owner: JsonObject, used: Collection[str]) -> None:
+def delete_old_revisions(state: ClusterState, owner: JsonObject, used: Collection[str]) -> None:
     """Delete the oldest revisions beyond the limit, except those named in ``used``."""
     spare = [one for one in revisions_of(state, owner) if name_of(one) not in used]
     surplus = len(spare) - find_int(owner, "spec", "revisionHistoryLimit", default=10)
@@ -71,6 +71,6 @@ def revision_of_pod(pod: JsonObject) -> str:
     return find_str(labels_of(pod), "controller-revision-hash")
 
 
-def names(pods: Iterable[JsonObject]) -> set[str]:
+def revision_hashes(pods: Iterable[JsonObject]) -> set[str]:
     """Return the revision hashes of Pods."""
     return {revision_of_pod(pod) for pod in pods}

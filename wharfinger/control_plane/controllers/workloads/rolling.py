@@ -1,4 +1,4 @@
-"""The next number of replicas of each ReplicaSet of a Deployment: pure arithmetic.
+"""The next number of replicas of each ReplicaSet of a Deployment. Pure.
 
 Source: kube-controller-manager's deployment controller (rolling update, proportional scaling).
 """
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.control_plane.controllers.framework.objects import annotation, name_of, replicas_of
+from wharfinger.control_plane.controllers.framework.objects import annotation, name_of, number_in, replicas_of
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_str
 
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
@@ -97,7 +97,7 @@ def proportional(deployment: JsonObject, sets: Sequence[JsonObject]) -> list[Sca
     for one in ordered:
         share = 0
         if to_add and have:
-            before = _number(one, MAXIMUM) or replicas_of(deployment)
+            before = number_in(annotation(one, MAXIMUM)) or replicas_of(deployment)
             exact = round(replicas_of(one) * allowed / before) - replicas_of(one)
             rest = to_add - added
             share = min(exact, rest) if to_add > 0 else max(exact, rest)
@@ -110,12 +110,7 @@ def proportional(deployment: JsonObject, sets: Sequence[JsonObject]) -> list[Sca
 
 def desired_of(one: JsonObject) -> int | None:
     """Return the replicas of the Deployment when the set was last scaled."""
-    return _number(one, DESIRED)
-
-
-def _number(one: JsonObject, name: str) -> int | None:
-    text = annotation(one, name)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+    return number_in(annotation(one, DESIRED))
 
 
 def _oldest_first(sets: Sequence[JsonObject]) -> list[JsonObject]:

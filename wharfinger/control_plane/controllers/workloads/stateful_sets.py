@@ -11,7 +11,6 @@ from wharfinger.control_plane.controllers.framework.objects import (
     CLAIMS,
     PODS,
     STATEFUL_SETS,
-    controller_of,
     generation_of,
     is_deleted,
     is_over,
@@ -27,11 +26,11 @@ from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.pod_making import pod_of_template
 from wharfinger.control_plane.controllers.workloads.replica_sets import MOST_PODS, available_in_s
 from wharfinger.control_plane.controllers.workloads.revisions import (
-    forget_old,
-    names,
+    delete_old_revisions,
+    ensure_revision,
+    revision_hashes,
     revision_of_pod,
     revisions_of,
-    synced,
     template_of,
 )
 from wharfinger.control_plane.controllers.workloads.template_hash import revision_data, revision_hash
@@ -53,8 +52,7 @@ class StatefulSetController:
         return Controller("StatefulSet", self.reconcile, {STATEFUL_SETS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        key = None if reference is None else self._state.owner_key(change.key.namespace, reference)
+        key = self._state.controller_key(change.obj)
         if key is not None and key.collection == STATEFUL_SETS:
             yield key
 
@@ -71,7 +69,7 @@ class StatefulSetController:
         pods = self._pods(one)
         status, again_s = self._status(one, pods, name_of(current), name_of(update))
         self._state.set_status(key, one, status)
-        forget_old(self._state, one, {name_of(current), name_of(update), *names(pods)})
+        delete_old_revisions(self._state, one, {name_of(current), name_of(update), *revision_hashes(pods)})
         if failure is not None:
             raise failure
         return again_s
@@ -86,7 +84,7 @@ class StatefulSetController:
         digest = revision_hash(data, find_int(one, "status", "collisionCount"))
         labels = labels_of(find_object(one, "spec", "template")) | {"controller.kubernetes.io/hash": digest}
         copied: JsonObject = {**find_object(one, "metadata", "annotations")}
-        return synced(self._state, one, data, labels, digest, copied)
+        return ensure_revision(self._state, one, data, labels, digest, copied)
 
     def _current(self, one: JsonObject, update: JsonObject) -> JsonObject:
         name = find_str(one, "status", "currentRevision")
@@ -111,7 +109,7 @@ class StatefulSetController:
                     self._make(one, number, revision)
                 except StatusError as error:
                     message = f"create Pod {name_of(one)}-{number} in StatefulSet {name_of(one)} failed error: {error}"
-                    self._state.tell(one, _COMPONENT, "FailedCreate", message, warning=True)
+                    self._state.record_event(one, _COMPONENT, "FailedCreate", message, warning=True)
                     return error
             if not parallel and not is_true(self._state.get(self._key(one, number)), "Ready"):
                 return None
@@ -137,15 +135,15 @@ class StatefulSetController:
                 message = (
                     f"Create Claim {name_of(claim)} Pod {name_of(one)}-{number} in StatefulSet {name_of(one)} success"
                 )
-                self._state.tell(one, _COMPONENT, "SuccessfulCreate", message)
+                self._state.record_event(one, _COMPONENT, "SuccessfulCreate", message)
         if self._state.create(pod_of(one, number, revision)) is not None:
             message = f"Create Pod {name_of(one)}-{number} in StatefulSet {name_of(one)} successful"
-            self._state.tell(one, _COMPONENT, "SuccessfulCreate", message)
+            self._state.record_event(one, _COMPONENT, "SuccessfulCreate", message)
 
     def _remove(self, one: JsonObject, pod: JsonObject) -> None:
         self._state.delete(key_of(PODS, pod), pod)
         message = f"Delete Pod {name_of(pod)} in StatefulSet {name_of(one)} successful"
-        self._state.tell(one, _COMPONENT, "SuccessfulDelete", message)
+        self._state.record_event(one, _COMPONENT, "SuccessfulDelete", message)
 
     def _replace(self, one: JsonObject, update: JsonObject) -> None:
         """Delete the last Pod of an older revision, if all Pods after it are ready."""

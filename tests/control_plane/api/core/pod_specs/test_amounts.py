@@ -1,4 +1,4 @@
-"""What containers take together."""
+"""Total resources of containers."""
 
 from wharfinger.control_plane.api.core.pod_specs.amounts import container_amounts
 from wharfinger.formats.json.value import JsonObject
@@ -9,12 +9,12 @@ def container(cpu: str, *, sidecar: bool = False) -> JsonObject:
     return {"resources": {"requests": {"cpu": cpu}}, **more}
 
 
-def test_containers_side_by_side() -> None:
+def test_containers_are_summed() -> None:
     spec: JsonObject = {"containers": [container("100m"), container("0.2")]}
     assert container_amounts(spec, "requests").text("cpu") == "300m"
 
 
-def test_an_init_container_beside_sidecars_may_be_the_most() -> None:
+def test_initialization_may_need_the_most() -> None:
     spec: JsonObject = {
         "containers": [container("100m")],
         "initContainers": [container("50m", sidecar=True), container("1"), container("10m", sidecar=True)],

@@ -1,4 +1,4 @@
-"""Annotations that mean something to pods."""
+"""Annotations with a meaning for pods."""
 
 import pytest
 
@@ -27,7 +27,7 @@ APPARMOR = "container.apparmor.security.beta.kubernetes.io/a"
         ("kubernetes.io/config.mirror", "x", 1),
     ],
 )
-def test_one(key: str, value: str, count: int) -> None:
+def test_values_of_annotations(key: str, value: str, count: int) -> None:
     assert len(annotation_errors({"annotations": {key: value}}, SPEC, "p")) == count
 
 

@@ -24,7 +24,7 @@ def test_sources() -> None:
     assert str(claim_spec_errors(matching, "s")[0]).endswith("must match dataSourceRef")
 
 
-def test_fractions_of_bytes() -> None:
+def test_fractional_byte_values() -> None:
     assert claim_spec_warnings({"resources": {"limits": {"storage": "1500m"}}}, "s") == [
         's.resources.limits[storage]: fractional byte value "1500m" is invalid, must be an integer'
     ]

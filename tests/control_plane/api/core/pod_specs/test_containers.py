@@ -16,7 +16,7 @@ def test_too_many_rules_and_codes() -> None:
     assert [error.reason for error in found] == ["FieldValueTooMany"] * 22
 
 
-def test_ephemeral_containers_look_into_others() -> None:
+def test_ephemeral_containers_target_other_containers() -> None:
     spec = spec_of(ephemeralContainers=[{"name": "e", "image": "i", "targetContainerName": "a"}])
     others = parts(spec, "containers")
     assert RULES.ephemeral(parts(spec, "ephemeralContainers"), others, "e") == []

@@ -32,7 +32,7 @@ def test_pull_policy(image: str | None, policy: str) -> None:
     assert find(pod(container(image=image)), "spec", "containers", 0, "imagePullPolicy") == policy
 
 
-def test_what_is_set_stays() -> None:
+def test_values_that_are_set_are_kept() -> None:
     obj = pod(
         container(imagePullPolicy="Never", terminationMessagePath="/x"), restartPolicy="Never", schedulerName="mine"
     )
@@ -130,7 +130,7 @@ def test_environment_and_ports() -> None:
     assert find(made, "ports") == [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]
 
 
-def test_limits_are_requests_in_pods_only() -> None:
+def test_limits_become_requests_in_pods_only() -> None:
     resources: JsonObject = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}
     assert find(pod(container(resources=resources)), "spec", "containers", 0, "resources", "requests") == {
         "cpu": "500m",
@@ -141,7 +141,7 @@ def test_limits_are_requests_in_pods_only() -> None:
     assert find(template, "spec", "containers", 0, "resources") == {"limits": {"cpu": "1"}}
 
 
-def test_a_spec_that_is_none_is_left_to_validation() -> None:
+def test_a_spec_of_a_wrong_type_is_left_unchanged() -> None:
     template: JsonObject = {"spec": "odd"}
     default_pod(template)
     assert template == {"metadata": {}, "spec": "odd"}

@@ -15,7 +15,7 @@ def test_a_volume_is_a_device_or_files() -> None:
     assert mount_errors({"volumeDevices": [{"name": "p", "devicePath": "/dev/a"}]}, {"p": CLAIM}, "c") == []
 
 
-def test_mounts_that_are_fine() -> None:
+def test_valid_mounts() -> None:
     mount: JsonObject = {
         "name": "p",
         "mountPath": "/a",

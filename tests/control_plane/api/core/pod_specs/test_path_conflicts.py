@@ -1,4 +1,4 @@
-"""Paths in each other's way."""
+"""Paths that conflict."""
 
 from wharfinger.control_plane.api.core.pod_specs.path_conflicts import path_warnings
 from wharfinger.formats.json.value import JsonObject, JsonValue

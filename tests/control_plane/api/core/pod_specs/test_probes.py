@@ -1,4 +1,4 @@
-"""Probes and hooks: those that are fine."""
+"""Probes and hooks that are valid."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_probes(handler: JsonObject) -> None:
     assert probe_errors({"livenessProbe": probe}, "c", 30) == []
 
 
-def test_a_sleep_that_outlasts_no_one() -> None:
+def test_a_sleep_may_not_exceed_the_grace_period() -> None:
     hook: JsonObject = {"lifecycle": {"preStop": {"sleep": {"seconds": 60}}}}
     assert lifecycle_errors(hook, "c", 60) == lifecycle_errors(hook, "c", None) == []
     assert len(lifecycle_errors(hook, "c", 59)) == 1

@@ -1,4 +1,4 @@
-"""Projected volumes: paths that meet, tokens."""
+"""Projected volumes: equal paths, and tokens."""
 
 from wharfinger.control_plane.api.core.pod_specs.projections import downward_errors, projected_errors
 from wharfinger.formats.json.value import JsonObject
@@ -14,7 +14,7 @@ def test_two_files_at_one_path() -> None:
     ]
 
 
-def test_fine() -> None:
+def test_valid_sources() -> None:
     field: JsonObject = {"path": "a", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.labels['a/b']"}}
     token: JsonObject = {"serviceAccountToken": {"path": "t", "expirationSeconds": 600}}
     assert downward_errors({"items": [field]}, "v") == []

@@ -23,7 +23,7 @@ from wharfinger.formats.json.value import JsonObject
         ({"claims": [{"name": "c", "request": "r"}, {"name": "c"}]}, 1),
     ],
 )
-def test_of_a_container(resources: JsonObject, count: int) -> None:
+def test_resources_of_a_container(resources: JsonObject, count: int) -> None:
     assert len(resource_errors(resources, "r", {"c"})) == count
 
 

@@ -1,4 +1,4 @@
-"""Scheduling: what is fine."""
+"""Scheduling fields that are valid."""
 
 from wharfinger.control_plane.api.core.pod_specs.scheduling import (
     affinity_errors,
@@ -15,7 +15,7 @@ TERM: JsonObject = {
 FIELD: JsonObject = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
 
 
-def test_fine() -> None:
+def test_valid_fields() -> None:
     assert node_selector_errors({"nodeSelectorTerms": [TERM, FIELD]}, "p") == []
     pods: JsonObject = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z", "labelSelector": {}}]}
     assert affinity_errors({"affinity": {"podAffinity": pods}}, "spec") == []
@@ -25,5 +25,5 @@ def test_fine() -> None:
     assert gate_errors({"schedulingGates": [{"name": "a"}], "readinessGates": [{"conditionType": "a/b"}]}, "spec") == []
 
 
-def test_no_list_is_no_toleration() -> None:
+def test_tolerations_of_a_wrong_type() -> None:
     assert toleration_errors({"a": 1}, "t") == toleration_errors(None, "t") == []

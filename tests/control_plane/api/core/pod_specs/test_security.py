@@ -1,4 +1,4 @@
-"""Security contexts: what is fine."""
+"""Security contexts that are valid."""
 
 from wharfinger.control_plane.api.core.pod_specs.security import (
     apparmor_errors,
@@ -8,7 +8,7 @@ from wharfinger.control_plane.api.core.pod_specs.security import (
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_fine() -> None:
+def test_valid_contexts() -> None:
     context: JsonObject = {
         "runAsUser": 0,
         "sysctls": [{"name": "net.ipv4.tcp_syncookies", "value": "1"}],

@@ -1,4 +1,4 @@
-"""Sources of volumes: those that are fine (what is wrong is recorded)."""
+"""Sources of volumes that are valid; recordings cover the errors."""
 
 import pytest
 
@@ -25,7 +25,7 @@ from wharfinger.formats.json.value import JsonObject
         ("hostPath", {"path": "/a", "type": "File"}),
     ],
 )
-def test_fine(kind: str, source: JsonObject) -> None:
+def test_valid_sources(kind: str, source: JsonObject) -> None:
     assert SOURCES[kind](source, "p") == []
 
 

@@ -1,4 +1,4 @@
-"""Volumes: edges beside the recordings."""
+"""Volumes, in cases without a recording."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def no_claim_errors(_spec: JsonObject, _path: str) -> list[FieldError]:
     return []
 
 
-def test_right_volumes_are_known_by_name() -> None:
+def test_valid_volumes_are_returned_by_name() -> None:
     volumes: JsonObject = {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "a", "emptyDir": {}}, {"name": "b"}]}
     found, errors = volume_errors(volumes, "spec", VolumeRules("p", True, no_claim_errors))
     assert list(found) == ["a"]

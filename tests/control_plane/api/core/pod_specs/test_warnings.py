@@ -1,4 +1,4 @@
-"""Warnings of pods, beside the recordings."""
+"""Warnings about pods, in cases without a recording."""
 
 import pytest
 
@@ -24,7 +24,7 @@ KEY = "container.apparmor.security.beta.kubernetes.io/a"
         ("else", None),
     ],
 )
-def test_profiles_of_old(said: str, field: JsonObject | None) -> None:
+def test_deprecated_annotations_of_profiles(said: str, field: JsonObject | None) -> None:
     assert apparmor_field(said) == field
 
 

@@ -1,4 +1,4 @@
-"""Pods of Windows: names of users."""
+"""Windows pods: names of users."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Accounts of Pods, beside the recordings."""
+"""Accounts of Pods, in cases without a recording."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject, find, find_list
 MIRROR: JsonObject = {"annotations": {"kubernetes.io/config.mirror": "x"}}
 
 
-def test_a_default_account_that_is_not_there_yet() -> None:
+def test_a_missing_default_account_is_tolerated() -> None:
     pod: JsonObject = {"spec": {"containers": [{"name": "a"}], "volumes": [{"name": "kube-api-access-own"}]}}
     given = give_account(write(backend(), pod), pod)
     assert find(given, "spec", "serviceAccount") == "default"
@@ -18,7 +18,7 @@ def test_a_default_account_that_is_not_there_yet() -> None:
     assert len(find_list(given, "spec", "volumes")) == 1
 
 
-def test_updates_are_left_alone() -> None:
+def test_updates_are_not_changed() -> None:
     pod: JsonObject = {"spec": {}}
     assert give_account(write(backend(), pod, pod), pod) is pod
 
@@ -31,7 +31,7 @@ def test_updates_are_left_alone() -> None:
         {"volumes": [{"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}]},
     ],
 )
-def test_what_mirror_pods_may_not_have(spec: JsonObject) -> None:
+def test_mirror_pods_may_not_use_accounts_or_secrets(spec: JsonObject) -> None:
     pod: JsonObject = {"metadata": MIRROR, "spec": spec}
     with pytest.raises(StatusError, match="a mirror pod may not"):
         give_account(write(backend(), pod), pod)

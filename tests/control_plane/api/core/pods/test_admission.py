@@ -1,8 +1,8 @@
-"""The plugins about Pods, and the order in which they are asked."""
+"""The plugins for Pods, and their order."""
 
 from wharfinger.control_plane.admission.chain import ORDER
 from wharfinger.control_plane.api.core.pods.admission import POD_PLUGINS
 
 
-def test_all_have_their_place() -> None:
+def test_all_plugins_are_in_the_order() -> None:
     assert {plugin.name for plugin in POD_PLUGINS} <= set(ORDER)

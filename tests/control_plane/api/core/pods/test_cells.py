@@ -48,7 +48,7 @@ def ended(code: int, **more: JsonValue) -> JsonObject:
         ({**running(reason="NodeLost"), "metadata": {"deletionTimestamp": "t"}}, ["0/2", "Unknown", "0"]),
     ],
 )
-def test_containers_are_weighed(obj: JsonObject, cells: list[JsonValue]) -> None:
+def test_states_of_containers(obj: JsonObject, cells: list[JsonValue]) -> None:
     assert shown(obj) == cells
 
 
@@ -63,7 +63,7 @@ def test_containers_are_weighed(obj: JsonObject, cells: list[JsonValue]) -> None
         ({"state": {"terminated": {"exitCode": 0}}}, "Pending"),
     ],
 )
-def test_initialization_is_shown_until_it_is_done(status: JsonObject, reason: str) -> None:
+def test_reasons_during_initialization(status: JsonObject, reason: str) -> None:
     obj: JsonObject = {
         "spec": {"initContainers": [{"name": "i"}]},
         "status": {"phase": "Pending", "initContainerStatuses": [{"name": "i", **status}]},
@@ -72,7 +72,7 @@ def test_initialization_is_shown_until_it_is_done(status: JsonObject, reason: st
     assert pod.pod_status(obj, NOW) == reason
 
 
-def test_sidecars_count_and_restarts_have_their_time() -> None:
+def test_sidecars_are_counted_and_restarts_have_a_time() -> None:
     last: JsonObject = {"terminated": {"finishedAt": "2026-11-21T03:58:00Z"}}
     side: JsonObject = {**UP, "name": "s", "started": True, "restartCount": 2, "lastState": last}
     obj: JsonObject = {

@@ -1,4 +1,4 @@
-"""Priorities, tolerations and runtime classes, beside the recordings."""
+"""Priorities, tolerations and runtime classes, in cases without a recording."""
 
 import pytest
 
@@ -18,7 +18,7 @@ HOLDS = ("scheduling.k8s.io", "priorityclasses", EVERYBODY)
 EMPTY: JsonObject = {"spec": {}}
 
 
-def test_the_class_of_all_of_them() -> None:
+def test_the_default_priority_class() -> None:
     given = give_priority(write(backend(HOLDS), EMPTY), EMPTY)
     assert find(given, "spec", "priority") == 7
     assert find(given, "spec", "priorityClassName") == "all"
@@ -34,7 +34,7 @@ def test_an_update_keeps_the_priority() -> None:
     assert find(given, "spec", "priority") == 5
 
 
-def test_what_stands_below_is_left_alone() -> None:
+def test_subresources_are_not_changed() -> None:
     admission = write(backend(), EMPTY, EMPTY, below="status")
     for plugin in (give_priority, give_tolerations, give_overhead):
         assert plugin(admission, EMPTY) is EMPTY

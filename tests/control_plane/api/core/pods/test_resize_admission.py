@@ -1,4 +1,4 @@
-"""What nodes say to resizes of their Pods."""
+"""Resizes of Pods that their nodes allow or do not allow."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_features() -> None:
 @pytest.mark.parametrize(
     ("new", "below"), [(pod("9", "simulated"), "resize"), (pod("9", ""), "resize"), (pod("9"), "")]
 )
-def test_no_one_is_asked(new: JsonObject, below: str) -> None:
+def test_requests_that_are_not_checked(new: JsonObject, below: str) -> None:
     admission = write(backend(), new, pod("1"), below=below)
     check_node_size(admission)
     check_node_features(admission)

@@ -1,4 +1,4 @@
-"""Resizes, beside the recordings."""
+"""Resizes, in cases without a recording."""
 
 import pytest
 
@@ -21,11 +21,11 @@ def sized(cpu: str, **more: str) -> JsonObject:
         (pod_of({"name": "b", "image": "i"}), pod_of(), 1),
     ],
 )
-def test_of_the_pod_as_a_whole(new: JsonObject, old: JsonObject, count: int) -> None:
+def test_resources_of_the_pod_as_a_whole(new: JsonObject, old: JsonObject, count: int) -> None:
     assert len(resize_errors(new, old)[0]) == count
 
 
-def test_where_it_runs() -> None:
+def test_systems_and_nodes_without_support() -> None:
     windows = pod_of(os={"name": "windows"})
     assert resize_errors(windows, windows)[1]
     running: JsonObject = {**pod_of(), "status": {"containerStatuses": [{"name": "a", "state": {"running": {}}}]}}

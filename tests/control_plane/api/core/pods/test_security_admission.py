@@ -1,4 +1,4 @@
-"""What labels of a namespace ask for, beside the recordings."""
+"""Pod security labels of namespaces, in cases without a recording."""
 
 from tests.control_plane.support.pod_writes import backend, write
 from wharfinger.control_plane.api.core.pods.security_admission import check_security
@@ -13,7 +13,7 @@ def namespace(**labels: str) -> JsonObject:
     }
 
 
-def test_pods_that_are_there_are_told_of() -> None:
+def test_existing_pods_cause_warnings() -> None:
     spec: JsonObject = {"hostNetwork": True}
     pods: list[tuple[str, str, JsonObject]] = [
         ("", "pods", {"metadata": {"name": name, "namespace": "a"}, "spec": spec}) for name in "xyz"
@@ -27,7 +27,7 @@ def test_pods_that_are_there_are_told_of() -> None:
     ]
 
 
-def test_what_is_not_asked() -> None:
+def test_requests_that_are_not_checked() -> None:
     view = backend(("", "namespaces", namespace(enforce="restricted")))
     pod: JsonObject = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "i"}]}}
     for admission in (write(view, pod, pod), write(view, pod, below="status"), write(backend(), pod)):

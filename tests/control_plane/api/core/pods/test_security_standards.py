@@ -1,4 +1,4 @@
-"""The pod security standards by version, beside the recordings."""
+"""The pod security standards by version, in cases without a recording."""
 
 import pytest
 
@@ -41,11 +41,11 @@ def context(**members: JsonObject | str | bool) -> JsonObject:
         ),
     ],
 )
-def test_by_version(spec: JsonObject, level: str, version: int, reasons: list[str]) -> None:
+def test_violations_by_version(spec: JsonObject, level: str, version: int, reasons: list[str]) -> None:
     assert [found.reason for found in violations({}, spec, level, version)] == reasons
 
 
-def test_annotations_of_old() -> None:
+def test_deprecated_annotations() -> None:
     metadata: JsonObject = {
         "annotations": {
             "seccomp.security.alpha.kubernetes.io/pod": "unconfined",

@@ -1,4 +1,4 @@
-"""Statuses, beside the recordings."""
+"""Statuses of Pods, in cases without a recording."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from wharfinger.control_plane.api.core.pods.status_validation import status_errors
@@ -13,7 +13,7 @@ def ended(name: str = "a", code: int = 0) -> JsonObject:
     return {"name": name, "state": {"terminated": {"exitCode": code}}}
 
 
-def test_ephemeral_containers_do_not_come_back() -> None:
+def test_ephemeral_containers_are_not_restarted() -> None:
     old = with_status(pod_of(), ephemeralContainerStatuses=[ended("e")])
     new = with_status(pod_of(), ephemeralContainerStatuses=[{"name": "e", "state": {"running": {}}}])
     assert [error.field for error in status_errors(new, old)] == ["status.ephemeralContainerStatuses[0].state"]
@@ -51,7 +51,7 @@ def test_users_on_windows() -> None:
     assert [error.reason for error in status_errors(new, with_status(pod))] == ["FieldValueForbidden"]
 
 
-def test_a_pod_that_is_bound_is_nominated_no_more() -> None:
+def test_a_bound_pod_may_not_be_nominated() -> None:
     old = with_status(pod_of(nodeName="n"))
     errors = status_errors(with_status(pod_of(nodeName="n"), nominatedNodeName="m"), old)
     assert [error.reason for error in errors] == ["FieldValueForbidden"]

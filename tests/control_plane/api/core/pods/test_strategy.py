@@ -1,4 +1,4 @@
-"""What the server itself writes into Pods, beside the recordings."""
+"""Fields of Pods that the server sets or drops, in cases without a recording."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from tests.control_plane.support.samples import NOW
@@ -22,7 +22,7 @@ def test_fields_that_are_dropped() -> None:
     assert without_disabled({"containers": []}) == {"containers": []}
 
 
-def test_a_resize_reaches_resources_only() -> None:
+def test_a_resize_changes_only_resources() -> None:
     resize = POD_STRATEGIES["Pod"].subresources["resize"]
     old = pod_of(nodeName="n")
     new = pod_of({"name": "a", "image": "other", "resources": {"limits": {"cpu": "1"}}})

@@ -1,4 +1,4 @@
-"""Pod templates without the fields of features that are off."""
+"""Pod templates without the fields of disabled features."""
 
 import pytest
 
@@ -22,7 +22,7 @@ KEPT: JsonObject = {
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_fields_that_are_off_go(kind: str) -> None:
+def test_disabled_fields_are_dropped(kind: str) -> None:
     obj: JsonObject = SPEC
     for name in reversed(TEMPLATES[kind]):
         obj = {name: obj}
@@ -32,7 +32,7 @@ def test_fields_that_are_off_go(kind: str) -> None:
     assert find(strategy.update(obj, obj, FakeView()), *TEMPLATES[kind]) == KEPT
 
 
-def test_what_has_none_stays_as_it_is() -> None:
+def test_templates_without_disabled_fields_are_unchanged() -> None:
     plain: JsonObject = {"spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}}
     strategy = WORKLOAD_STRATEGIES["Deployment.apps"]
     assert strategy.create(plain, FakeView()) is plain

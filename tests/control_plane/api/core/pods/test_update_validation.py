@@ -1,4 +1,4 @@
-"""Changes of pods, beside the recordings."""
+"""Changes of Pods, in cases without a recording."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from wharfinger.control_plane.api.core.pods.update_validation import (
@@ -15,21 +15,21 @@ TERMS: JsonObject = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "o
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def test_a_gated_pod_may_be_told_where_to_run() -> None:
+def test_the_node_selection_of_a_gated_pod_may_become_narrower() -> None:
     old = pod_of(schedulingGates=[{"name": "g"}])
     new = pod_of(schedulingGates=[{"name": "g"}], affinity={"nodeAffinity": {REQUIRED: TERMS}}, nodeSelector={"a": "b"})
     assert spec_change_errors(new, old) == []
     assert len(spec_change_errors(pod_of(nodeSelector={"a": "b"}), pod_of())) == 1
 
 
-def test_a_term_that_is_empty_stays_empty() -> None:
+def test_an_empty_term_is_immutable() -> None:
     empty: JsonObject = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}
     old = pod_of(schedulingGates=[{"name": "g"}], affinity=empty)
     new = pod_of(schedulingGates=[{"name": "g"}], affinity={"nodeAffinity": {REQUIRED: TERMS}})
     assert [error.reason for error in spec_change_errors(new, old)] == ["FieldValueInvalid"]
 
 
-def test_annotations_that_go() -> None:
+def test_removed_annotations() -> None:
     gone: JsonObject = {
         "container.apparmor.security.beta.kubernetes.io/a": "unconfined",
         "kubernetes.io/config.mirror": "x",
@@ -40,7 +40,7 @@ def test_annotations_that_go() -> None:
     assert annotation_change_errors(old, old) == []
 
 
-def test_small_questions() -> None:
+def test_equivalent_pods() -> None:
     assert same_spec({"volumes": []}, {})
     assert ephemeral_change_errors(pod_of(), pod_of()) == []
     assert quality_change_errors(pod_of(), pod_of()) == []

@@ -1,4 +1,4 @@
-"""The rules of Pods, beside what is recorded."""
+"""The rules of Pods, in cases without a recording."""
 
 import pytest
 
@@ -10,7 +10,7 @@ RULES = POD_RULES["Pod"]
 MIRROR: JsonObject = {"kubernetes.io/config.mirror": "x"}
 
 
-def test_a_pod_is_fine() -> None:
+def test_a_valid_pod() -> None:
     pod = pod_of()
     assert RULES.create(pod) == []
     assert RULES.update({**pod, "spec": {**find_object(pod, "spec")}}, pod) == []
@@ -25,18 +25,18 @@ def test_a_token_needs_an_account() -> None:
     assert [error.field for error in pod_errors(pod)] == ["spec.volumes[0].projected.sources[0].serviceAccountToken"]
 
 
-def test_a_node_and_gates_do_not_go_together() -> None:
+def test_a_gated_pod_has_no_node() -> None:
     errors = RULES.create(pod_of(nodeName="n", schedulingGates=[{"name": "g"}]))
     assert [error.field for error in errors] == ["spec.nodeName"]
 
 
 @pytest.mark.parametrize("subresource", ["ephemeralcontainers", "resize"])
-def test_pods_from_files_stay_as_they_are(subresource: str) -> None:
+def test_static_pods_are_immutable(subresource: str) -> None:
     pod = pod_of(annotations=MIRROR, nodeName="n")
     assert [error.field for error in RULES.subresources[subresource](pod, pod)] == ["[]"]
 
 
-def test_any_json_is_judged() -> None:
+def test_values_of_wrong_types_do_not_crash() -> None:
     odd: JsonObject = {"metadata": [], "spec": {"containers": [5, {"ports": "x", "env": [None]}], "volumes": {"a": 1}}}
     assert RULES.create(odd)
     assert RULES.update({**odd, "spec": {**find_object(odd, "spec")}}, odd)

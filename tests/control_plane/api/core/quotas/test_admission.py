@@ -40,7 +40,7 @@ def used(view: Backend) -> JsonObject | None:
     return found if isinstance(found, dict) else None
 
 
-def test_a_write_is_charged_until_nothing_is_left() -> None:
+def test_writes_are_charged_until_the_quota_is_exhausted() -> None:
     view = backend(hard={"configmaps": "1"}, used={"configmaps": "0"})
     request = write(view, "configmaps", {})
 
@@ -54,7 +54,7 @@ def test_a_write_is_charged_until_nothing_is_left() -> None:
         check_quota(request)
 
 
-def test_a_quota_without_a_status_binds_no_one() -> None:
+def test_a_quota_without_a_status_is_ignored() -> None:
     view = backend()
     check_quota(write(view, "configmaps", {}))
     charge_quota(write(view, "configmaps", {}), view)
@@ -62,12 +62,12 @@ def test_a_quota_without_a_status_binds_no_one() -> None:
     assert used(view) is None
 
 
-def test_a_quota_that_was_not_counted() -> None:
+def test_a_quota_with_unknown_use() -> None:
     with pytest.raises(StatusError, match="status unknown for quota: q, resources: configmaps"):
         check_quota(write(backend(hard={"configmaps": "1"}), "configmaps", {}))
 
 
-def test_only_what_grows_is_charged() -> None:
+def test_only_increases_are_charged() -> None:
     view = backend(hard={"services.nodeports": "2"}, used={"services.nodeports": "2"})
     old: JsonObject = {"spec": {"type": "NodePort", "ports": [{}, {}]}}
 
@@ -76,7 +76,7 @@ def test_only_what_grows_is_charged() -> None:
         check_quota(write(view, "services", {"spec": {"type": "NodePort", "ports": [{}, {}, {}]}}, old))
 
 
-def test_updates_and_subresources_that_change_nothing() -> None:
+def test_writes_that_are_not_charged() -> None:
     view = backend(hard={"configmaps": "0", "pods": "0"}, used={"configmaps": "0", "pods": "0"})
 
     check_quota(write(view, "configmaps", {}, {}))
@@ -87,7 +87,7 @@ def test_updates_and_subresources_that_change_nothing() -> None:
         check_quota(write(view, "pods", {}))
 
 
-def test_pods_have_to_say_what_they_take() -> None:
+def test_pods_must_specify_counted_resources() -> None:
     view = backend(hard={"limits.cpu": "1"}, used={"limits.cpu": "0"})
 
     with pytest.raises(StatusError, match=r"failed quota: q: must specify limits\.cpu for: c"):

@@ -68,7 +68,7 @@ def test_claims() -> None:
         check_limits(asked({}, bounds, {"type": "Pod", "max": {"cpu": "1"}}, plural="persistentvolumeclaims"))
 
 
-def test_what_is_not_asked() -> None:
+def test_writes_that_are_not_checked() -> None:
     bounds: JsonObject = {"type": "Container", "max": {"cpu": "1"}}
 
     check_limits(asked(pod({}, {"cpu": "2"}), bounds, old=pod({}, {"cpu": "2"})))

@@ -36,7 +36,7 @@ def pod(*resources: JsonObject, **spec: JsonValue) -> JsonObject:
         ("secrets", []),
     ],
 )
-def test_who_takes_of_what(resource: str, names: list[str]) -> None:
+def test_resources_by_kind(resource: str, names: list[str]) -> None:
     hard = (
         "cpu limits.cpu pods count/pods hugepages-2Mi requests.example.com/gpu services services.nodeports requests.storage "
         "gold.storageclass.storage.k8s.io/requests.storage configmaps count/configmaps count/deployments.apps"
@@ -52,13 +52,13 @@ def test_pods() -> None:
     assert used["requests.example.com/gpu"] == "2"
 
 
-def test_pods_that_ended_are_only_counted() -> None:
+def test_finished_pods_are_only_counted() -> None:
     assert usage("pods", {**pod(), "status": {"phase": "Succeeded"}}, NOW) == {"count/pods": "1"}
     gone: JsonObject = {"deletionTimestamp": "2026-11-21T03:00:00Z", "deletionGracePeriodSeconds": 30}
     assert usage("pods", {**pod(), "metadata": gone}, NOW) == {"count/pods": "1"}
 
 
-def test_a_pods_own_amounts_stand_above_its_containers() -> None:
+def test_resources_of_the_pod_take_precedence() -> None:
     found = pod_amounts(pod({"requests": {"cpu": "1"}}, resources={"requests": {"cpu": "3"}}), "requests")
 
     assert found == {"cpu": "3"}
@@ -130,7 +130,7 @@ def test_scopes_of_claims() -> None:
     assert in_scope({"spec": {}}, "configmaps", {})
 
 
-def test_what_pods_must_say() -> None:
+def test_unspecified_resources() -> None:
     silent = pod({}, {"requests": {"cpu": "1"}})
 
     assert unspecified(silent, ["requests.cpu", "limits.memory"]) == "limits.memory for: c0,c1; requests.cpu for: c0"
@@ -144,7 +144,7 @@ def test_sums() -> None:
     assert increase({"a": "3", "b": "1"}, {"a": "1", "b": "2", "c": "1"}) == {"a": "2", "b": "0", "c": "0"}
 
 
-def test_all_that_is_used() -> None:
+def test_calculated_use() -> None:
     quota: JsonObject = {
         "metadata": {"namespace": "n"},
         "spec": {"hard": {"configmaps": "5", "pods": "1", "count/odd.example.com": "1"}},
@@ -172,6 +172,6 @@ VALUES = st.recursive(
     st.sampled_from(["pods", "services", "persistentvolumeclaims", "secrets"]),
     st.dictionaries(st.sampled_from(["spec", "status", "metadata"]), VALUES),
 )
-def test_nothing_makes_it_fail(resource: str, obj: dict[str, JsonValue]) -> None:
+def test_arbitrary_objects_do_not_crash(resource: str, obj: dict[str, JsonValue]) -> None:
     usage(resource, obj, NOW)
     in_scope({"spec": {"scopes": ["BestEffort"]}}, resource, obj)

@@ -92,7 +92,7 @@ def test_limit_ranges(item: JsonObject, said: str) -> None:
 
 
 @given(shapes("spec", "hard", "scopes", "limits", "min", "max", "type", "scopeSelector", "matchExpressions", "cpu"))
-def test_nothing_makes_them_fail(obj: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(obj: JsonObject) -> None:
     (
         QUOTA_RULES.create(obj),
         QUOTA_RULES.status(obj, obj),

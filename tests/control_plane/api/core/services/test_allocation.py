@@ -11,7 +11,7 @@ def service(*addresses: str, ports: tuple[int, ...] = (), check: int = 0) -> Jso
     return {"spec": {"clusterIPs": list(addresses), "ports": list(listed), "healthCheckNodePort": check}}
 
 
-def test_what_no_one_asked_for_comes_from_the_dynamic_part_first() -> None:
+def test_random_values_come_from_the_dynamic_part_first() -> None:
     view = FakeView()
 
     assert drawn(range(100), 10, set(), view) == 10

@@ -7,12 +7,12 @@ from wharfinger.formats.json.value import JsonObject
 WRONG: JsonObject = {"subsets": [{"addresses": [{"ip": "127.0.0.1"}], "ports": [{"port": 1, "protocol": "TCP"}]}]}
 
 
-def test_what_was_there_is_let_through() -> None:
+def test_unchanged_endpoints_are_not_checked() -> None:
     assert len(ENDPOINTS_RULES.create(WRONG)) == 1
     assert ENDPOINTS_RULES.update(WRONG, WRONG) == []
 
 
-def test_the_controllers_own_are_not_warned_of() -> None:
+def test_endpoints_of_the_controller_cause_no_warnings() -> None:
     odd: JsonObject = {"subsets": [{"notReadyAddresses": [{"ip": "2001:DB8::1"}]}]}
 
     assert len(ENDPOINTS_RULES.warnings(odd, None)) == 1
@@ -21,5 +21,5 @@ def test_the_controllers_own_are_not_warned_of() -> None:
 
 
 @given(shapes("subsets", "addresses", "ports", "ip", "hostname", "port", "name"))
-def test_nothing_makes_them_fail(obj: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(obj: JsonObject) -> None:
     ENDPOINTS_RULES.create(obj), ENDPOINTS_RULES.warnings(obj, None)

@@ -32,14 +32,14 @@ def test_one_port_of_two_protocols_has_one_node_port() -> None:
     assert find(found, "spec", "ports", 0, "nodePort") == find(found, "spec", "ports", 1, "nodePort")
 
 
-def test_one_port_may_ask_for_two_node_ports() -> None:
+def test_one_port_may_request_two_node_ports() -> None:
     ports: list[JsonObject] = [{"port": 53, "nodePort": 30001}, {"port": 53, "nodePort": 30002}]
     found = create_service(exposed(*ports), FakeView())
 
     assert find(found, "spec", "ports", 1, "nodePort") == 30002
 
 
-def test_a_service_keeps_what_it_had() -> None:
+def test_a_service_keeps_its_allocated_values() -> None:
     old = create_service(exposed({"name": "a", "port": 1, "protocol": "TCP"}), FakeView())
     new = update_service(exposed({"name": "a", "port": 2, "protocol": "TCP"}), old, FakeView({("", "services"): [old]}))
 
@@ -107,7 +107,7 @@ VALUES = (
         st.sampled_from(["type", "clusterIP", "clusterIPs", "ipFamilies", "ports", "ipFamilyPolicy"]), VALUES
     )
 )
-def test_nothing_makes_it_fail(spec: dict[str, JsonValue]) -> None:
+def test_arbitrary_objects_do_not_crash(spec: dict[str, JsonValue]) -> None:
     obj: JsonObject = {"metadata": {"name": "a"}, "spec": spec}
     with suppress(StatusError):
         create_service(obj, FakeView())

@@ -44,7 +44,7 @@ def test_rules(spec: JsonObject, said: str) -> None:
     assert not errors if not said else any(said in error for error in errors)
 
 
-def test_what_annotations_say() -> None:
+def test_annotations() -> None:
     hints: JsonObject = {"service.kubernetes.io/topology-aware-hints": "a", "service.kubernetes.io/topology-mode": "b"}
     wrong = service(annotations=hints)
     assert "must match annotations" in SERVICE_RULES.create(wrong)[0].message
@@ -57,20 +57,20 @@ def test_what_annotations_say() -> None:
     assert SERVICE_RULES.update(balanced, balanced) == []
 
 
-def test_headless_services_ignore_much() -> None:
+def test_warnings_about_ignored_fields_of_headless_services() -> None:
     bare = service(clusterIP="None", loadBalancerIP="1.2.3.4", externalIPs=["1.2.3.4"], sessionAffinity="ClientIP")
     said = SERVICE_RULES.warnings(bare, None)
 
     assert [line.split()[0] for line in said] == ["spec.loadBalancerIP", "spec.externalIPs", "spec.SessionAffinity"]
 
 
-def test_what_external_means() -> None:
+def test_external_addresses() -> None:
     assert externally_accessible(service(externalIPs=["1.2.3.4"]))
     assert not externally_accessible(service())
     assert needs_health_check(service(type="LoadBalancer", externalTrafficPolicy="Local"))
 
 
-def test_old_addresses_of_balancers_are_let_through() -> None:
+def test_old_addresses_of_load_balancers_are_tolerated() -> None:
     old: JsonObject = {"status": {"loadBalancer": {"ingress": [{"ip": "010.0.0.1"}]}}}
     new: JsonObject = {"status": {"loadBalancer": {"ingress": [{"ip": "010.0.0.1", "ipMode": "VIP"}]}}}
 
@@ -94,7 +94,7 @@ NAMES = (
 
 
 @given(shapes(*NAMES), shapes(*NAMES))
-def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(new: JsonObject, old: JsonObject) -> None:
     (
         SERVICE_RULES.create(new),
         SERVICE_RULES.update(new, old),

@@ -62,7 +62,7 @@ def test_claims_are_protected_once() -> None:
         (claim("2Gi", "absent"), claim("1Gi", "absent"), "only dynamically provisioned pvc can be resized"),
     ],
 )
-def test_growing(new: JsonObject, old: JsonObject, said: str) -> None:
+def test_expansion(new: JsonObject, old: JsonObject, said: str) -> None:
     check_growth(asked(new, old, "status"))
     if not said:
         check_growth(asked(new, old))

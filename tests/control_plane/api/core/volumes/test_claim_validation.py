@@ -58,5 +58,5 @@ def test_status(status: JsonObject, said: str) -> None:
 
 
 @given(shapes("spec", "status", "resources", "requests", "storage", "phase", "storageClassName", "dataSource"))
-def test_nothing_makes_them_fail(obj: JsonObject) -> None:
+def test_arbitrary_objects_do_not_crash(obj: JsonObject) -> None:
     CLAIM_RULES.create(obj), CLAIM_RULES.update(obj, {}), CLAIM_RULES.status(obj, {}), CLAIM_RULES.warnings(obj, None)

@@ -11,7 +11,7 @@ def affinity(*keys: str) -> JsonObject:
     return {"required": {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}}
 
 
-def test_labels_may_get_their_new_names() -> None:
+def test_deprecated_labels_may_be_renamed() -> None:
     assert affinity_change_errors(affinity("kubernetes.io/os"), affinity("beta.kubernetes.io/os")) == []
     assert affinity_change_errors(affinity("a"), affinity("a")) == []
     assert len(affinity_change_errors(affinity("kubernetes.io/os"), affinity("beta.kubernetes.io/arch"))) == 1
@@ -20,7 +20,7 @@ def test_labels_may_get_their_new_names() -> None:
     assert len(affinity_change_errors({"required": {"nodeSelectorTerms": []}}, affinity("a"))) == 1
 
 
-def test_old_names_are_warned_of() -> None:
+def test_deprecated_labels_cause_warnings() -> None:
     [said] = affinity_warnings(affinity("a", "beta.kubernetes.io/os"), "spec.nodeAffinity")
     assert said.startswith(
         "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[1].key: beta.kubernetes.io/os is"

@@ -4,10 +4,10 @@ that is larger.
 KEP-753 (sidecars): an init container runs at the same time as the restartable init containers before it.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.quantities import ZERO, amount, format_quantity
 
@@ -43,9 +43,9 @@ class Amounts:
 def container_amounts(spec: JsonObject, kind: str) -> Amounts:
     """Return the total ``requests`` or ``limits`` of a pod's containers."""
     total, sidecars, initial = Amounts(), Amounts(), Amounts()
-    for container in _objects(spec.get("containers")):
+    for container in objects(spec.get("containers")):
         total.add(find(container, "resources", kind))
-    for container in _objects(spec.get("initContainers")):
+    for container in objects(spec.get("initContainers")):
         resources = find(container, "resources", kind)
         if container.get("restartPolicy") == "Always":
             total.add(resources)
@@ -58,7 +58,3 @@ def container_amounts(spec: JsonObject, kind: str) -> Amounts:
             initial.raise_to(alone)
     total.raise_to(initial)
     return total
-
-
-def _objects(value: JsonValue) -> Iterable[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

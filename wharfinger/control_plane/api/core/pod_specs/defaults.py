@@ -1,9 +1,10 @@
-"""The defaults of a Pod and of pod templates, which every workload carries (``pkg/apis/core/v1/defaults.go``, v1.36)."""
+"""The defaults of Pods and of the pod templates of workloads (``pkg/apis/core/v1/defaults.go``, v1.36)."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from wharfinger.control_plane.api.common.filling import fill, objects
 from wharfinger.control_plane.api.core.pod_specs.amounts import container_amounts
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 
@@ -34,13 +35,13 @@ def default_pod(pod: JsonObject) -> None:
         return
     spec.setdefault("enableServiceLinks", True)
     for name in ("initContainers", "containers"):
-        for container in _objects(spec.get(name)):
+        for container in objects(spec.get(name)):
             limits = find(container, "resources", "limits")
             resources = container.get("resources")
             if isinstance(limits, dict) and isinstance(resources, dict):
                 requests = resources.get("requests")
                 resources["requests"] = limits | (requests if isinstance(requests, dict) else {})
-            for port in _objects(container.get("ports")) if spec.get("hostNetwork") is True else ():
+            for port in objects(container.get("ports")) if spec.get("hostNetwork") is True else ():
                 if not port.get("hostPort"):
                     port["hostPort"] = port.get("containerPort")
     _default_pod_resources(spec)
@@ -90,21 +91,21 @@ def default_pod_template(template: JsonObject) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
-    _fill(spec, restartPolicy="Always", terminationGracePeriodSeconds=30, dnsPolicy="ClusterFirst")
-    _fill(spec, securityContext={}, schedulerName="default-scheduler")
-    for volume in _objects(spec.get("volumes")):
+    fill(spec, restartPolicy="Always", terminationGracePeriodSeconds=30, dnsPolicy="ClusterFirst")
+    fill(spec, securityContext={}, schedulerName="default-scheduler")
+    for volume in objects(spec.get("volumes")):
         _default_volume(volume)
     for name in _CONTAINER_LISTS:
-        for container in _objects(spec.get(name)):
+        for container in objects(spec.get(name)):
             _default_container(container)
 
 
 def _default_container(container: JsonObject) -> None:
-    _fill(container, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File")
-    _fill(container, imagePullPolicy=_pull_policy(container.get("image")), resources={})
-    for port in _objects(container.get("ports")):
-        _fill(port, protocol="TCP")
-    for variable in _objects(container.get("env")):
+    fill(container, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File")
+    fill(container, imagePullPolicy=_pull_policy(container.get("image")), resources={})
+    for port in objects(container.get("ports")):
+        fill(port, protocol="TCP")
+    for variable in objects(container.get("env")):
         _default_field_ref(variable.get("valueFrom"))
         key = find(variable, "valueFrom", "fileKeyRef")
         if isinstance(key, dict):
@@ -123,10 +124,10 @@ def _default_container(container: JsonObject) -> None:
 def _default_handler(handler: JsonObject) -> None:
     request = handler.get("httpGet")
     if isinstance(request, dict):
-        _fill(request, path="/", scheme="HTTP")
+        fill(request, path="/", scheme="HTTP")
     call = handler.get("grpc")
     if isinstance(call, dict):
-        _fill(call, service="")
+        fill(call, service="")
 
 
 def _default_volume(volume: JsonObject) -> None:
@@ -135,25 +136,25 @@ def _default_volume(volume: JsonObject) -> None:
     for name in ("secret", "configMap", "downwardAPI", "projected"):
         source = volume.get(name)
         if isinstance(source, dict):
-            _fill(source, defaultMode=_FILE_MODE)
-    for item in _objects(find(volume, "downwardAPI", "items")):
+            fill(source, defaultMode=_FILE_MODE)
+    for item in objects(find(volume, "downwardAPI", "items")):
         _default_field_ref(item)
-    for source in _objects(find(volume, "projected", "sources")):
+    for source in objects(find(volume, "projected", "sources")):
         token = source.get("serviceAccountToken")
         if isinstance(token, dict):
-            _fill(token, expirationSeconds=3600)
-        for item in _objects(find(source, "downwardAPI", "items")):
+            fill(token, expirationSeconds=3600)
+        for item in objects(find(source, "downwardAPI", "items")):
             _default_field_ref(item)
     for name, defaults in _VOLUME_DEFAULTS.items():
         source = volume.get(name)
         if isinstance(source, dict):
-            _fill(source, **defaults)
+            fill(source, **defaults)
     image = volume.get("image")
     if isinstance(image, dict):
-        _fill(image, pullPolicy=_pull_policy(image.get("reference")))
+        fill(image, pullPolicy=_pull_policy(image.get("reference")))
     claim = find(volume, "ephemeral", "volumeClaimTemplate", "spec")
     if isinstance(claim, dict):
-        _fill(claim, volumeMode="Filesystem")
+        fill(claim, volumeMode="Filesystem")
 
 
 _VOLUME_DEFAULTS: Final[Mapping[str, JsonObject]] = {
@@ -169,7 +170,7 @@ _VOLUME_DEFAULTS: Final[Mapping[str, JsonObject]] = {
 def _default_field_ref(holder: JsonValue) -> None:
     reference = find(holder, "fieldRef")
     if isinstance(reference, dict):
-        _fill(reference, apiVersion="v1")
+        fill(reference, apiVersion="v1")
 
 
 def _pull_policy(image: JsonValue) -> str:
@@ -204,17 +205,6 @@ def _path_of(name: str) -> str:
 
 def _map(value: JsonValue) -> JsonObject:
     return dict(value) if isinstance(value, dict) else {}
-
-
-def _objects(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _fill(obj: JsonObject, **values: JsonValue) -> None:
-    """Set the fields that are missing or an empty string."""
-    for name, value in values.items():
-        if obj.get(name) in (None, ""):
-            obj[name] = value
 
 
 def _fill_counts(obj: JsonObject, **values: JsonValue) -> None:

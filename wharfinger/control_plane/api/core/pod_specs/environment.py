@@ -11,6 +11,7 @@ from wharfinger.control_plane.api.core.pod_specs.downward_api import (
 )
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import part, parts
+from wharfinger.control_plane.objects.name_rules import without_dash
 from wharfinger.control_plane.objects.names import environment_name_problems, subdomain_problems
 from wharfinger.control_plane.wire.field_errors import each, invalid, required
 from wharfinger.control_plane.wire.status import FieldError
@@ -72,9 +73,8 @@ def _source_errors(source: JsonObject, path: str, index: int) -> list[FieldError
     found = [(name, reference) for name, reference in references if reference is not None]
     for kind, reference in found:
         name = text(reference, "name")
-        masked = name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
         where = f"{at}.{kind}.name"
-        errors += each(where, name, subdomain_problems(masked)) if name else [required(where)]
+        errors += each(where, name, subdomain_problems(without_dash(name))) if name else [required(where)]
     if not found:
         errors.append(invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
     elif len(found) > 1:

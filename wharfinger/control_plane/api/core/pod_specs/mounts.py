@@ -24,7 +24,7 @@ def mount_errors(container: JsonObject, volumes: Mapping[str, JsonObject], path:
     places: set[str] = set()
     for index, mount in enumerate(mounts):
         errors += _mount_errors(mount, f"{path}.volumeMounts[{index}]", volumes, places, attached)
-        errors += _how_errors(mount, container, f"{path}.volumeMounts", index)
+        errors += _option_errors(mount, container, f"{path}.volumeMounts", index)
         places.add(text(mount, "mountPath"))
     return errors + _device_errors(devices, volumes, mounted, f"{path}.volumeDevices")
 
@@ -47,7 +47,7 @@ def _mount_errors(
     return errors
 
 
-def _how_errors(mount: JsonObject, container: JsonObject, path: str, index: int) -> list[FieldError]:
+def _option_errors(mount: JsonObject, container: JsonObject, path: str, index: int) -> list[FieldError]:
     """Return the errors of a mount's options; upstream reports the path of the list, not of the mount."""
     errors: list[FieldError] = []
     inside, expression = text(mount, "subPath"), text(mount, "subPathExpr")

@@ -1,10 +1,9 @@
-"""The ServiceAccount plugin: it gives every Pod a service account and a token for that account.
-
-Upstream this is ``plugin/pkg/admission/serviceaccount``.
+"""The ServiceAccount plugin: it gives every Pod a service account and a token for that account
+(``plugin/pkg/admission/serviceaccount``).
 
 A Pod whose account does not exist is refused. The exception is the account ``default``: controllers create it a moment after its
-namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). Here, nothing waits: the Pod gets the token and the
-settings that it would get from the new account.
+namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). This server does not wait: the Pod gets the token
+and the settings that it would get from the new account.
 """
 
 from typing import Final
@@ -101,7 +100,10 @@ def _token_source() -> JsonObject:
 
 
 def _check_mirror(admission: Admission, spec: JsonObject) -> None:
-    """Refuse a mirror Pod (of a Pod from a file) that uses an account or secrets. Raises StatusError (403)."""
+    """Refuse a mirror Pod that uses an account or secrets. Raises StatusError (403).
+
+    A mirror Pod represents a static Pod, which a kubelet runs from a file.
+    """
     projected = [source for volume in parts(spec, "volumes") for source in parts(volume, "projected", "sources")]
     why = ""
     if text(spec, "serviceAccountName"):
@@ -115,7 +117,7 @@ def _check_mirror(admission: Admission, spec: JsonObject) -> None:
 
 
 def _secret_names(spec: JsonObject) -> list[tuple[str, str]]:
-    """Return the secrets that a spec uses, each with the place that uses it, in upstream's words."""
+    """Return the names of the secrets that a spec uses, each with a description of where it is used, as in upstream's errors."""
     found = [
         (secret, f'volume with secret.secretName="{secret}"')
         for volume in parts(spec, "volumes")

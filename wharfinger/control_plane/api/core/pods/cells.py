@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from wharfinger.control_plane.api.common.cells import NONE, condition, deleted, holds, integer, objects, said
+from wharfinger.control_plane.api.common.cells import NONE, condition, deleted, holds, integer, said
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.times import age
 
@@ -19,7 +20,7 @@ class _Summary:
     ready: int = 0
     restarts: int = 0
     restarted: str = ""
-    """The time at which a container last ended before it was restarted."""
+    """The time at which a container last ended before a restart; "" if none was restarted."""
 
     def add_restarts(self, container: JsonObject) -> None:
         self.restarts += integer(container, "restartCount")
@@ -27,7 +28,7 @@ class _Summary:
 
 
 def pod_ready(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the number of ready containers, of those that keep running: ``1/2``."""
+    """Return how many of the containers that should keep running are ready: ``1/2``."""
     total = len(objects(obj, "spec", "containers")) + len(_sidecars(obj))
     return f"{_summary(obj).ready}/{total}"
 
@@ -54,7 +55,7 @@ def pod_ip(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def readiness_gates(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the number of readiness gates whose condition is True: ``1/2``."""
+    """Return how many of the readiness gates have a condition that is True: ``1/2``."""
     gates = [said(gate, "conditionType") for gate in objects(obj, "spec", "readinessGates")]
     return f"{sum(holds(obj, gate) for gate in gates)}/{len(gates)}" if gates else NONE
 
@@ -79,10 +80,10 @@ def _summary(obj: JsonObject) -> _Summary:
     if said(condition(obj, "PodScheduled"), "reason") == "SchedulingGated":
         found.reason = "SchedulingGated"
     beside = _Summary("")
-    initializing = _initialization(obj, found, beside)
+    initializing = _add_init_containers(obj, found, beside)
     if not initializing or holds(obj, "Initialized"):
         found.restarts, found.restarted = beside.restarts, beside.restarted
-        _running(obj, found)
+        _add_containers(obj, found)
     if deleted(obj) and said(obj, "status", "reason") == "NodeLost":
         found.reason = "Unknown"
     elif deleted(obj) and phase not in _COMPLETED:
@@ -90,10 +91,10 @@ def _summary(obj: JsonObject) -> _Summary:
     return found
 
 
-def _initialization(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
-    """Evaluate the init containers up to the first that is not done; return whether such a container was found.
+def _add_init_containers(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
+    """Evaluate the init containers up to the first that is not done, and return whether there is one.
 
-    ``beside`` counts the restarts of sidecars.
+    ``found`` gets the state, ``beside`` the restarts of sidecars alone.
     """
     sidecars, total = _sidecars(obj), len(objects(obj, "spec", "initContainers"))
     for index, container in enumerate(objects(obj, "status", "initContainerStatuses")):
@@ -109,7 +110,7 @@ def _initialization(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
             continue
         waiting = said(container, "state", "waiting", "reason")
         if ended is not None:
-            found.reason = f"Init:{_end(ended)}"
+            found.reason = f"Init:{_end_reason(ended)}"
         elif waiting and waiting != "PodInitializing":
             found.reason = f"Init:{waiting}"
         else:
@@ -118,13 +119,13 @@ def _initialization(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
     return False
 
 
-def _end(ended: JsonValue) -> str:
+def _end_reason(ended: JsonValue) -> str:
     """Return the reason why a container ended."""
     signal = integer(ended, "signal")
     return said(ended, "reason") or (f"Signal:{signal}" if signal else f"ExitCode:{integer(ended, 'exitCode')}")
 
 
-def _running(obj: JsonObject, found: _Summary) -> None:
+def _add_containers(obj: JsonObject, found: _Summary) -> None:
     """Evaluate the containers, starting with the last, so that the reason of the first one is shown."""
     running, failed = False, ""
     for container in reversed(objects(obj, "status", "containerStatuses")):
@@ -133,7 +134,7 @@ def _running(obj: JsonObject, found: _Summary) -> None:
         if waiting := said(container, "state", "waiting", "reason"):
             found.reason = waiting
         elif ended is not None:
-            found.reason = _end(ended)
+            found.reason = _end_reason(ended)
             failed = found.reason if integer(ended, "exitCode") else failed
         elif container.get("ready") is True and find(container, "state", "running") is not None:
             running = True

@@ -1,8 +1,9 @@
 """The PodSecurity plugin: labels of a namespace select the pod security standards that apply there, and how they are
 enforced.
 
-``pod-security.kubernetes.io/enforce`` refuses Pods. ``…/warn`` (and ``enforce``, if it is stricter) sends warnings to
-clients, also for templates of Pods. ``audit`` would write to an audit log, which does not exist here.
+Pods that violate the level in ``pod-security.kubernetes.io/enforce`` are refused. Pods and pod templates that violate the level
+in ``…/warn`` (without this label, that of ``enforce``) cause warnings to the client. ``…/audit`` has no effect, because there is
+no audit log.
 """
 
 import re
@@ -54,7 +55,7 @@ class _Policy:
 
 
 def _policy(labels: dict[str, str]) -> _Policy:
-    """Return the policy that labels define; an unknown level is enforced as ``restricted``, and gives no warnings."""
+    """Return the policy in the labels of a namespace. An unknown level is enforced as ``restricted``, but causes no warnings."""
     errors: list[FieldError] = []
     found: dict[str, _Standard] = {}
     for mode in ("enforce", "audit", "warn"):
@@ -112,7 +113,7 @@ def _violations(pod: JsonObject, standard: _Standard) -> list[Violation]:
 
 
 def _is_significant(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether a change of a Pod can change the verdict: images, or a new or changed ephemeral container."""
+    """Return whether a change of a Pod is checked again: if it changes an image, or adds an ephemeral container."""
 
     def images(pod: JsonObject, name: str) -> list[str]:
         return [text(container, "image") for container in parts(pod, "spec", name)]

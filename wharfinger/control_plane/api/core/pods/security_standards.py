@@ -1,7 +1,7 @@
-"""The pod security standards, check by check (KEP-2579): what ``baseline`` and ``restricted`` refuse in a pod spec.
+"""The pod security standards ``baseline`` and ``restricted`` (KEP-2579), as one function for each check.
 
-Each check returns the reason (``host namespaces``) and the details (``hostNetwork=true``), or None if the pod passes. Checks
-changed over time, so each gets the minor version of Kubernetes whose standards apply.
+Each check returns the reason (``host namespaces``) and the details (``hostNetwork=true``), or None if the pod passes. The
+standards have changed over time, so each check gets the minor version of Kubernetes whose standards apply.
 """
 
 from collections.abc import Callable, Iterable
@@ -372,7 +372,8 @@ RESTRICTED: Final[tuple[tuple[str, Check, str, int], ...]] = (
     ("runAsUser", _root_user, "", 0),
     ("seccompProfile_restricted", _needed_seccomp, "seccompProfile_baseline", 19),
 )
-"""The restricted checks by name; each with the baseline check that it replaces, and from which version."""
+"""The checks that only ``restricted`` has: name, check, the baseline check that it replaces, and the first version in which it
+does so."""
 LATEST: Final = 36
 
 

@@ -80,7 +80,7 @@ def _without_stop_signal(container: JsonObject) -> JsonObject:
 
 
 def _with_selected_labels(spec: JsonObject, labels: dict[str, str]) -> JsonObject:
-    """Return the spec with the selector terms that ``matchLabelKeys`` and ``mismatchLabelKeys`` stand for (KEP-3633)."""
+    """Return the spec with the selector terms for ``matchLabelKeys`` and ``mismatchLabelKeys`` (KEP-3633)."""
     changes: JsonObject = {}
     affinity = part(spec, "affinity")
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -125,7 +125,7 @@ def _term_with_labels(term: JsonObject, labels: dict[str, str]) -> JsonObject:
 
 
 def _with_apparmor_fields(spec: JsonObject, annotations: dict[str, str]) -> JsonObject:
-    """Return the spec with the AppArmor fields that deprecated annotations stand for (KEP-24)."""
+    """Return the spec with the AppArmor profiles of deprecated annotations copied to fields (KEP-24)."""
     if not any(key.startswith(APPARMOR) for key in annotations):
         return spec
     whole = part(spec, "securityContext", "appArmorProfile")
@@ -150,7 +150,7 @@ def _updated(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObjec
 
 
 def _status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Return the Pod with the status to store; an omitted QoS class or observed generation keeps its value."""
+    """Return the Pod with the status to store: an omitted QoS class or observed generation keeps its old value."""
     status, before = dict(part(new, "status") or {}), part(old, "status") or {}
     if not text(status, "qosClass") and "qosClass" in before:
         status["qosClass"] = before["qosClass"]

@@ -28,8 +28,7 @@ _ADDITIONS: Final = "only additions are allowed (no mutations or deletions)"
 
 
 def annotation_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return an error for each annotation that may not be added, removed or changed, followed by the errors of all
-    annotations."""
+    """Return an error for each change of an annotation that may not change, followed by the errors of all annotations."""
     after, before = (text_map(pod, "metadata", "annotations") for pod in (new, old))
     path = "metadata.annotations"
     errors: list[FieldError] = []
@@ -82,7 +81,7 @@ def same_spec(new: JsonObject, old: JsonObject) -> bool:
 
 
 def _deadline_errors(spec: JsonObject, before: JsonObject) -> tuple[list[FieldError], bool]:
-    """Return the errors of a changed deadline, and whether upstream checks nothing further."""
+    """Return the errors of a changed deadline, and whether upstream then skips all further checks."""
     now, then = (optional_number(each_, "activeDeadlineSeconds") for each_ in (spec, before))
     path = "spec.activeDeadlineSeconds"
     if now is None:

@@ -1,7 +1,7 @@
 """The ResourceQuota plugin: a write that exceeds a quota of its namespace is refused; one that fits is charged.
 
-A quota applies as soon as its status has hard limits and use, which a controller writes. A write is charged at once to the
-quota's status. Otherwise two successive writes could both fit before the controller has counted the first.
+A quota applies as soon as a controller has written hard limits and use into its status. A write is charged to that status at
+once: otherwise two successive writes could both fit before the controller has counted the first one.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def charge_quota(admission: Admission, writer: Writer) -> None:
 
 
 def _charges(admission: Admission) -> list[Charge]:
-    """Return the changes of quotas. Raises StatusError (403)."""
+    """Return the quotas that the write affects, with their new use. Raises StatusError (403) if the write exceeds one."""
     obj = admission.obj
     if obj is None or not admission.namespace or not admission.kind.namespaced or not _handles(admission):
         return []
@@ -79,7 +79,7 @@ def _charges(admission: Admission) -> list[Charge]:
         and in_scope(quota, resource, obj)
     ]
     for quota, names in interested:
-        _check_statements(admission, quota, names)
+        _check_countable(admission, quota, names)
     now = admission.view.now()
     taken = usage(resource, obj, now)
     charges = []
@@ -109,9 +109,11 @@ def _handles(admission: Admission) -> bool:
     return kind.group_kind in _UPDATED
 
 
-def _check_statements(admission: Admission, quota: JsonObject, names: list[str]) -> None:
-    """Refuse a pod that does not specify a resource that the quota counts, and any write if the quota's use is not known
-    yet. Raises StatusError (403)."""
+def _check_countable(admission: Admission, quota: JsonObject, names: list[str]) -> None:
+    """Refuse a write that cannot be counted. Raises StatusError (403).
+
+    This is a Pod that does not specify a resource that the quota counts, and any write if the quota's use is not known yet.
+    """
     name = text(quota, "metadata", "name")
     if admission.kind.group_kind == "Pod" and admission.obj is not None:
         missing = unspecified(admission.obj, names)

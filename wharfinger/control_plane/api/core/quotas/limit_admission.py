@@ -24,7 +24,7 @@ Check: TypeAlias = Callable[[str, str, JsonValue, JsonObject, JsonObject], str]
 
 
 def _ranges(admission: Admission) -> list[JsonObject]:
-    """Return all LimitRanges that apply to a write."""
+    """Return the LimitRanges that apply to a write."""
     concerned = admission.kind.group_kind == "PersistentVolumeClaim" and not admission.subresource
     if admission.kind.group_kind == "Pod":
         created = admission.operation is Operation.CREATE and not admission.subresource
@@ -81,10 +81,8 @@ def check_limits(admission: Admission) -> None:
         said: list[str] = []
         for item in parts(limit_range, "spec", "limits"):
             said += _problems(admission, item)
-        said = list(dict.fromkeys(said))
         if said:
-            why = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-            raise status.forbidden(admission.kind, admission.name, why)
+            raise status.forbidden(admission.kind, admission.name, status.aggregated(said))
 
 
 def _problems(admission: Admission, item: JsonObject) -> list[str]:
@@ -93,20 +91,20 @@ def _problems(admission: Admission, item: JsonObject) -> list[str]:
         if kind != "PersistentVolumeClaim":
             return []
         requests = part(obj, "spec", "resources", "requests") or {}
-        return _asked(item, kind, requests, {}, (("min", _below), ("max", _request_above)))
+        return _bound_problems(item, kind, requests, {}, (("min", _below), ("max", _request_above)))
     checks: tuple[tuple[str, Check], ...] = (("min", _below), ("max", _above), ("maxLimitRequestRatio", _out_of_ratio))
     if kind == "Pod":
         requests, limits = (dict[str, JsonValue](pod_amounts(obj, name)) for name in ("requests", "limits"))
-        return _asked(item, kind, requests, limits, checks)
+        return _bound_problems(item, kind, requests, limits, checks)
     said: list[str] = []
     for name, _ in _LISTS if kind == "Container" else ():
         for container in parts(obj, "spec", name):
             requests, limits = (part(container, "resources", which) or {} for which in ("requests", "limits"))
-            said += _asked(item, kind, requests, limits, checks)
+            said += _bound_problems(item, kind, requests, limits, checks)
     return said
 
 
-def _asked(
+def _bound_problems(
     item: JsonObject, kind: str, requests: JsonObject, limits: JsonObject, checks: Iterable[tuple[str, Check]]
 ) -> list[str]:
     return [
@@ -118,7 +116,7 @@ def _asked(
 
 
 def _values(*quantities: JsonValue) -> list[int]:
-    """Return quantities as integers: in thousandths if all of them are small enough."""
+    """Return quantities as integers, rounded up: in thousandths if all of them fit into 64 bits then, otherwise whole units."""
     exact = [amount(quantity) for quantity in quantities]
     if all(math.ceil(value) <= _MAX_MILLI for value in exact):
         return [math.ceil(value * 1000) for value in exact]

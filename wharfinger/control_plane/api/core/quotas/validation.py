@@ -15,7 +15,7 @@ from wharfinger.control_plane.objects.kind_rules import Rules
 from wharfinger.control_plane.objects.lenient_fields import part, parts, texts
 from wharfinger.control_plane.wire.field_errors import (
     IMMUTABLE,
-    MOST_ERRORS,
+    MAX_LIST_ERRORS,
     duplicate,
     each,
     forbidden,
@@ -72,7 +72,7 @@ def _spec_errors(quota: JsonObject) -> list[FieldError]:
     errors = _amount_errors(hard, "spec.hard")
     shown: JsonValue = list(scopes) or None
     unsupported, unfit = (invalid("spec.scopes", shown, why) for why in ("unsupported scope", _UNFIT))
-    for scope in scopes[:MOST_ERRORS]:
+    for scope in scopes[:MAX_LIST_ERRORS]:
         if scope not in SCOPES:
             errors.append(unsupported)
         errors += [unfit] * _unfit(scope, hard)

@@ -11,7 +11,7 @@ from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import repeated
 from wharfinger.control_plane.wire.field_errors import duplicate, invalid, not_supported, required
 from wharfinger.control_plane.wire.status import FieldError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, strings_of
 
 FAMILIES: Final = ("IPv4", "IPv6")
 POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -22,7 +22,7 @@ _SET: Final = "may not change once set"
 def strings(service: JsonObject, name: str) -> list[str]:
     """Return the texts of a list in ``spec``."""
     found = find(service, "spec", name)
-    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+    return strings_of(found)
 
 
 def as_list(service: JsonObject, name: str) -> JsonValue:

@@ -2,9 +2,9 @@
 hold them.
 
 There is no register of allocations: the addresses and ports of the stored Services count as allocated. The low end of both ranges
-is meant for users that request a certain address or port (KEP-3070, KEP-3668), so random values are first drawn from the rest of
-the range. A dry run draws nothing; as in kube-apiserver, it shows placeholders: the range's own address, and ports beyond the
-range.
+is reserved for users that request a specific address or port (KEP-3070, KEP-3668), so random values are drawn from the rest of
+the range first. A dry run allocates nothing; as in kube-apiserver, it shows placeholders: the address of the network itself, and
+ports beyond the range.
 """
 
 import ipaddress
@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.control_plane.api.core.services.address_validation import strings
 from wharfinger.control_plane.objects.addresses import ip_text
 from wharfinger.control_plane.objects.amounts import number, text
@@ -20,7 +21,7 @@ from wharfinger.control_plane.objects.strategy import ClusterView
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.control_plane.wire.status import FieldError, StatusError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.formats.json.value import JsonObject, JsonValue
 
 ADDRESSES: Final = ipaddress.IPv4Network("10.0.0.0/24")
 RESERVED: Final = "10.0.0.1"
@@ -40,7 +41,7 @@ class Ports:
     own: list[int] = field(default_factory=list)
 
     def take(self, port: int) -> str:
-        """Allocate a certain port; return the reason why it is not available, or ""."""
+        """Allocate a specific port; return the reason why it is not available, or ""."""
         if port not in PORTS and not self.view.dry_run:
             return "provided port is not in the valid range. The range of valid ports is 30000-32767"
         if port in self.taken or port in self.own:
@@ -62,8 +63,9 @@ class Ports:
 
 
 def drawn(candidates: range, static: int, taken: Collection[int], view: ClusterView) -> int | None:
-    """Return a random free candidate after the first ``static`` candidates. If all of these are taken, return a random free one
-    of the first ``static``; None if no candidate is free.
+    """Return a random free candidate; None if no candidate is free.
+
+    The first ``static`` candidates are only used if all others are taken.
     """
     for part in (candidates[static:], candidates[:static]):
         free = [candidate for candidate in part if candidate not in taken]
@@ -82,8 +84,7 @@ def node_ports(services: Iterable[JsonObject]) -> set[int]:
 
 def ports_of(service: JsonObject) -> list[JsonObject]:
     """Return the ports in ``spec.ports``."""
-    found = find(service, "spec", "ports")
-    return [port for port in found if isinstance(port, dict)] if isinstance(found, list) else []
+    return objects(service, "spec", "ports")
 
 
 def give_addresses(service: JsonObject, spec: JsonObject, view: ClusterView) -> None:

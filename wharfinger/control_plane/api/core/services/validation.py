@@ -8,6 +8,7 @@ from wharfinger.control_plane.api.core.services.address_validation import (
     headless,
     strings,
 )
+from wharfinger.control_plane.api.core.services.allocation import ports_of
 from wharfinger.control_plane.objects.addresses import (
     cidr_warnings,
     endpoint_ip_errors,
@@ -61,11 +62,6 @@ def needs_health_check(service: JsonObject) -> bool:
     return local and text(service, "spec", "type") == "LoadBalancer"
 
 
-def _ports(service: JsonObject) -> list[JsonObject]:
-    found = find(service, "spec", "ports")
-    return [port for port in found if isinstance(port, dict)] if isinstance(found, list) else []
-
-
 def _annotation(service: JsonObject, name: str) -> str | None:
     found = find(service, "metadata", "annotations", name)
     return found if isinstance(found, str) else None
@@ -78,7 +74,7 @@ def _service_errors(service: JsonObject, old: JsonObject | None = None) -> list[
         why = f"must match annotations[{_HINTS}] when both are specified"
         errors.append(invalid(f"metadata.annotations[{_MODE}]", mode, why))
     kind = text(service, "spec", "type")
-    if not _ports(service) and not headless(service) and kind != "ExternalName":
+    if not ports_of(service) and not headless(service) and kind != "ExternalName":
         errors.append(required("spec.ports"))
     if kind == "ExternalName":
         errors += _external_name_errors(service)
@@ -115,7 +111,7 @@ def _external_name_errors(service: JsonObject) -> list[FieldError]:
 def _each_port_errors(service: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     names: set[str] = set()
-    ports = _ports(service)
+    ports = ports_of(service)
     for index, port in enumerate(ports):
         field = f"spec.ports[{index}]"
         name = text(port, "name")
@@ -180,7 +176,7 @@ def _external_ip_errors(service: JsonObject, old: JsonObject | None) -> list[Fie
 
 
 def _port_number_errors(service: JsonObject) -> list[FieldError]:
-    ports = _ports(service)
+    ports = ports_of(service)
     errors: list[FieldError] = []
     if text(service, "spec", "type") == "ClusterIP":
         why = "may not be used when `type` is 'ClusterIP'"
@@ -295,22 +291,22 @@ def _status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 def balancer_status_errors(new: JsonObject, old: JsonObject | None, *, balanced: bool) -> list[FieldError]:
     """Return the errors of ``status.loadBalancer`` of a Service (``ValidateLoadBalancerStatus``)."""
     field = "status.loadBalancer.ingress"
-    points = _points(new)
+    points = _ingresses(new)
     if points and not balanced:
         return [forbidden(field, "may only be used when `spec.type` is 'LoadBalancer'")]
-    existing = [text(point, "ip") for point in _points(old or {}) if text(point, "ip")]
+    existing = [text(point, "ip") for point in _ingresses(old or {}) if text(point, "ip")]
     errors: list[FieldError] = []
     for index, point in enumerate(points):
-        errors += _point_errors(point, f"{field}[{index}]", existing)
+        errors += _ingress_errors(point, f"{field}[{index}]", existing)
     return errors
 
 
-def _points(service: JsonObject) -> list[JsonObject]:
+def _ingresses(service: JsonObject) -> list[JsonObject]:
     found = find(service, "status", "loadBalancer", "ingress")
     return [point for point in found if isinstance(point, dict)] if isinstance(found, list) else []
 
 
-def _point_errors(point: JsonObject, field: str, existing: list[str]) -> list[FieldError]:
+def _ingress_errors(point: JsonObject, field: str, existing: list[str]) -> list[FieldError]:
     address, mode, host = text(point, "ip"), point.get("ipMode"), text(point, "hostname")
     errors = legacy_ip_errors(f"{field}.ip", address, existing) if address else []
     if mode is None:
@@ -328,7 +324,7 @@ def _point_errors(point: JsonObject, field: str, existing: list[str]) -> list[Fi
 
 def _status_warnings(service: JsonObject, _old: JsonObject | None) -> list[str]:
     field = "status.loadBalancer.ingress"
-    points = enumerate(_points(service))
+    points = enumerate(_ingresses(service))
     return [said for index, point in points for said in ip_warnings(f"{field}[{index}]", text(point, "ip"))]
 
 

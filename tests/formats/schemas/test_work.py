@@ -1,0 +1,14 @@
+"""The work of one check: all of it may be used, and no more."""
+
+import pytest
+
+from wharfinger.formats.schemas.work import Work, WorkError
+
+
+def test_all_of_the_work_may_be_spent_and_no_more() -> None:
+    work = Work(3)
+    work.spend(2)
+    work.spend(0)
+    work.spend(1)
+    with pytest.raises(WorkError):
+        work.spend(1)

@@ -1,0 +1,18 @@
+"""The limit on the work of one check, so that no schema and no value can hold up the daemon."""
+
+
+class WorkError(Exception):
+    """A check would take more work than it may."""
+
+
+class Work:
+    """The work that is left for one check; what counts as one unit is up to the check."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def spend(self, amount: int) -> None:
+        """Use up some work. Raises WorkError if not enough is left."""
+        self._left -= amount
+        if self._left < 0:
+            raise WorkError
