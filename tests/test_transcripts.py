@@ -27,6 +27,7 @@ from tests.runtime.tasks.test_hook_runs import bash, hooked
 from wharfinger import __version__ as wharfinger_version
 from wharfinger.__main__ import build_parser
 from wharfinger.debug.server.server import open_debug_server
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.packages.trust.keys import public_pem
 
@@ -113,7 +114,7 @@ def prepare(folder: Path) -> None:
     write(chart(folder / "chart", "web", "1.0.0"), {"values.yaml": "text: none\n", "tests/a.test.yaml": TESTS})
     write(chart(folder / "newer", "web", "1.1.0"), {"values.yaml": "text: some\n"})
     (folder / "apps.yaml").write_text(APPLICATION)
-    spec = {"registry": {"repo": "registry.example/hello"}, "verify": {"keys": [public_pem(KEY)]}}
+    spec: JsonObject = {"registry": {"repo": "registry.example/hello"}, "verify": {"keys": [public_pem(KEY)]}}
     (folder / "repository.yaml").write_text(write_yaml({"kind": "PackageRepository", "spec": spec}))
 
 

@@ -5,8 +5,16 @@ These commands are in `runtime`, which must not import `debug`, where the client
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+
+class Completer(Protocol):
+    """A function that argcomplete calls to complete an argument; it gets further keyword arguments, which are not used here."""
+
+    def __call__(self, prefix: str, parsed_args: argparse.Namespace, **others: object) -> list[str]:
+        """Return the values that begin with ``prefix``."""
+        ...
 
 
 def add_completion(parser: argparse.ArgumentParser, program: str) -> None:
@@ -39,7 +47,7 @@ def _complete_instance(prefix: str, parsed_args: argparse.Namespace, **_others: 
     return complete_instance(prefix, parsed_args)
 
 
-COMPLETERS: Final[Mapping[str, Callable[..., list[str]]]] = {
+COMPLETERS: Final[Mapping[str, Completer]] = {
     **dict.fromkeys(("reconcile", "retry", "suspend", "resume", "approve", "rollback"), _complete_name),
     "uninstall": _complete_instance,
 }

@@ -8,9 +8,9 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from tests.programs import ROOT
 
@@ -24,8 +24,11 @@ _CHANGES: Final = (
     (re.compile(r"\((?!\d+\.\d+\.\d+\))\d[0-9a-z.]*\)"), "(AGE)"),
 )
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
-"""A function that runs one command of wharfinger, given as words."""
+
+class Run(Protocol):
+    """A function that runs one command of wharfinger."""
+
+    def __call__(self, *words: str) -> subprocess.CompletedProcess[str]: ...
 
 
 def transcript_of(commands: Sequence[str], run: Run, folder: Path) -> str:

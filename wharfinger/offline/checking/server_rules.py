@@ -40,8 +40,8 @@ class _Judge:
         """Apply one object; yield a finding for everything that the server refuses."""
         try:
             made = manifest.object
-            kind = await self.client.resource_type(find_str(made, "apiVersion"), find_str(made, "kind"))
-            await self.client.apply(_appliable(manifest, kind), field_manager=MANAGER, force=True)
+            resource = await self.client.resource_type(find_str(made, "apiVersion"), find_str(made, "kind"))
+            await self.client.apply(_appliable(manifest, resource), field_manager=MANAGER, force=True)
         except UnknownKindError:
             if manifest.id.kind not in self.undefined:
                 self.undefined.add(manifest.id.kind)
@@ -89,13 +89,13 @@ async def _established(client: ClusterClient, definitions: Sequence[Manifest]) -
     return findings
 
 
-def _appliable(manifest: Manifest, kind: ResourceType) -> JsonObject:
+def _appliable(manifest: Manifest, resource: ResourceType) -> JsonObject:
     """Return an object as it would be applied, without a status; an object with ``generateName`` gets the name in its id, and an
     object of a chart that does not name its namespace gets that of the release.
     """
     obj: JsonObject = {key: value for key, value in manifest.object.items() if key != "status"}
     named: JsonObject = {"name": manifest.id.name}
-    if kind.namespaced and manifest.id.namespace:
+    if resource.namespaced and manifest.id.namespace:
         named["namespace"] = manifest.id.namespace
     metadata = find_object(obj, "metadata")
     obj["metadata"] = {**metadata, **{key: value for key, value in named.items() if not find_str(metadata, key)}}
