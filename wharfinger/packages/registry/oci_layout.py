@@ -60,7 +60,7 @@ class OciLayout:
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the manifest whose name in the index is ``tag``; raise ArtifactNotFoundError if the index has no such name."""
         if not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is no tag")
+            raise AddressError(f"{tag[:200]!r} is not a valid tag")
         folder = self._folder(repository)
         what = f"{folder}:{tag}"
         named = [entry for entry in await self._entries(folder) if find(entry, "annotations", _TAG) == tag]
@@ -146,7 +146,7 @@ class OciLayout:
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
         """Write a manifest, and move the name ``tag`` to it."""
         if tag and not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is no tag")
+            raise AddressError(f"{tag[:200]!r} is not a valid tag")
         folder = self._folder(repository)
         descriptor = Descriptor(media_type, digest_of(manifest), len(manifest))
 
@@ -160,7 +160,7 @@ class OciLayout:
 
     def _folder(self, repository: str) -> Path:
         if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+            raise AddressError(f"{repository[:200]!r} is not a valid repository")
         return self._root / repository
 
     async def _entries(self, folder: Path) -> list[JsonValue]:

@@ -91,7 +91,7 @@ class MirroredRegistry:
 
     async def _first(self, repository: str, request: Callable[[Registry, str], Awaitable[T]], *, by_digest: bool) -> T:
         if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+            raise AddressError(f"{repository[:200]!r} is not a valid repository")
         skipped = "tag-only" if by_digest else "digest-only"
         candidates = self._rules.candidates(replace(self._address, path=repository))
         places = [each for each in candidates if each.pull != skipped]

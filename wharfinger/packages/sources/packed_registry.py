@@ -51,7 +51,7 @@ class PackedRegistry:
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the package of a version; raise ArtifactNotFoundError if it does not exist."""
         if not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is no tag")
+            raise AddressError(f"{tag[:200]!r} is not a valid tag")
         name = _checked(repository)
         self._kept = None  # free it first: two packages may be large
         package = await self._packer.pack(name, tag)
@@ -116,7 +116,7 @@ class PackedRegistry:
 
 def _checked(repository: str) -> str:
     if not is_repository(repository):
-        raise AddressError(f"{repository[:200]!r} is no repository")
+        raise AddressError(f"{repository[:200]!r} is not a valid repository")
     return repository
 
 

@@ -176,7 +176,7 @@ def _check_place(text: str, where: str) -> None:
         host, _, path = text.partition("/")
         parse_registry(host)
         if path and not is_repository(path):
-            raise AddressError(f"{path[:200]!r} is no repository")
+            raise AddressError(f"{path[:200]!r} is not a valid repository")
     except AddressError as error:
         raise RulesFileError(f"{where}: expected host[:port][/path], found {text[:200]!r}: {error}") from error
 
@@ -200,7 +200,7 @@ def _candidate(repository: RepositoryAddress, place: Place, rest: str, rule: Rul
         scheme = repository.scheme
     if not is_repository(path):
         raise RegistryError(
-            f"{repository}: the rule for {rule.prefix} leads to {host}/{path}, which is no repository; correct the rule",
+            f"{repository}: the rule for {rule.prefix} leads to {host}/{path}, which is not a valid repository; correct the rule",
             transient=False,
         )
     return Candidate(RepositoryAddress(registry, path, scheme), place.pull)

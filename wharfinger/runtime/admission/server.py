@@ -109,7 +109,7 @@ class AdmissionServer:
                 await self.keep()
             except (ClusterError, OSError) as error:  # ssl.SSLError is an OSError
                 if str(error) != said:
-                    log.warning("admission: %s; trying again each %.0f s", error, RETRY_S)
+                    log.warning("admission: %s; trying again every %.0f s", error, RETRY_S)
                 said = str(error)
                 await trio.sleep(RETRY_S)
                 continue

@@ -147,7 +147,7 @@ class Resting:
         """Log once why the package stays idle, because every reconciliation finds the same reason."""
         if self._said.get(instance.id.name) != why:
             self._said[instance.id.name] = why
-            log.info("%s: kept idle in its installed version: %s", instance.id, why)
+            log.info("%s: its installed version is kept, but not run: %s", instance.id, why)
 
 
 def _is_as_applied(

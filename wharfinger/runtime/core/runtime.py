@@ -353,7 +353,7 @@ class Runtime:
             self.tools.journal.forget(name)
         except JournalError as error:
             # The remaining steps are those of a finished removal; the next installation under this name deletes them.
-            log.warning("%s: its steps are kept in the journal: %s", name, error)
+            log.warning("%s: its steps cannot be deleted from the journal: %s", name, error)
 
     async def run(self) -> None:
         """Forget removed packages (queue, instance and lifecycle) for as long as the runtime is open."""

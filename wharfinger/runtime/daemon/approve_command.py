@@ -33,13 +33,15 @@ class NothingToApproveError(Exception):
 def add_approve(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger approve NAME [VERSION]`."""
     parser.description = (
-        "Let a package that follows a range or a channel be updated to a version that waits, by an annotation of its resource. "
-        "`wharfinger why NAME` shows the version that waits. The approval counts for this version only, in every mode of "
-        f"updates. Exit code 0: it is approved; {EXIT_NOTHING}: no version waits; 1: it cannot be approved; "
-        "2: an argument is wrong."
+        "Approve the update of a package that follows a range or a channel, with an annotation on its resource. `wharfinger why "
+        "NAME` shows the version that waits for approval. The approval is for this version only, in every mode of updates. "
+        f"Exit code 0: approved; {EXIT_NOTHING}: no version waits for approval; 1: the version cannot be approved; "
+        "2: wrong usage."
     )
     add_package_name(parser)
-    parser.add_argument("version", metavar="VERSION", nargs="?", default="", help="default: the version that waits")
+    parser.add_argument(
+        "version", metavar="VERSION", nargs="?", default="", help="the version to approve (default: the one that waits)"
+    )
     add_cluster(parser)
     parser.set_defaults(handler=_approve)
 

@@ -42,11 +42,10 @@ class NoRevisionError(Exception):
 def add_rollback(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger rollback NAME [REVISION]`."""
     parser.description = (
-        "Let a package return to a former revision of its release: to the same version, settings and patches. The "
-        "package stays at that revision until its resource changes. `helm history` lists the revisions, and "
-        "`wharfinger why "
-        "NAME` shows what the resource asks for, and whether there is a way back. Exit code 0: it is requested; 1: it cannot be "
-        "requested; 2: an argument is wrong."
+        "Return a package to a former revision of its release: to the version, the settings and the patches of that revision. "
+        "The package stays there until its resource changes. `helm history` lists the revisions, and `wharfinger why NAME` shows "
+        "what the resource requests, and whether there is a way back. Exit code 0: requested; 1: cannot be requested; 2: wrong "
+        "usage."
     )
     add_package_name(parser)
     parser.add_argument(

@@ -24,15 +24,13 @@ from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import FORCED, REQUESTED, RESET, resource_key
 
 _ANSWERED: Final = "`wharfinger why NAME` explains the result."
-_EXIT: Final = (
-    "Exit code 0: it is requested; 1: there is no such package, or the cluster refuses the change; 2: wrong usage."
-)
+_EXIT: Final = "Exit code 0: requested; 1: there is no such package, or the cluster refuses the change; 2: wrong usage."
 
 
 def add_reconcile(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger reconcile NAME`."""
     parser.description = (
-        "Let the daemon check everything about a package again now: its source, its settings, its objects in the cluster. "
+        "Request a complete reconciliation of a package now: of its source, its settings, and its objects in the cluster. "
         f"{_ANSWERED} {_EXIT}"
     )
     _add_arguments(parser)
@@ -57,7 +55,8 @@ def add_reconcile(parser: argparse.ArgumentParser) -> None:
 def add_retry(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger retry NAME`."""
     parser.description = (
-        f"Let the daemon try a package that failed again now, also if it waits for a change. {_ANSWERED} {_EXIT}"
+        "Request another attempt at a failed package now, even if the package is parked until a change. "
+        f"{_ANSWERED} {_EXIT}"
     )
     _add_arguments(parser)
     parser.set_defaults(handler=_request, annotation=REQUESTED)
@@ -66,8 +65,8 @@ def add_retry(parser: argparse.ArgumentParser) -> None:
 def add_suspend(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger suspend NAME`."""
     parser.description = (
-        "Stop all work on a package, by spec.suspend of its resource: its hooks do not run, nothing is applied, and nothing is "
-        f"deleted, until `wharfinger resume NAME`. {_EXIT}"
+        "Suspend all work on a package, with spec.suspend of its resource: its hooks do not run, nothing is applied, and nothing "
+        f"is deleted, until `wharfinger resume NAME`. {_EXIT}"
     )
     _add_arguments(parser)
     parser.set_defaults(handler=_suspend, suspended=True)
@@ -75,7 +74,7 @@ def add_suspend(parser: argparse.ArgumentParser) -> None:
 
 def add_resume(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger resume NAME`."""
-    parser.description = f"Let the work on a suspended package begin again, with a complete update. {_ANSWERED} {_EXIT}"
+    parser.description = f"Resume the work on a suspended package, with a complete update. {_ANSWERED} {_EXIT}"
     _add_arguments(parser)
     parser.set_defaults(handler=_suspend, suspended=False)
 

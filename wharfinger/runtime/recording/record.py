@@ -21,7 +21,7 @@ import msgspec
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """The version of the form of records and states."""
 
 

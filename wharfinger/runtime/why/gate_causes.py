@@ -95,7 +95,7 @@ def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
         yield replace(cause, message="; ".join(filter(None, (cause.message, AGAIN))))
 
 
-KEPT_ELSEWHERE: Final = "is kept by the daemon of another shard"
+KEPT_ELSEWHERE: Final = "is managed by the daemon of another shard"
 
 
 def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Cause:
