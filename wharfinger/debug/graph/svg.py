@@ -213,7 +213,7 @@ def _meet(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> b
 
 
 def _legend(graph: Graph, across: int) -> Iterator[tuple[int, int, str]]:
-    """Yield an entry for each state and kind of edge in the graph, with its x and its row."""
+    """Yield the position (x and row) and the SVG of an entry for each node state and each kind of edge in the graph."""
     x, row = _MARGIN, 0
     for entry, columns in (*_state_entries(graph), *_edge_entries(graph)):
         room = round(columns * _LETTER) + 60
