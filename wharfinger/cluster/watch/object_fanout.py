@@ -126,7 +126,9 @@ class ObjectFanout:
             self._tell(obj)
 
     def _tell(self, obj: RawObject, *changes: RawChange) -> None:
-        """Report the changes to listeners that know the object, and the object to covered listeners that do not know it."""
+        """Report ``changes`` to the listeners that know the object. Report the whole object as added to the others, as far as the
+        current list covers them.
+        """
         errors: list[Exception] = []
         for listener in self._listeners:
             told = listener.told
