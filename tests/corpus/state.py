@@ -32,6 +32,7 @@ _PASSING: Final = (
     ("metadata", "generation"),
     ("metadata", "creationTimestamp"),
     ("metadata", "managedFields"),
+    ("metadata", "annotations", "wharfinger.dev/applied-digest"),  # for the daemon itself, after a quick change
     ("metadata", "annotations", "deployment.kubernetes.io/revision"),
     ("metadata", "annotations", "pv.kubernetes.io/bind-completed"),
     ("metadata", "annotations", "pv.kubernetes.io/bound-by-controller"),

@@ -23,7 +23,8 @@ from wharfinger.packages.rendering.renderer import Rendered
 pytestmark = pytest.mark.unmeasured
 
 MINUTES = scaled(10, 4)
-SETTLE_S = 30.0
+SETTLE_S = 90.0
+"""Longer than the minute after which the revision before a quick change is recorded as superseded."""
 NOBODY_SERVES = {"admission"}
 """Here is nobody who stands behind an APIService: such a release stays on its way."""
 CA = "Y2VydGlmaWNhdGU="

@@ -14,7 +14,14 @@ from tests.runtime.daemon.test_daemon import control_plane, daemon
 from tests.runtime.support.killing import Kubectl
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_str
 from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
-from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED, Right
+from wharfinger.runtime.daemon.rights import (
+    FOR_ACCOUNTS,
+    FOR_ADMISSION,
+    FOR_ADMISSION_SERVICE,
+    FOR_POOLS,
+    NEEDED,
+    Right,
+)
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.status.summary import State
 
@@ -40,6 +47,9 @@ WRONG = {
     "daemon.shard=Blue": "does not match pattern",
     "terminationGracePeriodSeconds=5": "minimum: got 5, want 20",
     "replicas=2,state.persistentVolumeClaim.enabled=true": "two daemons never share a state folder",
+    "daemon.shard=blue,admission.enabled=true": "admission.enabled is for the daemon without daemon.shard",
+    "daemon.shard=blue,daemon.workerPools=true": "daemon.workerPools is for the daemon without daemon.shard",
+    "terminationGracePeriodSeconds=3700": "maximum: got 3,700, want 3,610",
 }
 
 
@@ -89,18 +99,18 @@ def rules(obj: JsonObject) -> Iterator[tuple[str, str, str]]:
     [
         ((), NEEDED),
         (("daemon.workerPools=true",), (*NEEDED, *FOR_POOLS)),
-        (("admission.enabled=true",), (*NEEDED, *FOR_ADMISSION)),
+        (("admission.enabled=true",), (*NEEDED, *FOR_ADMISSION, *FOR_ADMISSION_SERVICE)),
         (("daemon.requireServiceAccount=true",), (*NEEDED, *FOR_ACCOUNTS)),
     ],
 )
 def test_its_roles_are_the_rights_that_the_daemon_checks(values: tuple[str, ...], needed: tuple[Right, ...]) -> None:
-    (cluster_role,), (role,) = of_kind("ClusterRole", *values), of_kind("Role", *values)
+    (cluster_role,), roles = of_kind("ClusterRole", *values), of_kind("Role", *values)
     wanted = [(each.group, each.resource, verb, each.namespace) for each in needed for verb in each.verbs]
     everywhere = {(group, resource, verb) for group, resource, verb, namespace in wanted if not namespace}
     inside = {(group, resource, verb) for group, resource, verb, namespace in wanted if namespace}
     assert set(rules(cluster_role)) == everywhere
-    assert set(rules(role)) == inside
-    assert find_str(role, "metadata", "namespace") == SYSTEM_NAMESPACE
+    assert {rule for role in roles for rule in rules(role)} == inside
+    assert {find_str(role, "metadata", "namespace") for role in roles} == {SYSTEM_NAMESPACE}
 
 
 def test_its_container_has_no_privileges() -> None:
@@ -117,10 +127,15 @@ def test_its_container_has_no_privileges() -> None:
 
 
 @pytest.mark.slow
-def test_its_arguments_are_options_of_the_daemon() -> None:
-    (deployment,) = of_kind(
-        "Deployment", "daemon.extraArgs={--max-work=4}", "daemon.workerPools=true", "daemon.shard=blue"
-    )
+@pytest.mark.parametrize(
+    ("values", "given"),
+    [
+        (("daemon.workerPools=true", "admission.enabled=true"), "--worker-pools"),
+        (("daemon.shard=blue",), "--shard=blue"),
+    ],
+)
+def test_its_arguments_are_options_of_the_daemon(values: tuple[str, ...], given: str) -> None:
+    (deployment,) = of_kind("Deployment", "daemon.extraArgs={--max-work=4}", *values)
     (container,) = find_list(deployment, "spec", "template", "spec", "containers")
     command, *options = [str(each) for each in find_list(container, "args")]
     assert command == "run"
@@ -128,7 +143,7 @@ def test_its_arguments_are_options_of_the_daemon() -> None:
         [str(ROOT / ".venv/bin/wharfinger"), "run", "--help"], capture_output=True, text=True, check=True
     )
     assert [each for each in options if each.partition("=")[0] not in known.stdout] == []
-    assert {"--max-work=4", "--shard=blue"} <= {*options}
+    assert {"--max-work=4", given} <= {*options}
 
 
 def test_alerts_and_dashboard_use_metrics_that_exist() -> None:

@@ -231,7 +231,7 @@ def test_layers_follow_the_specification(tmp_path_factory: pytest.TempPathFactor
     try:
         layered(into, *(tar(*layer) for layer in layers))
     except ArchiveError as error:
-        # Refused on purpose: a name that comes twice as two things, or a way through a file. The model knows neither.
+        # Refused intentionally: a name that occurs with two types, or a path through a file. The model knows neither.
         assert "occurs twice" in str(error) or "would be written through" in str(error) or "would reach" in str(error)
         return
     found = {

@@ -32,7 +32,7 @@ DUE: Final[dict[str, str]] = {
     "0 0 * * sun,3": "01-04T00:00 01-07T00:00 01-11T00:00",
     "0 0 * * 7": "01-04T00:00 01-11T00:00 01-18T00:00",
     "0 0 * * 5-7": "01-02T00:00 01-03T00:00 01-04T00:00",
-    # Either day is enough where both are restricted, and a star with a step is none.
+    # If both days are restricted, either is enough; a star with a step does not count as restricted.
     "0 0 13 * 5": "01-02T00:00 01-09T00:00 01-13T00:00",
     "0 0 30 2 1": "02-02T00:00 02-09T00:00 02-16T00:00",
     "0 0 13 * ?": "01-13T00:00 02-13T00:00 03-13T00:00",
@@ -283,7 +283,7 @@ def test_the_due_time_is_always_later(text: str, moment: datetime) -> None:
     following = cron.next_after(moment)
     assert following.astimezone(UTC) > moment.astimezone(UTC)
     assert following.microsecond == 0
-    # Asking again a moment before, nothing comes in between.
+    # From a moment just before the due time, the next due time is the same.
     if not text.startswith("@every"):
         assert cron.next_after(following.astimezone(UTC) - timedelta(microseconds=1)).astimezone(
             UTC

@@ -1,8 +1,8 @@
 """Schedules around clock changes, as a table: four zones, both directions, every kind of schedule.
 
 The rule is in :mod:`wharfinger.formats.cron`. If the hour is fixed, a schedule means wall-clock times: a skipped time runs right
-after the gap, and a repeated time runs at its first occurrence. If the hour is ``*``, every elapsed hour counts. ``@every`` does not
-depend on the wall clock.
+after the gap, and a repeated time runs at its first occurrence. If the hour is ``*``, every elapsed hour counts. ``@every`` does
+not depend on the wall clock.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import pytest
 
 from wharfinger.formats.cron import parse_cron
 
-# By zone: what the clock does, and the moment from which the next times are asked.
+# By zone: the clock change, and the moment from which the due times are computed.
 CHANGES: Final[dict[str, tuple[str, str]]] = {
     "Europe/Berlin forward": ("02:00 -> 03:00", "2026-03-29T01:00:00+01:00"),
     "Europe/Berlin back": ("03:00 -> 02:00", "2026-10-25T01:00:00+02:00"),

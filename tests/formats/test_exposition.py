@@ -102,7 +102,7 @@ def test_no_lines_give_an_empty_text() -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), TEXTS), TEXTS, st.floats(allow_nan=False))
-def test_a_scraper_reads_what_was_written(labels: dict[str, str], said: str, value: float) -> None:
+def test_a_scraper_reads_the_written_metrics(labels: dict[str, str], said: str, value: float) -> None:
     lines = [*header_lines("m", MetricKind.GAUGE, said), sample_line("m", labels_text(labels.items()), value)]
     found = parse(exposition(lines))["m"]
     assert found.samples == {("m", tuple(sorted(labels.items()))): value}

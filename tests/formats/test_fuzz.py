@@ -22,7 +22,7 @@ def test_no_input_breaks_a_reader(target: str) -> None:
     report = fuzz(target, count=count, seed=1)
 
     assert report.accepted + report.refused == count
-    # A fuzzer whose inputs all fall at the first check proves nothing, nor does one that is never refused.
+    # A fuzzer proves nothing if all its inputs are refused, or if none is.
     assert min(report.accepted, report.refused) > count // 20, report
 
 
@@ -48,7 +48,7 @@ def test_the_harness_finds_bad_readers(target: str, kind: str, detail: str) -> N
     assert (finding.kind, detail in str(finding)) == (kind, True)
     assert is_bad(finding.data)
     assert f"fuzz_child {target} 2 {finding.index} {finding.index + 1}" in str(finding)
-    # It is the first of them: everything before was run and found good.
+    # This is the first bad input: all inputs before it were run and were good.
     assert not any(is_bad(make_input("yaml", 2, index)) for index in range(finding.index))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wharfinger.formats.histogram import Histogram, samples_of
+from wharfinger.formats.histogram import Histogram, sample_count
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ def test_values_add_up() -> None:
         histogram.observe(value)
     lines = list(histogram.lines("d", 'a="b"'))
     assert lines == ['d_bucket{a="b",le="1"} 2', 'd_bucket{a="b",le="+Inf"} 3', 'd_sum{a="b"} 4.5', 'd_count{a="b"} 3']
-    assert samples_of(histogram.bounds) == len(lines)
+    assert sample_count(histogram.bounds) == len(lines)

@@ -28,5 +28,5 @@ def test_numbers(value: JsonValue, number: Fraction) -> None:
 
 
 @pytest.mark.parametrize("value", ["", ".", "-", "Ki", "1 Ki", "1kB", "1e", "1e1000", "٣", True, None, [], {}])
-def test_what_is_no_quantity(value: JsonValue) -> None:
+def test_invalid_quantities(value: JsonValue) -> None:
     assert parse_quantity(value) is None

@@ -43,7 +43,7 @@ def test_nothing_is_written_without_a_terminal() -> None:
 
 
 @given(st.text(), st.text(), st.integers(0, 200))
-def test_a_terminal_shows_what_is_drawn_in_one_line(text: str, before: str, columns: int) -> None:
+def test_a_terminal_shows_the_drawn_text_in_one_line(text: str, before: str, columns: int) -> None:
     line, last = fitted(text, columns), fitted(before, columns)
     assert width(line) < max(columns, 10)
     drawn = redrawn(line, last)

@@ -17,7 +17,7 @@ from wharfinger.formats.version_constraint import (
     MAX_COMPARATORS,
     MAX_VERSION_CHARACTERS,
     ConstraintError,
-    both,
+    combine_constraints,
     parse_constraint,
     parse_version,
 )
@@ -80,7 +80,7 @@ ALLOWS: Final[dict[str, tuple[str, str]]] = {
     # The installed version counts without its prerelease and build metadata.
     ">=1.2.0": ("1.2.0-rc1 v1.2.0+build", "1.1.9-rc1"),
     "<1.2.0": ("1.1.9-rc1", "1.2.0-rc1"),
-    # Where the first implementation compares with 0.0.0, a bare wildcard means what it says.
+    # Masterminds/semver compares with 0.0.0; here a bare wildcard is taken literally.
     "<=*": ("0.0.0 5.0.0", ""),
     "^*": ("0.0.0 5.0.0", ""),
     ">=*": ("0.0.0 5.0.0", ""),
@@ -210,7 +210,7 @@ def test_unequal_is_the_opposite_of_equal(text: str, version: str) -> None:
     ],
 )
 def test_the_text_of_two_constraints_together(first: str, second: str, text: str) -> None:
-    together = both(parse_constraint(first), parse_constraint(second))
+    together = combine_constraints(parse_constraint(first), parse_constraint(second))
     assert str(together) == text
     if " and " not in text:
         assert [parse_constraint(text).allows(version) for version in ("1.5.0", "2.0.1", "3.0.0")] == [
@@ -225,7 +225,7 @@ def test_the_text_of_two_constraints_together(first: str, second: str, text: str
 )
 def test_two_constraints_together_allow_what_both_allow(first: str, second: str, version: str) -> None:
     one, other = parse_constraint(first), parse_constraint(second)
-    assert both(one, other).allows(version) is (one.allows(version) and other.allows(version))
+    assert combine_constraints(one, other).allows(version) is (one.allows(version) and other.allows(version))
 
 
 def test_constraints_agree_with_helm(tmp_path: Path) -> None:

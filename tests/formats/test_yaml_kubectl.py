@@ -67,7 +67,7 @@ def test_kubectl_reads_the_table_as_it_is_written() -> None:
 
 
 @pytest.mark.slow
-def test_kubectl_refuses_what_the_table_says_it_refuses() -> None:
+def test_kubectl_refuses_the_rows_that_the_table_refuses() -> None:
     taken = [text for text in REFUSED if _kubectl(_object(text)).returncode == 0]
 
     assert taken == []

@@ -152,7 +152,7 @@ def cli(*arguments: str, cache: Path) -> subprocess.CompletedProcess[str]:
 
 
 def cli_process(*arguments: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command of wharfinger to its end, as a user does: in a process of its own."""
+    """Run a command of wharfinger to its end in a new process, as a user does."""
     return subprocess.run(
         [*WHARFINGER, *arguments, "--cache-dir", str(cache), "--offline"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Builds for commands: an error is returned, and not wrapped in groups."""
+"""Builds for commands: an error is returned, and not wrapped in an exception group."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from tests.offline.support import OPTIONS, config_map, names, tool_options, write_tree
 from tests.packages.support.charts import chart
-from wharfinger.offline.building_command import BuildError, run_build, tell
+from wharfinger.offline.building_command import BuildError, print_message, run_build
 from wharfinger.offline.options import OfflineOptions
 from wharfinger.offline.orchestrator.orchestrator import Config
 
@@ -16,13 +16,13 @@ def options(path: Path, scratch: Path) -> OfflineOptions:
     return OfflineOptions(Config(path, OPTIONS), tool_options(scratch), {}, "")
 
 
-def test_a_tree_and_a_package_are_told_apart(tmp_path: Path) -> None:
+def test_trees_and_packages_are_distinguished(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"map.yaml": config_map("x")})
     assert names(run_build(options(tree, tmp_path))) == ["x"]
     assert run_build(options(chart(tmp_path / "web"), tmp_path)).objects
 
 
-def test_what_cannot_be_read_is_one_error(tmp_path: Path) -> None:
+def test_an_unreadable_path_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="does not exist"):
         run_build(options(tmp_path / "absent", tmp_path))
     (tmp_path / "file").write_text("")
@@ -31,6 +31,6 @@ def test_what_cannot_be_read_is_one_error(tmp_path: Path) -> None:
         run_build(replace(wrong, tools=replace(wrong.tools, cache=tmp_path / "file" / "x")))
 
 
-def test_nothing_that_a_terminal_obeys_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    tell("one\x1b[31m\ntwo\n")
+def test_control_characters_are_escaped_in_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    print_message("one\x1b[31m\ntwo\n")
     assert capsys.readouterr().err == "one\\x1b[31m\ntwo\n"

@@ -46,7 +46,7 @@ def test_the_text_is_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "removed 0 entries, 0.0 MiB\n"
 
 
-def test_a_cache_that_is_no_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cache_that_is_not_a_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "renders").write_text("")
     for action in ("stats", "gc"):
         assert main(["cache", action, "--cache-dir", str(tmp_path)]) == 1
@@ -59,7 +59,7 @@ def test_wrong_numbers(tmp_path: Path) -> None:
     assert "'many' is not a number from 0" in done.stderr
 
 
-def test_what_was_not_used_for_days_is_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_entries_that_were_not_used_for_days_are_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     entry = tmp_path / "renders" / f"{'a' * 64}.render"
     entry.parent.mkdir()
     entry.write_bytes(bytes(100))

@@ -1,6 +1,6 @@
-"""A build with a full cache notices every change of an input: it gives the bytes that a build with an empty cache gives.
+"""A build with a full cache notices every change of an input: its bytes equal those of a build with an empty cache.
 
-All files keep their size and their time of modification, where that is possible: only the content says that they changed.
+If possible, changed files keep their size and their time of modification, so that only their content differs.
 """
 
 import os

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.offline.support import FLEET, cli, cli_process, config_map, kustomization, write_tree
+from tests.packages.support.charts import chart
 from tests.programs import ROOT
 
 WRONG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wrong, namespace: apps}\ndta: {a: b}\n"
@@ -24,7 +25,7 @@ def test_the_sample_tree_is_sound(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_everything_that_is_wrong_has_its_place(tmp_path: Path) -> None:
+def test_every_finding_has_its_place(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("a", "./a") + "---\n" + kustomization("b", "./b"),
         "a/wrong.yaml": WRONG,
@@ -45,7 +46,7 @@ def test_everything_that_is_wrong_has_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_warnings_count_if_they_are_to(tmp_path: Path) -> None:
+def test_warnings_count_with_strict(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"pod.yaml": POD})
     assert cli("check", str(tree), cache=tmp_path / "cache").returncode == 0
     done = cli("check", str(tree), "--strict", "--output", "json", cache=tmp_path / "cache")
@@ -57,3 +58,9 @@ def test_a_path_that_cannot_be_read(tmp_path: Path) -> None:
     done = cli_process("check", str(tmp_path / "absent"), cache=tmp_path / "cache")
     assert done.returncode == 2
     assert "does not exist" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_chart_that_names_no_namespace_is_sound(tmp_path: Path) -> None:
+    done = cli("check", str(chart(tmp_path / "web")), "-n", "apps", cache=tmp_path / "cache")
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Trees that read Secrets which an operator makes in a cluster."""
+"""Trees that read Secrets that an operator makes in a cluster."""
 
 import json
 from pathlib import Path
@@ -90,7 +90,7 @@ async def test_a_secret_that_nothing_makes_is_missing(tmp_path: Path) -> None:
     assert "Secret apps/login does not exist" in failures(result)["HelmRelease web"]
 
 
-def test_a_reference_to_it_is_not_dangling(tmp_path: Path) -> None:
+def test_a_reference_to_such_a_secret_is_not_dangling(tmp_path: Path) -> None:
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: apps}\n"
         "spec: {containers: [{name: x, image: x, envFrom: [{secretRef: {name: SECRET}}]}]}\n"

@@ -72,7 +72,7 @@ def test_two_charts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_chart_that_was_never_fetched_may_make_is_named(tmp_path: Path) -> None:
+def test_releases_of_charts_that_were_never_fetched_are_named(tmp_path: Path) -> None:
     """A release of a chart in a repository elsewhere; once the chart was built, it is known to make no further nodes."""
     far = write_tree(tmp_path / "far", with_chart({}))
     git(far, "init", "-q", "-b", "main")
@@ -100,7 +100,7 @@ def test_what_a_chart_that_was_never_fetched_may_make_is_named(tmp_path: Path) -
     ]
 
 
-def test_failures_are_no_deletions(tmp_path: Path) -> None:
+def test_failures_do_not_count_as_deletions(tmp_path: Path) -> None:
     before = write_tree(tmp_path / "one", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x")})
     after = write_tree(tmp_path / "two", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": "a: b: c\n"})
     done = cli("diff", str(after), "--root", str(after), "--against", str(before), cache=tmp_path / "cache")
@@ -109,7 +109,8 @@ def test_failures_are_no_deletions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("against", "told"), [("absent", "no such folder, and"), ("empty", "has no clusters; name a side that has it")]
+    ("against", "told"),
+    [("absent", "no such folder, and"), ("empty", "clusters does not exist there; name a folder or a revision")],
 )
 def test_wrong_sides(against: str, told: str, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"clusters/map.yaml": config_map("x")})

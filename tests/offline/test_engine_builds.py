@@ -30,7 +30,7 @@ def test_a_tree_is_the_same_with_and_without_the_engine(tmp_path: Path) -> None:
 
 
 def test_with_the_engine_no_kubectl_is_needed(tmp_path: Path) -> None:
-    """The programs are those of a folder without kubectl."""
+    """PATH is a folder with the other programs, but without kubectl."""
     (tmp_path / "bin").mkdir()
     for name in ("helm", "git"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name) or name)

@@ -1,4 +1,4 @@
-"""Hostile trees: what they do to a build is bounded, nothing of the machine gets into the output, and the rest is built."""
+"""Hostile trees: their effect on a build is bounded, no file of the machine gets into the output, and the rest is built."""
 
 import os
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def leaking_chart(tree: Path) -> None:
 
 @dataclass(frozen=True)
 class Hostile:
-    """One hostile tree: its files, what else is done to it, and the primary failures with a part of each message."""
+    """One hostile tree: its files, further preparations, and the primary failures with a part of each message."""
 
     name: str
     files: dict[str, str]

@@ -14,7 +14,7 @@ _EXAMPLE = re.compile(
 
 
 @pytest.mark.slow
-def test_the_example_prints_what_the_document_says() -> None:
+def test_the_example_prints_the_output_in_the_document() -> None:
     found = _EXAMPLE.search((ROOT / "docs" / "offline.md").read_text())
     assert found is not None
     done = subprocess.run(

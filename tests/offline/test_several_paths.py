@@ -1,4 +1,4 @@
-"""Several paths in one command: they are read together, in whatever order they are given."""
+"""Several paths in one command: they are read together, in any order."""
 
 import json
 from itertools import permutations
@@ -105,7 +105,7 @@ def test_errors_name_the_file_below_the_path_that_holds_it(tmp_path: Path) -> No
     assert "name: x\n" in done.stdout
 
 
-def test_two_that_declare_the_same_object(tmp_path: Path) -> None:
+def test_two_paths_that_declare_the_same_object(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"one/map.yaml": config_map("x"), "two/map.yaml": config_map("x")})
     done = cli("build", str(tree / "two"), str(tree / "one"), cache=tmp_path / "cache")
     assert done.returncode == 1

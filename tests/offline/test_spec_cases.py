@@ -18,6 +18,6 @@ def test_a_case_has_its_test(case: str) -> None:
     assert not row or row.removesuffix("]") in {each.name for each in CASES}
 
 
-def test_what_is_not_covered_has_a_reason() -> None:
+def test_cases_without_a_test_have_a_reason() -> None:
     assert not COVERED.keys() & NOT_COVERED.keys()
     assert all(NOT_COVERED.values())

@@ -65,7 +65,7 @@ def test_a_tree_is_built_once(tmp_path: Path) -> None:
         ("tests: [{name: a, values: {}, expect: [{count: 1}]}]", "values are for one package or chart"),
     ],
 )
-def test_what_cannot_be_tested_is_refused(tests: str | None, told: str, tmp_path: Path) -> None:
+def test_invalid_tests_are_refused(tests: str | None, told: str, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"a.yaml": config_map("x")})
     if tests is not None:
         write_tree(tree, {"tests/a.test.yaml": tests})

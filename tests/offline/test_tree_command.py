@@ -21,7 +21,7 @@ def test_the_sample_tree(tmp_path: Path) -> None:
     assert "Kustomization flux-system/monitoring" in apps["dependsOn"]
 
 
-def test_what_is_wrong_is_in_the_list_and_in_the_exit_code(tmp_path: Path) -> None:
+def test_failures_are_in_the_list_and_in_the_exit_code(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("a", "./a") + "---\n" + kustomization("b", "./b", depends=("absent",)),
         "a/map.yaml": config_map("one"),

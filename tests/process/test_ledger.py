@@ -267,7 +267,7 @@ async def test_running_children_stay_recorded_when_the_file_is_damaged(tag: str,
                 with pytest.raises(LedgerError, match="the rows of process_groups, which were in memory"):
                     call()
                 assert ledger.entries() == before
-            # As if this process were dead: the rows are another owner's.
+            # The rows belong to another owner, as if this process were dead.
             for entry in before:
                 row = (entry.token, entry.boot_id, 1999999, 1, entry.pid, entry.start_ticks)
                 ledger.file.table(PROCESS_GROUPS).put(row)

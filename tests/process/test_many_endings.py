@@ -19,7 +19,7 @@ from wharfinger.process.worker import open_worker
 RUNS = scaled(100, 10)
 TOGETHER_S = 1.0
 BY_DEFAULT = Limits(wall_s=1000.0, stdout_bytes=1_000_000)
-"""As packages' hooks have it: five seconds of grace at the deadline, what a cancellation leaves is the default."""
+"""The limits of packages' hooks: five seconds of grace after the deadline, and the default grace after a cancellation."""
 
 UNRULY = {
     "a child ignores SIGTERM": "(trap '' TERM; echo ready; sleep 1000; :) & wait",

@@ -11,7 +11,7 @@ import trio.testing
 
 from wharfinger.process.command import Command
 from wharfinger.process.worker import Worker, open_worker
-from wharfinger.process.worker_slot import ended_how, serve_jobs
+from wharfinger.process.worker_slot import describe_end, serve_jobs
 
 CAT = Command(("/bin/cat",), Path("/"), {})
 
@@ -89,4 +89,4 @@ async def test_a_cancellation_shuts_the_request_down() -> None:
     ("returncode", "said"), [(-11, "Segmentation fault"), (7, "exit status 7"), (0, "exit status 0")]
 )
 def test_the_end_of_a_process_is_described(returncode: int, said: str) -> None:
-    assert ended_how(returncode) == said
+    assert describe_end(returncode) == said

@@ -75,7 +75,7 @@ IN_PHASE: dict[str, tuple[Event, ...]] = {
     "BackingOff": (task(1), task(2, scope=OTHER), failed(1)),
     "Parked": (task(1), task(2, scope=OTHER), failed(1, permanent=True)),
 }
-"""How task 1 (run 1) gets into each phase, with task 2 of another scope waiting behind it."""
+"""The events that bring task 1 (run 1) into each phase, while task 2 of another scope waits behind it."""
 
 SECOND_STARTS = StartTask(2, 2)
 

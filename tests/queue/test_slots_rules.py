@@ -212,7 +212,7 @@ class SlotsMachine(RuleBasedStateMachine):
         request = self.waiting.pop(which % len(self.waiting))
         self.over.add(request)
         kind, package = self.asked[request]
-        # Its package and its group have no turn any more, if nothing of theirs waits; that is so before others are granted.
+        # A package and a group without waiting requests lose their turn before others are granted.
         if not self.waiting_for(kind, package):
             for each in [key for key in self.overtaken_packages if key[:2] == (kind, package)]:
                 del self.overtaken_packages[each]

@@ -16,12 +16,12 @@
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import replace
 
 from tests.runtime.support.statuses import T0
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_str

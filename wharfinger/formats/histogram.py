@@ -31,7 +31,7 @@ class Histogram:
         return histogram_lines(name, labels, self.bounds, self.counts, self.total)
 
 
-def samples_of(bounds: tuple[float, ...]) -> int:
+def sample_count(bounds: tuple[float, ...]) -> int:
     """Return the number of lines that a histogram takes: one for each bucket, and one each for the bucket of all values,
     the sum and the count."""
     return len(bounds) + 3

@@ -106,7 +106,7 @@ def parse_constraint(text: str) -> VersionConstraint:
     return VersionConstraint(text, alternatives)
 
 
-def both(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
+def combine_constraints(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
     """Return a constraint that allows a version if both do. If either has alternatives, the result's text is for users only."""
     if not second.text.strip() or first.text == second.text:
         return first
@@ -230,9 +230,9 @@ def _at_most(bound: _Bound) -> _Interval:
 
 
 def _tilde(bound: _Bound) -> _Interval:
-    """Return the interval in which patches may differ; minor versions too if only the major one is given.
+    """Return the versions from the bound on with the same major and minor version, or only the same major one if none is given.
 
-    ~0.0.0 is anything, as ~* is.
+    ``~0.0.0`` and ``~*`` allow every version.
     """
     if bound.parts == 3 and bound.point[:3] == (0, 0, 0):
         return _at_least(bound)
@@ -240,7 +240,10 @@ def _tilde(bound: _Bound) -> _Interval:
 
 
 def _caret(bound: _Bound) -> _Interval:
-    """Return the interval in which parts to the right of the first given non-zero part (at most the last given) may differ."""
+    """Return the versions from the bound on with the same parts up to the first non-zero part.
+
+    If all given parts are zero, all of them stay the same: ``^0.0`` is any 0.0.z.
+    """
     leading_zeros = next((index for index, part in enumerate(bound.point[:3]) if part), 2)
     parts = min(leading_zeros + 1, bound.parts)
     if parts == 3:  # 0.0.z is alone with its prereleases

@@ -23,6 +23,7 @@ import trio
 from wharfinger.httpd import lean
 from wharfinger.httpd.framing import Framing, H11Framing, LeanFraming
 from wharfinger.httpd.head import Head, check_head
+from wharfinger.httpd.large_bodies import LargeBodies
 from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.messages import Handler, NoAnswer, Request, Response, StreamingResponse, Upgrade, is_cut
 from wharfinger.httpd.peer import Peer
@@ -46,8 +47,18 @@ _SLOW_S: Final = 0.25
 class Connection:
     """The server's end of one connection. Call ``run`` once; ``drain`` may be called at any time."""
 
-    def __init__(self, stream: trio.abc.Stream, handler: Handler, limits: HttpLimits, peer: Peer | None = None) -> None:
+    def __init__(
+        self,
+        stream: trio.abc.Stream,
+        handler: Handler,
+        limits: HttpLimits,
+        peer: Peer | None = None,
+        bodies: LargeBodies | None = None,
+    ) -> None:
+        """Serve ``stream``; connections of one server share ``bodies``."""
         self._stream = stream
+        self._bodies = bodies or LargeBodies(limits.large_bodies_bytes)
+        self._room = 0  # for the body of the present request
         self._handler = handler
         self._limits = limits
         self.peer = peer
@@ -123,6 +134,13 @@ class Connection:
         """Read one request and answer it; return whether the connection can be used again."""
         if not await self._wait_first_byte():
             return False
+        try:
+            return await self._read_and_answer()
+        finally:
+            self._bodies.give_back(self._room)
+            self._room = 0
+
+    async def _read_and_answer(self) -> bool:
         self._reading_since, self._small_pieces = trio.current_time(), 0
         try:
             request = await self._read_plain() or await self._read_request()
@@ -169,6 +187,7 @@ class Connection:
         head, start = found
         whole = start + (head.length or 0)
         self._framing, self._method = LeanFraming(), head.method
+        self._room = self._bodies.take(head.length or 0)
         if len(self._data) < whole:
             await self._receive_up_to(whole)
         if len(self._data) != whole:
@@ -206,6 +225,8 @@ class Connection:
 
     async def _with_body(self, head: Head) -> Request | None:
         body = bytearray()
+        if not self._room:
+            self._room = self._bodies.take(self._limits.body_bytes if head.length is None else head.length)
         with trio.move_on_after(self._limits.body_read_s):
             while isinstance(event := await self._next_event(), h11.Data):
                 body += event.data

@@ -3,20 +3,25 @@
 from dataclasses import dataclass, fields
 from typing import Final
 
-_MAY_BE_ZERO: Final = frozenset({"body_bytes", "linger_bytes", "useless_pause_s", "closed_pause_s", "piece_pause_s"})
+_MAY_BE_ZERO: Final = frozenset(
+    {"body_bytes", "large_bodies_bytes", "linger_bytes", "useless_pause_s", "closed_pause_s", "piece_pause_s"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
     """The bounds of a server. Raises ValueError unless all are positive (a body limit and pauses of 0 are allowed too).
 
-    In the worst case a server holds ``connections * (header_bytes + body_bytes)`` of requests in memory.
+    In the worst case a server holds ``connections * (header_bytes + body_bytes)`` of requests in memory; with
+    ``large_bodies_bytes``, that many bytes, and ``connections * (header_bytes + SMALL_BODY)``.
     """
 
     header_bytes: int = 32 * 1024
     """The size of request line and headers together; a larger head is answered with 431."""
     body_bytes: int = 4 * 1024 * 1024
     """The size of a request body; a larger one is answered with 413."""
+    large_bodies_bytes: int = 0
+    """The size of all bodies above SMALL_BODY together, as declared; a request beyond it is answered with 503. 0: no limit."""
     idle_s: float = 120.0
     """The time within which the next request on a connection must begin."""
     header_read_s: float = 10.0

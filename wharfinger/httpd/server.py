@@ -14,6 +14,7 @@ from typing import Final
 import trio
 
 from wharfinger.httpd.connection import Connection
+from wharfinger.httpd.large_bodies import LargeBodies
 from wharfinger.httpd.limits import HttpLimits as HttpLimits  # noqa: PLC0414 - also exported here
 from wharfinger.httpd.messages import Handler
 from wharfinger.httpd.peer import Peer, peer_of
@@ -52,6 +53,7 @@ class _Server:
     def __init__(self, handler: Handler, limits: HttpLimits) -> None:
         self._handler = handler
         self._limits = limits
+        self._bodies = LargeBodies(limits.large_bodies_bytes)
         self._intakes: list[trio.CancelScope] = []
         self._slots = trio.Semaphore(limits.connections)
         self._open: dict[Connection, None] = {}
@@ -86,7 +88,7 @@ class _Server:
                         self._pause_s += self._limits.closed_pause_s
                         continue
                     await self._take_slot(stream)
-                    connection = Connection(stream, self._handler, self._limits, peer)
+                    connection = Connection(stream, self._handler, self._limits, peer, self._bodies)
                     self._open[connection] = None
                     connections.start_soon(self._serve, connection, name="http connection")
 

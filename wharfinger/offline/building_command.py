@@ -30,7 +30,7 @@ GC_THRESHOLDS: Final = (50_000, 20, 50)
 
 
 class BuildError(Exception):
-    """A path cannot be built at all: it cannot be read, or there is no place for files."""
+    """A path cannot be built at all: it cannot be read, or a folder for files cannot be created."""
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def open_progress(options: OfflineOptions, tools: Tools) -> AbstractAsyncContext
     return open_progress_line(sys.stderr, tools.progress.text, wanted=options.progress)
 
 
-def tell(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a text for people to stderr, without control characters of terminals."""
     lines = (printable(line) for line in text.splitlines())
     write_text(sys.stderr, "".join(f"{line}\n" for line in lines))

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from wharfinger.formats.encodable import write_text
 from wharfinger.formats.json.value import JsonObject, encode_json
-from wharfinger.offline.building_command import tell
+from wharfinger.offline.building_command import print_message
 from wharfinger.offline.options import default_cache
 from wharfinger.offline.sources.cache_folder import AreaStatistics, Removed, collect, statistics
 
@@ -75,7 +75,7 @@ def clean_up(args: argparse.Namespace) -> int:
         return _failed(error)
     write_text(sys.stdout, _removed_text(removed, cache, as_json=args.output == "json"))
     for problem in removed.problems:
-        tell(f"error: {problem}")
+        print_message(f"error: {problem}")
     return EXIT_FAILED if removed.problems else 0
 
 
@@ -116,7 +116,7 @@ def _size(count: int) -> str:
 
 
 def _failed(error: OSError) -> int:
-    tell(f"error: {error.filename}: {error.strerror}; check --cache-dir")
+    print_message(f"error: {error.filename}: {error.strerror}; check --cache-dir")
     return EXIT_FAILED
 
 

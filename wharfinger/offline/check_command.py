@@ -11,7 +11,7 @@ import wharfinger
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
-from wharfinger.offline.building_command import BuildError, run_build, tell
+from wharfinger.offline.building_command import BuildError, print_message, run_build
 from wharfinger.offline.checking.findings import Finding, Severity, build_findings, places_of
 from wharfinger.offline.checking.references import dangling
 from wharfinger.offline.checking.server_rules import DEFINITION, OpenServer, server_findings
@@ -57,7 +57,7 @@ def check(args: argparse.Namespace) -> int:
         if isinstance(findings, ClusterError):
             raise BuildError(f"the manifests cannot be checked: {findings}")
     except (OptionError, BuildError, SelectionError) as error:
-        tell(f"error: {error}")
+        print_message(f"error: {error}")
         return EXIT_USAGE
     objects = len(_chosen(result, options).objects)
     if args.output == "json":

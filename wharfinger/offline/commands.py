@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from wharfinger.formats.encodable import write_text
-from wharfinger.offline.building_command import BuildError, run_build, tell
+from wharfinger.offline.building_command import BuildError, print_message, run_build
 from wharfinger.offline.options import OptionError, add_filter, add_options, add_path, read_options
 from wharfinger.offline.output.documents import json_documents, yaml_documents
 from wharfinger.offline.output.folder import FolderError, write_folder
@@ -56,9 +56,9 @@ def build(args: argparse.Namespace) -> int:
             text = json_documents if args.format == "json" else yaml_documents
             write_text(sys.stdout, text(result.objects))
     except (OptionError, BuildError, FolderError) as error:
-        tell(f"error: {error}")
+        print_message(f"error: {error}")
         return EXIT_USAGE
-    tell(report_text(result))
+    print_message(report_text(result))
     if result.failed or folder is not None:
-        tell(f"{summary(result)}\n")
+        print_message(f"{summary(result)}\n")
     return EXIT_FAILED if result.failed else 0

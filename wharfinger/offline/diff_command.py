@@ -18,7 +18,7 @@ from wharfinger.offline.building_command import (
     few_collections,
     open_progress,
     packages_and_trees,
-    tell,
+    print_message,
 )
 from wharfinger.offline.discovery.repository_address import repository_of
 from wharfinger.offline.discovery.tree import repository_above, root_of
@@ -81,7 +81,7 @@ def diff(args: argparse.Namespace) -> int:
         sides = run_diff(options, cast("str", args.against), everything=bool(args.render_all))
         sides = _filtered(options, cast("str", args.against), sides)
     except (OptionError, BuildError, SelectionError) as error:
-        tell(f"error: {error}")
+        print_message(f"error: {error}")
         return EXIT_FAILED
     comparison = replace(compared(sides.before, sides.after), unsearched=tuple(sorted(sides.unsearched)))
     if args.output == "json":
@@ -95,8 +95,8 @@ def diff(args: argparse.Namespace) -> int:
     write_text(sys.stdout, text)
     lines = (*summary_lines(comparison), *_unchanged_lines(sides))
     if sides.before.failed:
-        tell(f"problems of the other side, {args.against}:\n{report_text(sides.before)}problems of the paths:")
-    tell(report_text(sides.after) + "".join(f"{line}\n" for line in lines))
+        print_message(f"problems of the other side, {args.against}:\n{report_text(sides.before)}problems of the paths:")
+    print_message(report_text(sides.after) + "".join(f"{line}\n" for line in lines))
     if sides.before.failed or sides.after.failed:
         return EXIT_FAILED
     return EXIT_DIFFERENT if comparison.changes else 0
@@ -186,7 +186,7 @@ async def _base(options: OfflineOptions, against: str) -> OfflineOptions:
     there = await trio.to_thread.run_sync(_counterparts, options, root, other)
     if not there:
         named = ", ".join(str(path.resolve().relative_to(root)) for path in options.paths)
-        raise SourceError(f"--against {against}: has no {named}; name a side that has it")
+        raise SourceError(f"--against {against}: {named} does not exist there; name a folder or a revision that has it")
     # A checkout of a revision has no remotes of its own.
     found = await trio.to_thread.run_sync(repository_of, root)
     tools = replace(

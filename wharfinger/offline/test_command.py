@@ -21,7 +21,7 @@ from wharfinger.offline.building_command import (
     few_collections,
     open_progress,
     packages_and_trees,
-    tell,
+    print_message,
 )
 from wharfinger.offline.options import OfflineOptions, OptionError, add_options, add_path, read_options
 from wharfinger.offline.orchestrator.result import Result
@@ -75,7 +75,7 @@ def test(args: argparse.Namespace) -> int:
         if isinstance(verdicts, BuildError):
             raise verdicts
     except (OptionError, BuildError, CaseFileError) as error:
-        tell(f"error: {error}")
+        print_message(f"error: {error}")
         return EXIT_USAGE
     if args.output == "json":
         text = verdicts_json(verdicts)

@@ -8,7 +8,7 @@ from typing import Final
 
 from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
-from wharfinger.offline.building_command import BuildError, run_build, tell
+from wharfinger.offline.building_command import BuildError, print_message, run_build
 from wharfinger.offline.options import OptionError, add_filter, add_options, add_path, read_options
 from wharfinger.offline.orchestrator.selection import SelectionError, check_filters, selected, selection_of
 from wharfinger.offline.output.comparison import images_of
@@ -79,7 +79,7 @@ def tree(args: argparse.Namespace) -> int:
             nodes = tuple(each for each in nodes if each.id in selection)
             result = selected(result, selection)
     except (OptionError, BuildError, SelectionError) as error:
-        tell(f"error: {error}")
+        print_message(f"error: {error}")
         return EXIT_USAGE
     if args.output == IMAGES:
         images = sorted({image for each in result.objects for image in images_of(each.object)})
@@ -87,5 +87,5 @@ def tree(args: argparse.Namespace) -> int:
     else:
         text = _OUTPUTS[args.output](nodes)
     write_text(sys.stdout, text)
-    tell(report_text(result))
+    print_message(report_text(result))
     return EXIT_FAILED if result.failed else 0

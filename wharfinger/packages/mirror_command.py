@@ -13,6 +13,7 @@ import trio
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.errors import AddressError, PackageError
 from wharfinger.packages.files.disk_files import disk_errors
@@ -75,11 +76,11 @@ def _mirror(args: argparse.Namespace) -> int:
         mirror = trio.run(_mirror_async, args)
     except PackageError as error:
         hint = "; run the same command again, and it continues" if error.transient else ""
-        print(f"error: {encodable(str(error), 'utf-8')}{hint}", file=sys.stderr)  # noqa: T201 - a command
+        print(f"error: {printable(str(error))}{hint}", file=sys.stderr)  # noqa: T201 - a command
         return 1
     said = _shortcomings(mirror)
     for line in said:
-        print(encodable(f"error: {line}", "utf-8"), file=sys.stderr)  # noqa: T201 - a command
+        print(f"error: {printable(line)}", file=sys.stderr)  # noqa: T201 - a command
     return 1 if said else 0
 
 

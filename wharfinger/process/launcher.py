@@ -126,7 +126,7 @@ def _check_folders_above(path: Path, user: User) -> None:
 
 
 def _has_permission(status: os.stat_result, user: User | None, bit: int) -> bool:
-    """Return whether the mode gives a permission (``bit`` for the owner) to the user; if that is None, to any user."""
+    """Return whether the mode gives the user, or anyone if that is None, a permission; ``bit`` is the permission of the owner."""
     if user is None or user.uid == 0:
         return bool(status.st_mode & (bit | bit >> 3 | bit >> 6))
     shift = 0 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 6

@@ -78,6 +78,6 @@ async def _next_job(worker: Worker, jobs: Jobs[AnyJob]) -> AnyJob | None:
     return job
 
 
-def ended_how(returncode: int) -> str:
+def describe_end(returncode: int) -> str:
     """Return how a process ended: ``Segmentation fault``, ``exit status 7``."""
     return signal.strsignal(-returncode) or "killed" if returncode < 0 else f"exit status {returncode}"

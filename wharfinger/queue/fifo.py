@@ -21,7 +21,7 @@ class Fifo(Generic[T]):
     __slots__ = ("_length", "_newest", "_oldest")
 
     def __init__(self, oldest: "_Chain[T]" = None, newest: "_Chain[T]" = None, length: int = 0) -> None:
-        """Private, except for the empty chain; `of` makes a chain of several items."""
+        """Make an empty queue. The arguments are private; `of` makes a queue of several items."""
         self._oldest = oldest
         self._newest = newest
         self._length = length

@@ -5,7 +5,7 @@ import pytest
 from tests.control_plane.support.pod_writes import backend
 from tests.control_plane.support.samples import builtin
 from wharfinger.control_plane.backend import Backend
-from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest
 from wharfinger.control_plane.special_endpoints.pod_evictions import bind, evict
 from wharfinger.control_plane.verbs.options import WriteOptions
 from wharfinger.control_plane.wire.status import StatusError
@@ -27,10 +27,10 @@ def cluster(pod_: JsonObject, generation: int = 1, **state: JsonValue) -> Backen
     return backend(("", "pods", pod_), ("policy", "poddisruptionbudgets", budget))
 
 
-def asked(view: Backend, body: JsonObject | None = None) -> Asked:
+def asked(view: Backend, body: JsonObject | None = None) -> EndpointRequest:
     options = WriteOptions("m")
     sent = body or {"metadata": {"name": "p"}}
-    return Asked(view, builtin("", "v1", "pods"), "n", "p", "eviction", "POST", sent, options, {})
+    return EndpointRequest(view, builtin("", "v1", "pods"), "n", "p", "eviction", "POST", sent, options, {})
 
 
 def test_evictions_count_against_the_budget() -> None:

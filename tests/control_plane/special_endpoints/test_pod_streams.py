@@ -4,7 +4,7 @@ import pytest
 
 from tests.control_plane.support.pod_writes import backend
 from tests.control_plane.support.samples import builtin
-from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest
 from wharfinger.control_plane.special_endpoints.pod_streams import log, proxy, stream
 from wharfinger.control_plane.verbs.options import WriteOptions
 from wharfinger.control_plane.wire.status import StatusError
@@ -17,16 +17,18 @@ SIMULATED: JsonObject = {
 }
 
 
-def asked(below: str, name: str = "p", **query: str) -> Asked:
+def asked(below: str, name: str = "p", **query: str) -> EndpointRequest:
     view = backend(("", "pods", SIMULATED))
     values = {key: (value,) for key, value in query.items()}
-    return Asked(view, builtin("", "v1", "pods"), "n", name, below, "GET", None, WriteOptions("m"), values)
+    return EndpointRequest(view, builtin("", "v1", "pods"), "n", name, below, "GET", None, WriteOptions("m"), values)
 
 
 def test_a_simulated_pod() -> None:
     assert log(asked("log", tailLines="5")) == ""
-    with pytest.raises(StatusError, match="there is no kubelet"):
+    with pytest.raises(StatusError, match=r"there is no kubelet .*--pod-commands"):
         stream(asked("exec", container="a"))
+    with pytest.raises(StatusError, match=r"this Pod is simulated$"):
+        stream(asked("attach", container="a"))
     with pytest.raises(StatusError, match="error trying to reach service"):
         proxy(asked("proxy", "p:80"))
     with pytest.raises(StatusError, match="invalid pod request"):

@@ -38,9 +38,7 @@ def asked(
     return admission, resource, backend
 
 
-def stored(
-    backend: Backend, plural: str, obj: JsonObject, *, group: str = GROUP
-) -> JsonObject:
+def stored(backend: Backend, plural: str, obj: JsonObject, *, group: str = GROUP) -> JsonObject:
     """An object that is written as a client writes it."""
     return made(backend, served(backend, group, "v1", plural), obj)
 

@@ -94,6 +94,15 @@ def test_updates_of_custom_objects_need_a_resource_version() -> None:
         put(backend, kind, thing(kind, spec={"size": 2}))
 
 
+def test_updates_of_some_built_in_kinds_need_a_resource_version() -> None:
+    backend = new_backend()
+    leases = served(backend, "coordination.k8s.io", "v1", "leases")
+    made(backend, leases, thing(leases))
+
+    with refused(422, "Invalid", "metadata.resourceVersion: Invalid value: 0: must be specified for an update"):
+        put(backend, leases, thing(leases, spec={"holderIdentity": "b"}))
+
+
 def test_updates_of_missing_objects() -> None:
     backend = new_backend()
     maps, roles = config_maps(backend), served(backend, "rbac.authorization.k8s.io", "v1", "roles")

@@ -64,7 +64,7 @@ def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (code, err) == (1, "error: the library jinja2 is not installed; pip install 'wharfinger[dashboard]'\n")
 
 
-@pytest.mark.parametrize("port", ["65536", "-1", "x", "1e3", "", "\uff19"])
+@pytest.mark.parametrize("port", ["65536", "0000065536", "-1", "x", "1e3", "", "\uff19"])
 def test_a_port_is_a_number(port: str, tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         parsed(add_dashboard, [f"--port={port}"], tmp_path)

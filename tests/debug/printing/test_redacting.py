@@ -8,6 +8,7 @@ from hypothesis import given
 from tests.debug.support.samples import (
     BUSY,
     CLUSTER_EVENTS,
+    DAEMON,
     DAEMON_TASKS,
     DIFFERENCE,
     JSON_OBJECTS,
@@ -15,6 +16,8 @@ from tests.debug.support.samples import (
     MONITOR,
     NODES,
     PACKAGES,
+    POOLS,
+    REPOSITORIES,
     RESOURCES,
     WAITING_NODE,
     WHY,
@@ -25,13 +28,16 @@ from tests.debug.support.samples import (
 from wharfinger.debug.encoding.package import package_to_json
 from wharfinger.debug.printing.output import render_json
 from wharfinger.debug.printing.redacting import (
+    redact_daemon,
     redact_difference,
     redact_events,
     redact_explanation,
     redact_log,
     redact_node,
     redact_package,
+    redact_pool,
     redact_queue,
+    redact_repository,
     redact_resource,
     redact_snapshots,
     redact_tasks,
@@ -201,3 +207,25 @@ def test_details_of_a_package() -> None:
     for each in told:
         assert "hunter2222" not in repr(each)
         assert "cannot use ***" in repr(each)
+
+
+def test_repositories_pools_and_the_daemon() -> None:
+    """Their texts quote answers of registries, programs and API servers."""
+    quoted = "401 for hunter2 at https://a:b-secret@registry.example/"
+    indexed = next(each for each in REPOSITORIES if each.packages and each.packages[0].detailed)
+    index = indexed.packages[0]
+    version = replace(index.detailed[0], description=quoted, changelog=(quoted,), deprecated=quoted, unreadable=quoted)
+    repository = replace(
+        indexed,
+        source=quoted,
+        message=quoted,
+        labels=(f"a={quoted}",),
+        packages=(replace(index, problem=quoted, detailed=(version,)),),
+    )
+    shown = [redact_repository(repository, ["hunter2"]), redact_pool(replace(POOLS[0], problem=quoted), ["hunter2"])]
+    for each in shown:
+        assert "hunter2" not in str(each)
+        assert "b-secret" not in str(each)
+        assert "401 for" in str(each)
+    waiting = replace(DAEMON, standby=quoted, cluster="https://a:b-secret@127.0.0.1")
+    assert "b-secret" not in str(redact_daemon(waiting))

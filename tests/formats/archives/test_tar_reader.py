@@ -39,7 +39,7 @@ def refused(data: bytes) -> str:
 
 @pytest.mark.parametrize("dialect", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 @pytest.mark.parametrize("zipped", [False, True])
-def test_reads_what_tarfile_writes(dialect: int, zipped: bool) -> None:
+def test_tars_of_tarfile_are_read(dialect: int, zipped: bool) -> None:
     data = tar(
         ("folder", None),
         ("folder/a.txt", b"a" * 700),

@@ -62,7 +62,7 @@ def test_a_value_without_a_json_form() -> None:
     "line",
     [b"", b"{}", b"[]", b'{"rules":', b"\xff", b'{"rules":{},"self":' + b"[" * 300 + b"]" * 300 + b"}", b"[" * 9999],
 )
-def test_what_is_no_request(line: bytes) -> None:
+def test_invalid_requests(line: bytes) -> None:
     with pytest.raises(CelProtocolError, match="not a request"):
         decode_request(line)
 
@@ -102,6 +102,6 @@ def test_an_answer_has_a_limited_number_of_findings() -> None:
         b'{"findings":[{"kind":"failed","message":[]}]}',
     ],
 )
-def test_what_is_no_answer(line: bytes) -> None:
+def test_invalid_answers(line: bytes) -> None:
     with pytest.raises(CelProtocolError, match="not an answer"):
         decode_line(line)

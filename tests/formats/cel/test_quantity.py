@@ -27,7 +27,7 @@ def test_functions_of_quantities(text: str, value: Fraction) -> None:
 @pytest.mark.parametrize(
     "text", ["", ".", "x", "1 Gi", "1gi", "1KI", "1e", "1e1000", "--1", "1..2", "0x1", "1\n", "9" * 65, "٣"]
 )
-def test_what_is_no_quantity(text: str) -> None:
+def test_invalid_quantities(text: str) -> None:
     assert not q.is_quantity(text)
     with pytest.raises(ValueError, match="not a quantity"):
         q.quantity(text)

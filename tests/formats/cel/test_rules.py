@@ -189,7 +189,7 @@ def test_errors_of_the_rules_themselves() -> None:
         (f"items[1].{DECKHOUSE}[0]", "does not compile: 1:1: undeclared reference to 'nope'"),
     ]
     assert "Syntax error" in checked.findings[4].message
-    # Whoever evaluates them nevertheless is told of it, and never that all is well.
+    # An evaluation of such rules returns an error, never success.
     assert findings(schema, {"a": "x"})[0].startswith("a: does not compile")
 
 

@@ -104,7 +104,7 @@ def test_a_message_with_half_a_surrogate_pair_can_be_sent() -> None:
 @pytest.mark.parametrize(
     "payload", [b"", b"[]", b"{}", b'{"program":1}', b'{"program":"."', b"\xff", b'{"program":"\xff"}']
 )
-def test_what_is_no_request(payload: bytes) -> None:
+def test_invalid_requests(payload: bytes) -> None:
     with pytest.raises(JqProtocolError, match="not a request"):
         decode_request(payload)
 
@@ -125,6 +125,6 @@ def test_what_is_no_request(payload: bytes) -> None:
         *(b'{"error":"","kind":"run"}', b'{"results":[1e999]}', b'{"results":[' + b"[" * 300 + b"]" * 300 + b"]}"),
     ],
 )
-def test_what_is_no_answer(payload: bytes) -> None:
+def test_invalid_answers(payload: bytes) -> None:
     with pytest.raises(FormatError, match="jq"):
         decode_answer(payload)

@@ -199,7 +199,7 @@ def test_a_known_secret_never_survives(before: str, secret: str, after: str, oth
     assert secret not in redact_text(before + secret + after, [secret, *others])
 
 
-# The head keeps a planted secret from being a word of the form it is planted in.
+# The prefix ensures that a planted secret is not a word of the surrounding text.
 PLANTED = st.text(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/_.~$!%^()", min_size=4, max_size=26
 ).map("S3cr".__add__)

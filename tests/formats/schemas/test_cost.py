@@ -18,7 +18,7 @@ def test_alternatives_add_up_and_properties_do_not() -> None:
     for keyword in ("allOf", "anyOf", "oneOf"):
         assert width({keyword: [branch] * 100}) >= 100 * width(branch)
         assert width({"additionalProperties": {keyword: [branch] * 100}}) >= 100 * width(branch)
-        # What alternatives say about one and the same member adds up too.
+        # The costs of alternatives for the same member add up, too.
         assert width({keyword: [{"properties": {"a": {"enum": [1.5] * 9}}}] * 100}) >= 100 * width({"enum": [1.5] * 9})
     assert width({"patternProperties": {f"p{n}": branch for n in range(100)}}) >= 100 * width(branch)
     assert width({"if": branch, "then": branch, "else": branch, "not": branch}) > 4 * width(branch)

@@ -76,14 +76,14 @@ DISK: JsonObject = {"properties": {"name": {}, "id": FIXED}}
     [
         # In another order: nothing changed.
         ([{"name": "b", "id": 2}, {"name": "a", "id": 1}], [{"name": "a", "id": 1}, {"name": "b", "id": 2}], []),
-        # Weakness: with an item put before it, a changed one was compared with nothing.
+        # Weakness: after an item was inserted before it, a changed item was not compared.
         ([{"name": "new", "id": 0}, {"name": "a", "id": 9}], [{"name": "a", "id": 1}], ["l[1].id"]),
         ([{"name": "a"}], [{"name": "b", "id": 2}, {"name": "a", "id": 1}], ["l[0].id"]),
-        # One that is gone was not changed, nor is one that comes.
+        # A removed item and a new item are not changes.
         ([{"name": "b", "id": 2}], [{"name": "a", "id": 1}, {"name": "b", "id": 2}], []),
         ([{"name": "new", "id": 1}], [{"name": "a", "id": 2}], []),
         ([], [{"name": "a", "id": 1}], []),
-        # A key that both lack is a key; what is no object has none; of two alike the first counts.
+        # A key that both items lack counts as equal; an item that is not an object has no key; the first of equal items counts.
         ([{"id": 2}, "x"], ["y", {"id": 1}], ["l[0].id"]),
         ([{"name": "a", "id": 2}], [{"name": "a", "id": 1}, {"name": "a", "id": 2}], ["l[0].id"]),
     ],

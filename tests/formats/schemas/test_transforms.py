@@ -36,7 +36,7 @@ from wharfinger.formats.schemas.transforms import closed, extended, required_for
             {"type": "array", "items": [{"type": "object"}]},
             {"type": "array", "items": [{"type": "object", "additionalProperties": False}]},
         ),
-        # the root is always walked, below it an author's own word ends the walk
+        # the root is always walked; below it an explicit additionalProperties ends the walk
         (
             {"additionalProperties": True, "properties": {"a": {"type": "object"}}},
             {"additionalProperties": True, "properties": {"a": {"type": "object", "additionalProperties": False}}},

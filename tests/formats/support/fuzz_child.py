@@ -32,7 +32,7 @@ def run(target_name: str, seed: int, first: int, last: int, progress: mmap.mmap 
             data = make_input(target.corpus, seed, index)
             if progress is not None:
                 progress[:8] = index.to_bytes(8, "little")
-            # CPU time, not the clock: a busy machine is no hang. The signal's own action kills.
+            # CPU time, not wall-clock time, because a busy machine is not a hang. The default action of the signal kills.
             signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
             try:
                 target.run(data, folder)
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     cpu_seconds = float(argv[5]) if len(argv) > 5 else 10.0
-    # Behind the timer: should anything turn it off, the batch still ends.
+    # In addition to the timer: the batch ends even if something turns the timer off.
     batch = int(cpu_seconds * 20) + 600
     resource.setrlimit(resource.RLIMIT_CPU, (batch, batch))
     if len(argv) <= 4:

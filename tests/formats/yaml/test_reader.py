@@ -32,13 +32,13 @@ def refused(text: bytes | str, limits: YamlLimits = SMALL) -> YamlError:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("text", "expected"), [*ACCEPTED, *WE_KEEP], ids=[text for text, _ in [*ACCEPTED, *WE_KEEP]])
-def test_reads_what_kubernetes_reads(text: str, expected: JsonValue) -> None:
+def test_texts_are_read_as_by_kubernetes(text: str, expected: JsonValue) -> None:
     # Canonical bytes, because True == 1 in Python and not in JSON.
     assert canonical_json(read(text)) == canonical_json(expected)
 
 
 @pytest.mark.parametrize("text", [*REFUSED, *ONLY_WE_REFUSE])
-def test_refuses_with_line_and_column(text: str) -> None:
+def test_refusals_have_line_and_column(text: str) -> None:
     error = refused(text)
 
     assert isinstance(error, FormatError)

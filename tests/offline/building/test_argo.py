@@ -1,4 +1,4 @@
-"""What a source of an Argo CD Application asks for."""
+"""The options of a source of an Argo CD Application."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_images(text: str, image: JsonObject) -> None:
     assert kustomize_fields({"images": [text]}, {}) == {"images": [image]}
 
 
-def test_labels_reach_selectors_unless_that_is_switched_off() -> None:
+def test_labels_are_added_to_selectors_unless_that_is_switched_off() -> None:
     labels: JsonObject = {"a": "b"}
     assert kustomize_fields({"commonLabels": labels}, {})["labels"] == [
         {"pairs": labels, "includeSelectors": True, "includeTemplates": True}
@@ -83,7 +83,7 @@ def test_labels_reach_selectors_unless_that_is_switched_off() -> None:
         ({"images": ["web:2"]}, {"images": [{"name": "web", "newTag": "1"}]}),
     ],
 )
-def test_a_field_that_the_folder_sets_too_is_refused(asked: JsonObject, own: JsonObject) -> None:
+def test_a_field_that_the_folder_also_sets_is_refused(asked: JsonObject, own: JsonObject) -> None:
     with pytest.raises(ArgoError, match="set it in one place"):
         kustomize_fields(asked, own)
 
@@ -103,7 +103,7 @@ def test_files_of_a_folder(directory: JsonObject, taken: set[str]) -> None:
     assert set(filter(folder_filter(directory), ("a.yaml", "b.json", "x/c.yaml", "x/y/d.yaml"))) == taken
 
 
-def test_the_tool_is_the_named_one_or_that_of_the_folder(tmp_path: Path) -> None:
+def test_the_tool_is_named_or_detected_from_the_folder(tmp_path: Path) -> None:
     assert tool_of({}, tmp_path) == "directory"
     (tmp_path / "kustomization.yml").write_text("")
     assert tool_of({}, tmp_path) == "kustomize"
@@ -112,7 +112,7 @@ def test_the_tool_is_the_named_one_or_that_of_the_folder(tmp_path: Path) -> None
     assert tool_of({"directory": {}}, tmp_path) == "directory"
 
 
-def test_files_lie_in_the_folder_in_the_root_or_in_another_source(tmp_path: Path) -> None:
+def test_values_files_in_the_folder_the_root_and_another_source(tmp_path: Path) -> None:
     root, other = tmp_path / "root", tmp_path / "other"
     (root / "base").mkdir(parents=True)
     other.mkdir()

@@ -44,11 +44,11 @@ def copied(tmp_path: Path, *operations: JsonObject, files: Mapping[str, str] = F
         ("apps/prod*", "", ["apps/production/web.yaml"]),
     ],
 )
-def test_what_is_copied_and_where(source: str, to: str, found: list[str], tmp_path: Path) -> None:
+def test_copied_files_and_their_places(source: str, to: str, found: list[str], tmp_path: Path) -> None:
     assert sorted(copied(tmp_path, {"from": f"@repo/{source}", "to": f"@artifact/{to}"})) == found
 
 
-def test_a_file_goes_into_a_folder_that_is_there(tmp_path: Path) -> None:
+def test_a_file_is_copied_into_an_existing_folder(tmp_path: Path) -> None:
     found = copied(
         tmp_path,
         {"from": "@repo/apps/base/**", "to": "@artifact/x/"},
@@ -67,7 +67,7 @@ def test_a_file_goes_into_a_folder_that_is_there(tmp_path: Path) -> None:
         (["web.yaml", "README.*"], ["base/.hidden", "base/sub/deep.yaml"]),
     ],
 )
-def test_what_is_left_out(exclude: list[str], left: list[str], tmp_path: Path) -> None:
+def test_excluded_files(exclude: list[str], left: list[str], tmp_path: Path) -> None:
     asked: JsonObject = {"from": "@repo/apps/**", "to": "@artifact/", "exclude": [*exclude]}
     assert sorted(copied(tmp_path, asked)) == left
 
@@ -117,7 +117,7 @@ def test_archives_are_unpacked(tmp_path: Path) -> None:
         ({"from": "@repo/values.yaml", "to": "@artifact/", "strategy": "Move"}, "expected Overwrite, Merge or Extract"),
     ],
 )
-def test_what_cannot_be_copied(operation: JsonObject, told: str, tmp_path: Path) -> None:
+def test_invalid_copies(operation: JsonObject, told: str, tmp_path: Path) -> None:
     source = write_tree(tmp_path / "source", {**FILES, "linked/x/a.yaml": "a: 1"})
     (source / "link").symlink_to("/etc")
     (source / "linked" / "x" / "inner").symlink_to(source / "apps")
@@ -130,6 +130,6 @@ def test_what_cannot_be_copied(operation: JsonObject, told: str, tmp_path: Path)
     assert not (tmp_path / "artifact" / "passwd").exists()
 
 
-def test_without_operations_there_is_no_artifact() -> None:
+def test_an_artifact_without_operations_is_refused() -> None:
     with pytest.raises(CopyError, match="needs at least one operation"):
         read_copies({}, "spec.artifacts[0]")

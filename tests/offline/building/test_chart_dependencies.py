@@ -55,7 +55,7 @@ def umbrella(url: str, version: str = "1.x") -> Mapping[str, str]:
     }
 
 
-async def test_what_is_fetched_is_what_helm_fetches(tmp_path: Path) -> None:
+async def test_fetched_dependencies_equal_those_of_helm(tmp_path: Path) -> None:
     with serving(served(tmp_path / "served", "far", ("1.0.0", "1.2.0", "2.0.0"))) as url:
         tree = write_tree(tmp_path / "tree", {**umbrella(url), "release.yaml": release("web", chart="./umbrella")})
         sub_chart(
@@ -95,7 +95,7 @@ async def test_a_lock_has_the_version(tmp_path: Path) -> None:
             assert await found.complete(tree / "umbrella", tree) == whole
 
 
-async def test_a_chart_that_lacks_nothing_is_itself(tmp_path: Path) -> None:
+async def test_a_chart_with_all_dependencies_is_used_as_it_is(tmp_path: Path) -> None:
     one = sub_chart(
         tmp_path / "one", "one", more="dependencies: [{name: two, version: 1.x, repository: 'https://x'}]\n"
     )
@@ -112,7 +112,7 @@ def _two() -> str:
     return "dependencies: [{name: two, version: 1.x, repository: 'https://x'}]\n"
 
 
-async def test_dependencies_of_an_old_chart_are_in_a_file_of_their_own(tmp_path: Path) -> None:
+async def test_dependencies_of_an_old_chart_are_in_a_separate_file(tmp_path: Path) -> None:
     old = chart(
         tmp_path / "old",
         "old",
@@ -142,7 +142,9 @@ async def test_dependencies_of_an_old_chart_are_in_a_file_of_their_own(tmp_path:
         ("file://../umbrella", "charts depend on each other: umbrella -> umbrella"),
     ],
 )
-async def test_what_cannot_be_fetched_fails_the_release(repository: str, told: str, tmp_path: Path) -> None:
+async def test_a_dependency_that_cannot_be_fetched_fails_the_release(
+    repository: str, told: str, tmp_path: Path
+) -> None:
     files = {key: text.partition("- {name: near")[0] for key, text in umbrella(repository).items()}
     tree = write_tree(tmp_path / "tree", {**files, "release.yaml": release("web", chart="./umbrella")})
     result = await built(tree, tmp_path)

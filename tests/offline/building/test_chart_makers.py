@@ -1,4 +1,4 @@
-"""What is known of fetched charts."""
+"""Facts about fetched charts that are cached."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_each_chart_has_its_own_key() -> None:
     assert len(keys - {None}) == 4
 
 
-async def test_what_was_learnt_is_known_to_the_next_command(tmp_path: Path) -> None:
+async def test_learnt_facts_are_known_to_the_next_command(tmp_path: Path) -> None:
     key, other = (fixed_chart({"url": "x"}, name, "1.0.0") for name in ("web", "api"))
     makers = ChartMakers(EntryCache(tmp_path, short_lived=True))
     assert await makers.known(key) is None

@@ -1,4 +1,4 @@
-"""Which charts may make nodes of the tree."""
+"""The search for charts that may make nodes of the tree."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def test_the_templates_are_searched(tmp_path: Path, files: dict[str, str], found
     assert may_make_nodes(write_tree(tmp_path, {**CHART, **files})) is found
 
 
-def test_a_template_that_is_too_large_counts_as_one_that_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_template_that_is_too_large_may_make_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chart_nodes, "MAX_TEMPLATE", 10)
     assert may_make_nodes(write_tree(tmp_path, CHART))
 

@@ -26,7 +26,7 @@ def hook(events: str) -> JsonObject:
 
 
 class Keeping:
-    """A renderer that keeps its requests."""
+    """A renderer that records its requests."""
 
     def __init__(self) -> None:
         self.requests: list[RenderRequest] = []
@@ -80,7 +80,7 @@ async def test_a_chart_that_changes_while_it_is_rendered_is_not_cached(tmp_path:
     assert len({each.chart_digest for each in keeping.requests}) == 1
 
 
-async def test_tests_are_no_part_of_a_release(tmp_path: Path) -> None:
+async def test_tests_are_not_part_of_a_release(tmp_path: Path) -> None:
     rendered = await Keeping().render(RenderRequest(tmp_path, "", "a", "b", {}, "v1.34.0", (), is_upgrade=False))
     assert objects_of(rendered) == (CRD, OBJECT, hook("pre-install"))
     assert objects_of(rendered, crds=False) == (OBJECT, hook("pre-install"))

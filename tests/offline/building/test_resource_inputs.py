@@ -56,7 +56,7 @@ def test_too_many_permutations_are_refused_before_they_are_made() -> None:
         combined(many, Strategy.PERMUTE)
 
 
-def test_a_name_without_letters_is_no_key() -> None:
+def test_a_name_without_letters_cannot_be_a_key() -> None:
     with pytest.raises(InputsError, match="has no letter or digit"):
         combined([provider("-.-", {"a": 1})], Strategy.PERMUTE)
 

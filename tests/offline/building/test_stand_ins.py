@@ -52,9 +52,9 @@ def test_names_and_keys(maker: tuple[str, str], spec: JsonObject, name: str, key
         (("example.com/v1", "ExternalSecret"), {}),
     ],
 )
-def test_what_makes_none(maker: tuple[str, str], spec: JsonObject) -> None:
+def test_objects_without_stand_ins(maker: tuple[str, str], spec: JsonObject) -> None:
     assert made(maker, spec) is None
 
 
-def test_a_secret_of_the_tree_is_none() -> None:
+def test_a_secret_of_the_tree_is_not_a_stand_in() -> None:
     assert not is_stand_in({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x", "annotations": {"a": "b"}}})

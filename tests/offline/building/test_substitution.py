@@ -41,7 +41,7 @@ def test_expressions(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "text", ["${", "${a", "${1}", "${a@Q}", "${}", "${x:-" * (MAX_DEPTH + 2) + "}" * (MAX_DEPTH + 2)]
 )
-def test_what_cannot_be_read_is_refused(text: str) -> None:
+def test_invalid_expressions_are_refused(text: str) -> None:
     with pytest.raises(SubstitutionError):
         substitute(text, VARIABLES)
 

@@ -10,7 +10,7 @@ A, B = flux_id("Kustomization", "a"), flux_id("Kustomization", "b")
 MAP, OWN = Id("ConfigMap", "n", "rendered"), Id("ConfigMap", "n", "declared")
 
 
-def test_a_build_tells_failures_orphans_and_notices() -> None:
+def test_a_build_reports_failures_orphans_and_notices() -> None:
     failed = {A: Failure(A, "why", Place("a.yaml", 1)), B: Failure(B, "waits", None, (A,))}
     result = Result({}, failed, {A: Place("c.yaml", 2)}, (Notice("odd", B),))
     assert [(each.rule, each.severity) for each in build_findings(result)] == [

@@ -42,7 +42,7 @@ def test_pods(spec: JsonObject, expected: list[str]) -> None:
     assert told(pod(**spec)) == expected
 
 
-def test_what_is_there_is_found() -> None:
+def test_existing_objects_are_found() -> None:
     spec: JsonObject = {"volumes": [{"configMap": {"name": "m"}}]}
     deployment = obj("apps/v1", "Deployment", spec={"template": {"spec": spec}})
     assert told(deployment) == ["volumes names ConfigMap n/m"]

@@ -60,7 +60,7 @@ def without_namespace(objects: list[JsonObject]) -> list[JsonObject]:
     ]
 
 
-async def test_a_chart_of_the_tree_is_rendered_as_helm_does_it(tmp_path: Path) -> None:
+async def test_a_chart_of_the_tree_is_rendered_as_by_helm(tmp_path: Path) -> None:
     helm = (
         "{releaseName: shop, valueFiles: [values-a.yaml, /shared.yaml, absent.yaml], ignoreMissingValueFiles: true, "
         "values: 'text: lost', valuesObject: {text: won}, parameters: [{name: replicas, value: '7', forceString: true}]}"
@@ -81,7 +81,7 @@ async def test_a_chart_of_the_tree_is_rendered_as_helm_does_it(tmp_path: Path) -
     assert find_str(objects(result, "web")[0], "metadata", "namespace") == "apps"
 
 
-async def test_a_kustomization_with_changes_is_built_as_kustomize_does_it(tmp_path: Path) -> None:
+async def test_a_kustomization_with_changes_is_built_as_by_kustomize(tmp_path: Path) -> None:
     kustomize = (
         "{namePrefix: p-, nameSuffix: -s, images: ['web=registry.example.com/web:2'], commonLabels: {team: a}, "
         "commonAnnotations: {note: b}}"
@@ -181,7 +181,7 @@ async def test_charts_of_a_helm_repository_and_of_a_registry_with_values_of_a_gi
         ("{repoURL: 'https://elsewhere.example.com/a/b', path: x}", "forbidden by --offline"),
     ],
 )
-async def test_what_is_wrong_has_a_verdict_and_the_others_are_built(source: str, says: str, tmp_path: Path) -> None:
+async def test_wrong_applications_have_a_verdict_and_others_are_built(source: str, says: str, tmp_path: Path) -> None:
     files = {
         **BASE,
         **REMOTE,
@@ -197,7 +197,7 @@ async def test_what_is_wrong_has_a_verdict_and_the_others_are_built(source: str,
     assert [each.id.name for each in result.manifests[argo_id("fine")]] == ["one"]
 
 
-async def test_of_an_object_in_two_sources_the_later_one_counts(tmp_path: Path) -> None:
+async def test_the_later_source_of_an_object_wins(tmp_path: Path) -> None:
     sources = ", ".join(f"{{repoURL: '{FLEET}', path: {path}}}" for path in ("a", "b"))
     files = {
         **REMOTE,

@@ -1,4 +1,4 @@
-"""ArtifactGenerators: a tree in the shape of Flux's own example, and everything that cannot be made."""
+"""ArtifactGenerators: a tree like Flux's own example, and artifacts that cannot be made."""
 
 from pathlib import Path
 
@@ -65,7 +65,7 @@ async def test_the_files_of_an_artifact_are_not_loaded_beside_it(tmp_path: Path)
     assert names(result) == ["production-web", "staging"]
 
 
-async def test_a_generator_that_fails_blocks_what_reads_its_artifacts(tmp_path: Path) -> None:
+async def test_a_failed_generator_blocks_readers_of_its_artifacts(tmp_path: Path) -> None:
     tree = write_tree(
         tmp_path / "tree", {**FILES, "clusters/a/artifacts.yaml": GENERATOR.replace("apps/base/**", "apps/bsae/**")}
     )
@@ -151,7 +151,7 @@ async def test_a_disabled_generator_makes_nothing(tmp_path: Path) -> None:
         ("  artifacts:\n", '  pathPattern: "@monorepo/{x}"\n  artifacts:\n', "two artifacts have the name 'apps'"),
     ],
 )
-async def test_what_is_wrong_is_named(old: str, new: str, told: str, tmp_path: Path) -> None:
+async def test_errors_name_the_field(old: str, new: str, told: str, tmp_path: Path) -> None:
     wrong = GENERATOR.replace(old, new)
     assert wrong != GENERATOR
     result = await built(write_tree(tmp_path / "tree", {**FILES, "clusters/a/artifacts.yaml": wrong}), tmp_path)

@@ -73,8 +73,8 @@ BROKEN = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${1bad}'}\n"
 
 
 @pytest.mark.parametrize("waits", [False, True])
-async def test_a_release_of_a_failed_build_blocks_and_is_no_orphan(tmp_path: Path, waits: bool) -> None:
-    """The names of the Kustomizations decide which one is asked first; the verdict is the same."""
+async def test_a_release_of_a_failed_build_blocks_and_is_not_an_orphan(tmp_path: Path, waits: bool) -> None:
+    """The names of the Kustomizations decide which one is built first; the verdict is the same."""
     variables = "  postBuild: {substitute: {a: b}}\n"
     for first, second in (("a", "b"), ("b", "a")):
         files = {
@@ -92,7 +92,7 @@ async def test_a_release_of_a_failed_build_blocks_and_is_no_orphan(tmp_path: Pat
         assert result.orphans == {}
 
 
-async def test_the_message_for_a_missing_object_tells_who_builds_its_file(tmp_path: Path) -> None:
+async def test_the_message_for_a_missing_object_names_the_builder_of_its_file(tmp_path: Path) -> None:
     files = {
         "moved/kustomization.yaml": "resources: [hr.yaml]\nnamespace: other\n",
         "moved/hr.yaml": release("moved"),

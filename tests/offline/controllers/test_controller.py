@@ -1,4 +1,4 @@
-"""What controllers share."""
+"""The parts that controllers share."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from wharfinger.offline.discovery.tree import Tree
 from wharfinger.offline.store.store import ObjectStore
 
 
-def test_scratch_folders_are_never_the_same(tmp_path: Path) -> None:
+def test_scratch_folders_are_unique(tmp_path: Path) -> None:
     tree = Tree(tmp_path, (".",), (), (), {}, (), (), frozenset())
     desk = Desk(tree, ObjectStore(), RunOptions("v1.34.0"), tmp_path)
     assert desk.new_folder() != desk.new_folder()

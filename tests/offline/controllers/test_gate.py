@@ -1,4 +1,4 @@
-"""The gate: what each level makes of what is absent, pending and failed (spec/schedulers §A.2)."""
+"""The gate: its result at each level for absent, pending and failed dependencies (spec/schedulers §A.2)."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def test_levels(status: Status | None, level: Level, error: type[Exception]) -> 
 
 
 @pytest.mark.parametrize("status", [READY, Status(State.SKIPPED, "suspended")])
-def test_what_is_ready_lets_through_and_is_remembered(status: Status) -> None:
+def test_a_ready_dependency_is_passed_and_recorded(status: Status) -> None:
     opened = gate(Level.NONE, store(status))
     opened.require([Need(OTHER, "spec.dependsOn[0]")])
     assert opened.reads == {OTHER}
@@ -76,7 +76,7 @@ def test_blocking_wins_over_failing() -> None:
     assert error.value.lacks == (DATA,)
 
 
-def test_a_cycle_is_told_as_a_way() -> None:
+def test_a_cycle_is_reported_as_a_path() -> None:
     made = store(Status(State.PENDING))
     with pytest.raises(
         ReconcileError, match="dependency cycle: Kustomization flux-system/me → Kustomization flux-system/other → K"
@@ -86,12 +86,12 @@ def test_a_cycle_is_told_as_a_way() -> None:
         gate(Level.FORCE, made).require([Need(OTHER, "x")])
 
 
-def test_nothing_needs_itself() -> None:
+def test_a_node_does_not_depend_on_itself() -> None:
     with pytest.raises(ReconcileError, match="names Kustomization flux-system/me itself"):
         gate(Level.NONE, store()).require([Need(ME, "x")])
 
 
-def test_a_secret_that_is_missing_may_be_left_out() -> None:
+def test_missing_secrets_can_be_allowed() -> None:
     with pytest.raises(MissingError) as error:
         gate(Level.CASCADE, store()).require([Need(Id("Secret", "apps", "login"), "spec.secretRef")])
     assert str(error.value) == (

@@ -1,4 +1,4 @@
-"""HelmReleases: charts, values and names as Flux has them, compared with the real helm."""
+"""HelmReleases: charts, values and names as in Flux, compared with the real helm."""
 
 import subprocess
 from contextlib import AsyncExitStack
@@ -42,7 +42,7 @@ def helm_template(chart: Path, name: str, *arguments: str) -> list[JsonObject]:
     return [each for each in read_yaml_all(done.stdout, what="helm") if isinstance(each, dict)]
 
 
-async def test_values_are_layered_and_the_objects_are_those_of_helm(tmp_path: Path) -> None:
+async def test_values_are_layered_and_objects_equal_those_of_helm(tmp_path: Path) -> None:
     more = (
         "  valuesFrom:\n    - {kind: ConfigMap, name: defaults}\n"
         "    - {kind: Secret, name: words, valuesKey: text, targetPath: text}\n  values: {replicas: 7}\n"
@@ -59,7 +59,7 @@ async def test_values_are_layered_and_the_objects_are_those_of_helm(tmp_path: Pa
     assert [find_str(each.object, "metadata", "namespace") for each in result.manifests[WEB]] == ["apps"]
 
 
-async def test_a_release_waits_for_others_and_for_what_they_render(tmp_path: Path) -> None:
+async def test_a_release_waits_for_other_releases_and_their_objects(tmp_path: Path) -> None:
     files = {
         "one.yaml": release("one", depends=("two",)),
         "two.yaml": release(
@@ -128,7 +128,7 @@ async def test_charts_of_a_registry(tmp_path: Path) -> None:
     assert {who.name for who, made in result.manifests.items() if who.kind == WEB.kind and made} == {"newest", "pinned"}
 
 
-async def test_a_repository_that_fails_for_a_moment_is_asked_again(tmp_path: Path) -> None:
+async def test_a_transient_error_of_a_repository_is_retried(tmp_path: Path) -> None:
     root = tmp_path / "served"
     root.mkdir()
     (root / "web-1.0.0.tgz").write_bytes(pack_chart(chart(tmp_path / "chart", "web", "1.0.0")))
@@ -136,7 +136,7 @@ async def test_a_repository_that_fails_for_a_moment_is_asked_again(tmp_path: Pat
     refused: list[str] = []
 
     class Flaky(Quiet):
-        """A handler that refuses the first request."""
+        """A handler that fails the first request."""
 
         def do_GET(self) -> None:  # noqa: N802 - the name is http.server's
             if refused:

@@ -39,7 +39,7 @@ def digest(tmp_path: Path, objects: dict[Id, JsonObject], *more: str) -> str:
 
 
 @pytest.mark.parametrize("who", [RELEASE, SOURCE, LOGIN, DATA])
-def test_what_a_release_reads_counts(tmp_path: Path, who: Id) -> None:
+def test_inputs_that_a_release_reads_count(tmp_path: Path, who: Id) -> None:
     before = digest(tmp_path, OBJECTS)
     assert digest(tmp_path, {**OBJECTS, who: {**OBJECTS[who], "more": 1}}) != before
     assert digest(tmp_path, {**OBJECTS, who: {**OBJECTS[who], "metadata": {"labels": {"a": "b"}}}}) == before

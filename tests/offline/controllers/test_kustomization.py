@@ -1,4 +1,4 @@
-"""Kustomizations: what Flux makes of them, compared with real kustomize where there is something to compare."""
+"""Kustomizations, built as by Flux, and compared with the real kustomize if possible."""
 
 import subprocess
 from pathlib import Path
@@ -25,7 +25,7 @@ def real_kustomize(folder: Path) -> list[JsonObject]:
     return [each for each in read_yaml_all(done.stdout, what="kustomize") if isinstance(each, dict)]
 
 
-async def test_a_plain_build_is_what_kustomize_gives(tmp_path: Path) -> None:
+async def test_a_plain_build_equals_that_of_kustomize(tmp_path: Path) -> None:
     tree = write_tree(
         tmp_path / "tree",
         {
@@ -44,7 +44,7 @@ async def test_a_plain_build_is_what_kustomize_gives(tmp_path: Path) -> None:
     assert [each.object for each in result.manifests[APPS]] == real_kustomize(tree / "apps")
 
 
-async def test_the_changes_of_a_spec_are_those_of_an_overlay(tmp_path: Path) -> None:
+async def test_changes_of_a_spec_equal_those_of_an_overlay(tmp_path: Path) -> None:
     more = (
         "  targetNamespace: shop\n  namePrefix: p-\n  components: [../extra]\n"
         "  images: [{name: registry.example.com/web, newTag: '3'}]\n"
@@ -94,7 +94,7 @@ async def test_variables_come_from_references_and_the_spec_wins(tmp_path: Path) 
     assert find_str(result.manifests[APPS][0].object, "data", "text") == "map spec secret none"
 
 
-async def test_a_variable_can_come_from_what_another_kustomization_builds(tmp_path: Path) -> None:
+async def test_a_variable_can_come_from_another_kustomization(tmp_path: Path) -> None:
     more = "  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: vars}]\n"
     tree = write_tree(
         tmp_path / "tree",
@@ -109,7 +109,7 @@ async def test_a_variable_can_come_from_what_another_kustomization_builds(tmp_pa
     assert flux_id("Kustomization", "apps") in result.depends_on
 
 
-async def test_a_variable_of_its_own_build_is_no_deadlock(tmp_path: Path) -> None:
+async def test_a_variable_from_its_own_build_does_not_deadlock(tmp_path: Path) -> None:
     more = "  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: vars}]\n"
     tree = write_tree(
         tmp_path / "tree",
@@ -148,7 +148,7 @@ async def test_a_suspended_kustomization_builds_nothing_and_blocks_nothing(tmp_p
     assert result.skipped == {flux_id("Kustomization", "one"): "suspended"}
 
 
-async def test_two_with_the_same_path_both_build(tmp_path: Path) -> None:
+async def test_two_kustomizations_with_the_same_path_are_both_built(tmp_path: Path) -> None:
     tree = write_tree(
         tmp_path / "tree",
         {
@@ -191,8 +191,8 @@ async def test_encrypted_secrets_are_built_with_placeholders(tmp_path: Path) -> 
     assert "sops" not in manifest.object
 
 
-async def test_trees_of_trees(tmp_path: Path) -> None:
-    """A Kustomization builds one that builds one; each is a node only once it is rendered."""
+async def test_nested_kustomizations(tmp_path: Path) -> None:
+    """A Kustomization builds a second one, which builds a third one. Each is a node only after it was rendered."""
     tree = write_tree(
         tmp_path / "tree",
         {

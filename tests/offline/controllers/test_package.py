@@ -1,4 +1,4 @@
-"""Applications and Modules: built offline, they are object by object what the daemon applies for them."""
+"""Applications and Modules: an offline build has the same objects as the daemon applies."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ PATIENCE_S = 300
 
 @dataclass(frozen=True)
 class Case:
-    """A package of the repository, and the resource that asks for it."""
+    """A package of the repository, and the resource that requests it."""
 
     package: str
     version: str
@@ -114,7 +114,7 @@ async def applied(world: World, case: Case) -> list[JsonObject]:
 
 
 async def platform_of(world: World) -> RunOptions:
-    """Return what templates see of the cluster now; the definitions of a release are not there before it is installed."""
+    """Return the cluster as templates see it now. The definitions of a release do not exist before it is installed."""
     return RunOptions(await world.client.server_version(), await world.client.api_versions())
 
 

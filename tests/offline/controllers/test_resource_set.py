@@ -85,7 +85,7 @@ async def test_inputs_resources_and_metadata(tmp_path: Path) -> None:
 
 
 async def test_providers_by_name_and_by_label_flat_and_permuted(tmp_path: Path) -> None:
-    """The ids are those that the operator's own offline tool gives."""
+    """The ids are those of the operator's own offline tool."""
     flat = resource_set(
         "flat",
         inputs=[{"id": "own", "tenant": "own"}],
@@ -167,7 +167,7 @@ async def test_a_chain_of_forty_selections_has_the_same_bytes_each_time(tmp_path
     assert len(outputs) == 1
 
 
-async def test_it_waits_for_what_it_depends_on_of_any_kind(tmp_path: Path) -> None:
+async def test_a_set_waits_for_dependencies_of_any_kind(tmp_path: Path) -> None:
     """Rendered objects of kinds that nothing else reads count, too."""
     service: JsonObject = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "db", "namespace": "apps"}}
     late = resource_set(

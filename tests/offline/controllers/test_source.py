@@ -67,7 +67,7 @@ async def test_a_bucket_of_another_group_is_a_manifest(tmp_path: Path) -> None:
     assert [each.id.kind for each in result.objects] == ["Bucket.s3.example.com"]
 
 
-async def test_a_suspended_source_blocks_what_needs_its_files(tmp_path: Path) -> None:
+async def test_a_suspended_source_blocks_nodes_that_need_its_files(tmp_path: Path) -> None:
     files = {
         "source.yaml": SOURCE.format(kind="GitRepository", spec="{suspend: true, url: x}"),
         "ks.yaml": of_far("GitRepository"),

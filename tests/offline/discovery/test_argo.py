@@ -31,7 +31,7 @@ def test_a_source_of_another_shape_is_refused() -> None:
         argo_sources({"spec": {"sources": ["a"]}})
 
 
-def test_what_an_application_builds_is_not_loaded_and_is_found_elsewhere_in_the_tree(tmp_path: Path) -> None:
+def test_folders_of_an_application_are_read_and_not_loaded(tmp_path: Path) -> None:
     files = {
         **REMOTE,
         "clusters/a/app.yaml": application("one", f"{{repoURL: '{FLEET}', path: apps/one}}"),

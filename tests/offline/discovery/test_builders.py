@@ -42,7 +42,7 @@ def test_a_kustomization_without_any_namespace_may_be_of_the_tree() -> None:
     assert not elsewhere.is_of({TREE})
 
 
-def test_what_cannot_be_read_or_is_only_known_later_is_left_out() -> None:
+def test_unreadable_and_variable_paths_are_left_out() -> None:
     for text in (kustomization("x", "../out"), kustomization("x", "./${cluster}"), kustomization("x", "{}")):
         assert list(kustomization_folders(declared(text))) == []
 

@@ -16,7 +16,7 @@ def test_each_document_has_the_line_on_which_it_starts() -> None:
     assert found.problems == ()
 
 
-def test_values_and_kustomizations_are_no_manifests() -> None:
+def test_values_and_kustomizations_are_not_manifests() -> None:
     text = b"replicas: 1\n---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n---\n[1, 2]\n"
     assert read_documents(text, "f.yaml").documents == ()
 
@@ -55,7 +55,7 @@ def test_a_typed_list_is_its_items() -> None:
     assert [each.object["kind"] for each in read_documents(text, "x").documents] == ["Secret", "Secret"]
 
 
-def test_a_list_whose_items_are_no_list_is_an_object() -> None:
+def test_a_list_with_invalid_items_is_an_object() -> None:
     assert [str(each) for each in read_documents(b"apiVersion: v1\nkind: List\nitems: 5\n", "x").problems] == [
         "x:1: a List without metadata.name; give it a name"
     ]

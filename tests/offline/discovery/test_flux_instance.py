@@ -49,7 +49,7 @@ def test_without_a_source_there_is_no_sync(sync: dict[str, str]) -> None:
     assert made(**sync) == []
 
 
-def test_other_kinds_have_none() -> None:
+def test_other_kinds_have_no_sync() -> None:
     assert not list(
         synced_objects(
             {"apiVersion": "example.com/v1", "kind": "FluxInstance", "spec": {"sync": {"kind": "Bucket", "url": "x"}}}

@@ -46,7 +46,7 @@ FILES = (
         ),
     ],
 )
-def test_a_folder_has_what_it_lists_or_all_that_lies_below(folder: str, files: set[str]) -> None:
+def test_a_folder_has_its_listed_files_or_all_files_below(folder: str, files: set[str]) -> None:
     reach = Reach(LISTS, FILES)
     assert reach.files_of(folder) == files
     assert reach.files_of(folder) == files  # once more, from what is known

@@ -33,7 +33,7 @@ CONFIG = """
 """
 
 
-def test_remotes_are_those_of_the_repository_alone(tmp_path: Path) -> None:
+def test_only_remotes_of_the_repository_itself_count(tmp_path: Path) -> None:
     assert repository_of(tmp_path) == Repository()
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "config").write_text(CONFIG)

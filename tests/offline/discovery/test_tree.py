@@ -1,4 +1,4 @@
-"""Discovery: what is loaded, what is built, what is only known."""
+"""The discovery of trees: objects that are loaded, built, or only known."""
 
 import subprocess
 from pathlib import Path
@@ -13,7 +13,7 @@ from wharfinger.offline.discovery.walk import TreeError
 BOOTSTRAP = flux_id("Kustomization", "flux-system")
 
 
-def test_of_the_sample_tree_only_the_bootstrap_files_are_loaded() -> None:
+def test_only_bootstrap_files_of_the_sample_tree_are_loaded() -> None:
     tree = discover(FLEET / "clusters" / "production", root=FLEET)
     assert [each.id for each in tree.loaded] == [flux_id("GitRepository", "flux-system"), BOOTSTRAP]
     assert tree.folders == ()
@@ -52,7 +52,7 @@ def test_paths_of_kustomizations_are_followed_out_of_the_given_folder(tmp_path: 
     assert [each.id.name for each in tree.loaded] == ["one"]
 
 
-def test_without_an_anchor_the_path_is_the_root(tmp_path: Path) -> None:
+def test_without_a_bootstrap_the_path_is_the_root(tmp_path: Path) -> None:
     write_tree(tmp_path, {"clusters/a/ks.yaml": kustomization("one", "./clusters/a")})
     tree = discover(tmp_path / "clusters" / "a")
     assert tree.root == (tmp_path / "clusters" / "a").resolve()
@@ -161,7 +161,7 @@ def test_a_tree_is_built_from_its_root(tmp_path: Path) -> None:
     assert tree.named["ConfigMap", "c"][0].place.file == "apps/map.yaml"
 
 
-def test_a_path_of_a_generated_artifact_says_nothing_about_the_root(tmp_path: Path) -> None:
+def test_a_path_of_a_generated_artifact_does_not_determine_the_root(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     text = kustomization("apps", "./production").replace("kind: GitRepository", "kind: ExternalArtifact")
     write_tree(tmp_path, {"clusters/production/apps.yaml": text})

@@ -41,7 +41,7 @@ def test_links_out_of_the_tree_and_to_folders_are_skipped(tmp_path: Path) -> Non
     assert list_tree(tmp_path / "tree").files == ("in.yaml", "link.yaml")
 
 
-def test_a_tree_that_is_not_there_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_or_too_large_tree_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TreeError, match="cannot be read"):
         list_tree(tmp_path / "absent")
     write_tree(tmp_path, {"a/b/c.yaml": "", "a/b/d.yaml": ""})
@@ -60,13 +60,13 @@ def test_a_manifest_in_a_file_with_the_name_of_a_package_is_a_manifest(tmp_path:
     assert (found.files, found.packages) == (("a/map.yaml", "a/package.yaml"), ("b",))
 
 
-def test_what_folders_above_ignore_is_ignored(tmp_path: Path) -> None:
+def test_patterns_of_folders_above_apply(tmp_path: Path) -> None:
     write_tree(tmp_path, {".sourceignore": "apps/*/no.yaml\n", "apps/.sourceignore": "never.yaml\n"})
     write_tree(tmp_path, {"apps/web/no.yaml": "", "apps/web/never.yaml": "", "apps/web/yes.yaml": ""})
     assert list_tree(tmp_path, "apps/web").files == ("apps/web/yes.yaml",)
 
 
-def test_pipes_are_no_files_and_dangling_links_are_listed(tmp_path: Path) -> None:
+def test_pipes_are_skipped_and_dangling_links_are_listed(tmp_path: Path) -> None:
     write_tree(tmp_path, {"in.yaml": "", "folder/x.yaml": ""})
     for name in ("pipe.yaml", "folder/kustomization.yaml", "folder/Chart.yaml"):
         os.mkfifo(tmp_path / name)

@@ -1,4 +1,4 @@
-"""Bodies: what controllers answer becomes the engine's outcome, and nothing is published before it is done."""
+"""Bodies: results of controllers become outcomes of the engine, and nothing is published before a body is done."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ MAP = Id("ConfigMap", "default", "x")
 
 
 class Answering:
-    """A controller that does what it is told."""
+    """A controller with given results."""
 
     def __init__(self, answer: Callable[[], Produced]) -> None:
         self.answer = answer
@@ -85,7 +85,7 @@ async def test_every_member_of_a_cycle_reports_it() -> None:
     )
 
 
-async def test_what_is_made_is_emitted_and_what_is_made_no_more_is_removed() -> None:
+async def test_new_objects_are_emitted_and_former_objects_removed() -> None:
     controller = Answering(lambda: made("x", "y"))
     run, store = bodies(controller)
     outcome = await run.run(ME, Level.NONE, ())
@@ -111,13 +111,13 @@ async def test_an_object_of_a_lower_producer_is_kept() -> None:
     assert [each.id for each in outcome.emissions] == [MAP]
 
 
-async def test_a_document_that_is_no_object_fails_its_producer() -> None:
+async def test_a_document_that_is_not_an_object_fails_its_producer() -> None:
     run, store = bodies(Answering(lambda: Produced(({"a": 1},))))
     await run.run(ME, Level.NONE, ())
     assert store.status(ME).message == "it renders a document that lacks apiVersion or kind"
 
 
-async def test_nothing_is_done_for_what_is_gone_and_skips_are_typed() -> None:
+async def test_missing_nodes_do_nothing_and_skips_are_typed() -> None:
     run, store = bodies(Answering(lambda: Produced(skipped="suspended")))
     assert await run.run(OTHER, Level.NONE, ()) == Terminal("gone")
     await run.run(ME, Level.NONE, ())
@@ -146,6 +146,6 @@ async def test_an_object_with_a_nul_character_is_not_built(obj: JsonObject) -> N
     assert "a text has a NUL character" in store.status(ME).message
 
 
-def test_a_backslash_before_u0000_is_no_nul_character() -> None:
+def test_an_escaped_backslash_before_u0000_is_not_a_nul_character() -> None:
     assert not has_nul({"pattern": "[^\\u0000]"})
     assert has_nul({"pattern": "[^\\u0000]", "list": [{"a": "\0"}]})

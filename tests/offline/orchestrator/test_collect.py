@@ -16,7 +16,7 @@ OBJECTS = (
 )
 
 
-async def test_only_kinds_that_are_known_to_have_one_get_a_namespace(tmp_path: Path) -> None:
+async def test_only_objects_of_known_namespaced_kinds_get_a_namespace(tmp_path: Path) -> None:
     files = {"ks.yaml": kustomization("one", "./one"), "one/objects.yaml": OBJECTS, "crd.yaml": CRD}
     result = await built(write_tree(tmp_path / "tree", files), tmp_path)
     found = {
@@ -49,7 +49,7 @@ async def test_orphans_are_nodes_that_nothing_builds(tmp_path: Path) -> None:
     }
 
 
-async def test_a_node_that_is_built_in_another_namespace_is_no_orphan(tmp_path: Path) -> None:
+async def test_a_node_that_is_built_in_another_namespace_is_not_an_orphan(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("one", "./one"),
         "one/kustomization.yaml": "resources: [inner]\nnamespace: apps\n",

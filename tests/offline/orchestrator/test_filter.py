@@ -1,4 +1,4 @@
-"""Filters: how they are read, what they match, and what they say if they match nothing."""
+"""Filters: their syntax, their matches, and the hint if they match nothing."""
 
 import pytest
 
@@ -40,7 +40,7 @@ EVERY = (WEB, API, MAP)
         ("other/HelmRelease/web", []),
     ],
 )
-def test_what_matches(text: str, chosen: list[Candidate]) -> None:
+def test_matching_objects(text: str, chosen: list[Candidate]) -> None:
     one = parse_filter(text)
     assert [each for each in EVERY if one.matches(each)] == chosen
     assert (unmatched([one], EVERY) == ()) == bool(chosen)
@@ -82,7 +82,7 @@ def test_the_nearest_values_are_named(text: str, told: str) -> None:
     assert told in parse_filter(text).nearest(EVERY)
 
 
-def test_without_objects_nothing_is_near() -> None:
+def test_without_objects_there_is_no_hint() -> None:
     assert parse_filter("Pod/x").nearest(()) == "no object has the kind 'Pod'"
 
 

@@ -1,4 +1,4 @@
-"""Requirements of packages, judged by the daemon's gates."""
+"""Requirements of packages, checked by the daemon's gates."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ async def test_a_package_whose_requirement_is_missing_is_left_out(tmp_path: Path
     assert who not in result.manifests
 
 
-async def test_a_requirement_that_is_there_is_met(tmp_path: Path) -> None:
+async def test_an_existing_requirement_is_met(tmp_path: Path) -> None:
     files = {**package("shop", "Application", "ingress"), **package("ingress", "Module")}
     packages = write_tree(tmp_path / "packages", files)
     resources = {

@@ -1,4 +1,4 @@
-"""Builds of what filters choose: they give what a whole build gives of it, and do not render anything else."""
+"""Builds for filters: the chosen part equals that of a whole build, and other releases are not rendered."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -83,7 +83,7 @@ async def narrowed(
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES)
-async def test_what_is_chosen_is_that_of_a_whole_build(tmp_path: Path, case: str) -> None:
+async def test_the_chosen_part_equals_that_of_a_whole_build(tmp_path: Path, case: str) -> None:
     files, text, rendered = CASES[case]
     some, whole, releases = await narrowed(tmp_path, write_tree(tmp_path / "tree", files), text)
     assert releases == rendered

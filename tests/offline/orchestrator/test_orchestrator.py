@@ -98,7 +98,7 @@ async def test_stop_is_once_and_ends_everything(tmp_path: Path) -> None:
             await orchestrator.run()
 
 
-async def test_a_cancelled_run_judges_nothing(tmp_path: Path) -> None:
+async def test_a_cancelled_run_has_no_verdicts(tmp_path: Path) -> None:
     async with opened(write_tree(tmp_path / "tree", FILES), tmp_path) as orchestrator:
         with trio.CancelScope() as scope:
             scope.cancel()
@@ -153,8 +153,8 @@ async def built_fleet(scratch: Path, workers: int) -> Result:
 
 
 @pytest.mark.slow
-async def test_of_two_producers_the_first_wins_whatever_the_timing(tmp_path: Path) -> None:
-    """Both build the values of a release, with another text each."""
+async def test_the_first_of_two_producers_always_wins(tmp_path: Path) -> None:
+    """Both build the values of a release, with different texts."""
     files = {
         "ks.yaml": "---\n".join(kustomization(name, f"./{name}") for name in ("a", "b")),
         "a/map.yaml": config_map("vars", "flux-system", text="a"),
@@ -210,7 +210,7 @@ async def test_the_objects_do_not_depend_on_files_and_their_order(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_a_listener_that_refires_what_is_ready_fails_it(tmp_path: Path) -> None:
+async def test_a_node_that_is_refired_too_often_fails(tmp_path: Path) -> None:
     async with opened(write_tree(tmp_path / "tree", FILES), tmp_path) as orchestrator:
         await orchestrator.bootstrap()
         one = flux_id("Kustomization", "one")

@@ -28,6 +28,6 @@ def test_scopes(api_version: str, kind: str, *, namespaced: bool | None) -> None
     assert scopes.is_namespaced({"apiVersion": api_version, "kind": kind}) is namespaced
 
 
-def test_a_malformed_definition_tells_nothing() -> None:
+def test_a_malformed_definition_is_ignored() -> None:
     wrong: JsonObject = {"apiVersion": "x", "kind": "CustomResourceDefinition", "spec": {"group": [1]}}
     assert Scopes([wrong]).is_namespaced({"apiVersion": "x.io/v1", "kind": "Y"}) is None

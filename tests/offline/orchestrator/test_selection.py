@@ -63,7 +63,7 @@ def test_a_node_is_chosen_with_everything_that_it_makes() -> None:
     assert names(chosen("label=team=shop")) == ["web-map", "web"]
 
 
-def test_what_is_needed_is_not_returned_but_its_verdicts_are() -> None:
+def test_needed_objects_are_not_returned_but_their_verdicts_are() -> None:
     found = selection_of(RESULT, [parse_filter("HelmRelease/web")])
     assert found.chosen == {WEB, WEB_MAP}
     assert found.needed == {VALUES, DATA, APPS, FILE}
@@ -73,12 +73,12 @@ def test_what_is_needed_is_not_returned_but_its_verdicts_are() -> None:
     assert set(result.depends_on) == {WEB}
 
 
-def test_what_failed_can_be_chosen() -> None:
+def test_failed_nodes_can_be_chosen() -> None:
     assert set(chosen("HelmRelease/old").failed) == {OLD}
     assert set(chosen("path=old.yaml").failed) == {OLD}
 
 
-def test_the_file_of_an_object_is_that_of_what_makes_it() -> None:
+def test_the_file_of_an_object_is_that_of_its_maker() -> None:
     files = {each.id: each.file for each in candidates_of(RESULT)}
     assert (files[WEB], files[WEB_MAP], files[API], files[API_MAP]) == (
         "apps/web.yaml",

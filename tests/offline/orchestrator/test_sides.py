@@ -1,4 +1,4 @@
-"""Builds of two versions of a tree: only what differs is rendered, and the differences are those of whole builds."""
+"""Builds of two versions of a tree: only changed releases are rendered, and the differences equal those of whole builds."""
 
 import json
 import shutil
@@ -50,7 +50,7 @@ FILES = with_chart(
 
 
 class CountingRenderer:
-    """Counts the releases that are rendered."""
+    """A renderer that counts the rendered releases."""
 
     def __init__(self, inner: Renderer) -> None:
         self.inner = inner
@@ -62,7 +62,7 @@ class CountingRenderer:
 
 
 class CountingFetcher:
-    """Serves one folder, and counts."""
+    """A fetcher of one folder that counts its calls."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -165,7 +165,7 @@ CASES: Mapping[str, tuple[Mapping[str, str], Mapping[str, str], list[str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-async def test_what_differs_is_rendered_and_compares_as_a_whole_build(tmp_path: Path, case: str) -> None:
+async def test_changed_releases_are_rendered_and_compared_as_in_a_whole_build(tmp_path: Path, case: str) -> None:
     files, changes, rendered = CASES[case]
     narrowed, releases = await sides(tmp_path, files, changes)
     assert releases == rendered
@@ -186,7 +186,7 @@ SOURCE = (
 
 
 @pytest.mark.slow
-async def test_a_change_behind_a_link_to_a_folder_is_not_taken_for_no_change(tmp_path: Path) -> None:
+async def test_a_change_behind_a_link_to_a_folder_is_noticed(tmp_path: Path) -> None:
     files = {**FILES, "flux/source.yaml": SOURCE, "argo.yaml": ARGO, "shared/x.yaml": config_map("x", a="1")}
     changes = {"shared/x.yaml": config_map("x", a="2")}
     both, _ = await sides(tmp_path, files, changes, links={"charts/web/templates/shared": "../../../shared"})
@@ -213,7 +213,7 @@ async def test_a_source_that_no_changed_release_reads_is_not_fetched(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_what_a_fetched_chart_is_known_to_make_is_compared(tmp_path: Path) -> None:
+async def test_releases_made_by_a_fetched_chart_are_compared(tmp_path: Path) -> None:
     """The chart's release has the same inputs on both sides, and makes a release whose values differ."""
     source = REPOSITORY.replace("far'}", "far', ref: {tag: 1.0.0}}")
     chart = with_chart({"charts/web/templates/made.yaml": MAKER})
@@ -231,7 +231,7 @@ async def test_what_a_fetched_chart_is_known_to_make_is_compared(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_release_of_a_chart_in_an_artifact(tmp_path: Path) -> None:
-    """It is rendered if a file that is copied into the artifact differs."""
+    """The release is rendered if a file that is copied into the artifact differs."""
     generator = (
         "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: g, namespace: apps}\n"
         "spec:\n  sources: [{alias: tree, kind: GitRepository, name: flux-system, namespace: flux-system}]\n"

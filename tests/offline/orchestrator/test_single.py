@@ -1,4 +1,4 @@
-"""One package, without a resource that asks for it."""
+"""One package, without a resource that requests it."""
 
 import json
 import subprocess
@@ -99,7 +99,7 @@ async def test_a_link_out_of_a_package_is_refused(tmp_path: Path) -> None:
             await build_package(request, tools, OPTIONS)
 
 
-async def test_what_is_no_package_is_refused(tmp_path: Path) -> None:
+async def test_a_path_that_is_not_a_package_is_refused(tmp_path: Path) -> None:
     bad = tmp_path / "bad.tgz"
     bad.write_bytes(b"nonsense")
     async with open_test_tools(tmp_path) as tools:

@@ -10,7 +10,7 @@ from wharfinger.offline.orchestrator.toolbox import find_program, open_tools
 from wharfinger.packages.errors import StoreError
 
 
-async def test_scratch_files_are_gone_afterwards_and_two_commands_do_not_meet(tmp_path: Path) -> None:
+async def test_scratch_files_are_removed_and_separate_for_each_command(tmp_path: Path) -> None:
     async with open_test_tools(tmp_path) as one, open_test_tools(tmp_path) as other:
         assert one.scratch != other.scratch
         assert one.scratch.is_dir()
@@ -31,7 +31,7 @@ def test_programs_are_found_by_name() -> None:
     assert find_program("no-such-program") is None
 
 
-def test_a_program_is_found_wherever_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_has_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "engine").write_text("#!/bin/sh\n")
     (tmp_path / "engine").chmod(0o755)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Packs: what the last build of a tree has used, in one entry."""
+"""Packs: one cache entry with all entries that the last build of a tree used."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ async def filled(folder: Path) -> None:
     await packs.save(NAME)
 
 
-async def test_a_pack_has_what_was_used(tmp_path: Path) -> None:
+async def test_a_pack_has_the_used_entries(tmp_path: Path) -> None:
     await filled(tmp_path)
     entries, packs = opened(tmp_path)
     await packs.open(NAME)
@@ -45,7 +45,7 @@ async def test_a_pack_has_the_newest_value_of_an_entry(tmp_path: Path) -> None:
     assert await entries.get(A) == Entry(b"two", in_memory=True)
 
 
-async def test_what_is_not_used_any_more_leaves_the_pack(tmp_path: Path) -> None:
+async def test_unused_entries_leave_the_pack(tmp_path: Path) -> None:
     await filled(tmp_path)
     entries, packs = opened(tmp_path)
     await packs.open(NAME)
@@ -74,7 +74,7 @@ async def test_without_a_cache_nothing_is_kept() -> None:
     await packs.save(NAME)
 
 
-def test_the_name_is_that_of_the_paths_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_does_not_depend_on_the_order_of_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     assert pack_name((one, two)) == pack_name((two, one)) != pack_name((one,))
     monkeypatch.chdir(tmp_path)

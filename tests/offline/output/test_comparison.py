@@ -66,7 +66,7 @@ def test_values_of_secrets_are_hidden() -> None:
     assert added.after["data"] == dict.fromkeys(("same", "other", "new"), HIDDEN)
 
 
-def test_images_are_found_wherever_pods_are_described() -> None:
+def test_images_are_found_in_every_pod_template() -> None:
     spec: JsonObject = {"containers": [{"image": "a:1"}], "initContainers": [{"image": "b:1"}, {"name": "none"}]}
     pod: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
     job: JsonObject = {**pod, "spec": {"jobTemplate": {"spec": {"template": {"spec": spec}}}}}

@@ -1,4 +1,4 @@
-"""Changes that must not be overlooked."""
+"""Changes that a reviewer must not overlook."""
 
 import pytest
 
@@ -61,6 +61,6 @@ def test_new_subjects() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Role", "RoleBinding"])
-def test_malformed_rights_are_no_danger(kind: str) -> None:
+def test_malformed_rights_are_ignored(kind: str) -> None:
     wrong = obj(RBAC, kind, rules={}, subjects="x", roleRef=[])
     assert dangers(None, wrong) == ()

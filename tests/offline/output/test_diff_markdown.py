@@ -1,4 +1,4 @@
-"""Comparisons as Markdown, also of objects whose text tries to be markup."""
+"""Comparisons as Markdown, also of objects with hostile text."""
 
 import re
 
@@ -34,7 +34,7 @@ def test_nothing_to_compare() -> None:
 
 
 @given(st.text(alphabet="`~<>/|*_a \n\x1b", max_size=40))
-def test_no_text_ends_its_block_or_becomes_markup(hostile: str) -> None:
+def test_text_cannot_end_its_block_or_become_markup(hostile: str) -> None:
     new: JsonObject = {**OLD, "data": {"a": hostile, hostile: "x"}, "metadata": {"name": f"</summary>{hostile}"}}
     text = diff_markdown(Comparison((ObjectChange(object_id(new), OLD, new),), ()))
     opening = re.search("^(`{3,})diff$", text, re.MULTILINE)

@@ -36,7 +36,7 @@ def test_summaries() -> None:
     ]
 
 
-def test_what_may_make_more_is_named() -> None:
+def test_releases_that_may_make_nodes_are_named() -> None:
     many = tuple(object_id({**OLD, "metadata": {"name": f"x{number}", "namespace": "n"}}) for number in range(7))
     comparison = Comparison((), (), unsearched=many)
     assert summary_lines(comparison)[1] == (

@@ -15,7 +15,7 @@ OBJECT: JsonObject = {"apiVersion": "v1", "kind": "A", "metadata": {"name": "x"}
 MADE = (Manifest(object_id(OBJECT), OBJECT),)
 
 
-def test_each_producer_has_a_file_and_old_ones_go(tmp_path: Path) -> None:
+def test_each_producer_has_a_file_and_old_files_are_deleted(tmp_path: Path) -> None:
     one, two = flux_id("HelmRelease", "web", "apps"), flux_id("Kustomization", "apps")
     assert write_folder(tmp_path / "out", {one: MADE, two: MADE}) == (
         "apps/helmrelease-web.yaml",
@@ -26,7 +26,7 @@ def test_each_producer_has_a_file_and_old_ones_go(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "apps" / "helmrelease-web.yaml").read_text().startswith("---\napiVersion: v1\n")
 
 
-def test_a_folder_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "precious.txt").write_text("x")
     with pytest.raises(FolderError, match="choose an empty folder"):
         write_folder(tmp_path, {})

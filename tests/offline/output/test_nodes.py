@@ -26,7 +26,7 @@ RESULT = Result(
 )
 
 
-def test_what_became_of_each() -> None:
+def test_states_of_nodes() -> None:
     assert nodes_of(RESULT) == (
         Node(SETTINGS, NodeState.DATA, made_by=APPS),
         Node(

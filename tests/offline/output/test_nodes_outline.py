@@ -16,7 +16,7 @@ ROOT, APPS, WEB, SECRET, VALUES = (
 )
 
 
-def test_nodes_stand_below_what_makes_them() -> None:
+def test_nodes_are_indented_below_their_maker() -> None:
     nodes = (
         Node(VALUES, NodeState.DATA),
         Node(WEB, NodeState.BLOCKED, made_by=APPS, depends_on=(VALUES, APPS, SECRET), message="waits"),
@@ -40,5 +40,5 @@ def test_nodes_that_make_each_other_are_listed_once() -> None:
     assert nodes_outline(nodes).splitlines() == ["Kustomization x/apps (1 object)", "  Kustomization x/root (1 object)"]
 
 
-def test_nothing_that_a_terminal_obeys_is_printed() -> None:
+def test_control_characters_are_not_printed() -> None:
     assert "\x1b" not in nodes_outline((Node(Id("HelmRelease", "x", "a\x1b[31m"), NodeState.BUILT),))

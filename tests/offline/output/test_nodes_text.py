@@ -72,7 +72,7 @@ def test_graphs_have_the_same_edges() -> None:
     assert found == {f"{one} -> {other}" for one, other in depends | made}
 
 
-def test_hostile_names_become_no_syntax() -> None:
+def test_hostile_names_do_not_become_syntax() -> None:
     for text in (nodes_table(HOSTILE, None), nodes_names(HOSTILE), nodes_json(HOSTILE), nodes_yaml(HOSTILE)):
         assert is_safe(text.replace("\n", ""))
     dot = nodes_dot(HOSTILE)

@@ -37,6 +37,6 @@ def test_nothing_to_report() -> None:
     assert summary(Result({}, {}, {})) == "0 objects built"
 
 
-def test_failures_in_a_circle_are_each_reported() -> None:
+def test_failures_in_a_cycle_are_each_reported() -> None:
     circle = {LEAF: Failure(LEAF, "x", None, (MIDDLE,)), MIDDLE: Failure(MIDDLE, "y", None, (LEAF,))}
     assert causes_of(Result({}, circle, {})) == {LEAF: (), MIDDLE: ()}

@@ -1,4 +1,4 @@
-"""The cache folder: what lies there, and what is removed."""
+"""The cache folder: its statistics, and the removal of entries."""
 
 import os
 import time
@@ -40,7 +40,7 @@ def test_an_empty_cache(tmp_path: Path) -> None:
     assert not (tmp_path / "absent").exists()
 
 
-def test_what_lies_there(tmp_path: Path) -> None:
+def test_statistics_of_each_kind(tmp_path: Path) -> None:
     result(tmp_path, "a", 10)
     result(tmp_path, "b", 5)
     folder(tmp_path, "charts", "c", 7)
@@ -57,7 +57,7 @@ def test_what_lies_there(tmp_path: Path) -> None:
     }
 
 
-def test_what_was_not_used_for_long_is_removed(tmp_path: Path) -> None:
+def test_entries_that_were_not_used_for_long_are_removed(tmp_path: Path) -> None:
     old, new = result(tmp_path, "a", 10, 31 * DAY_S), result(tmp_path, "b", 10, DAY_S)
     old_commit, commit = folder(tmp_path, "commits", "a", 5, 31 * DAY_S), folder(tmp_path, "commits", "b", 5, DAY_S)
     removed = collect(tmp_path, max_bytes=MANY, unused_s=30 * DAY_S)
@@ -66,7 +66,7 @@ def test_what_was_not_used_for_long_is_removed(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "commits").iterdir()] == ["b"]
 
 
-def test_the_longest_unused_goes_until_the_rest_is_small_enough(tmp_path: Path) -> None:
+def test_the_least_recently_used_entries_are_removed_first(tmp_path: Path) -> None:
     paths = [result(tmp_path, str(number), 10, number * DAY_S) for number in range(5)]
     chart = folder(tmp_path, "charts", "a", 10, 3.5 * DAY_S)
     assert collect(tmp_path, max_bytes=30, unused_s=MANY).entries == 3
@@ -74,14 +74,14 @@ def test_the_longest_unused_goes_until_the_rest_is_small_enough(tmp_path: Path) 
     assert not chart.exists()
 
 
-def test_a_source_that_may_be_in_use_stays(tmp_path: Path) -> None:
+def test_a_source_that_may_be_in_use_is_kept(tmp_path: Path) -> None:
     used, unused = folder(tmp_path, "commits", "a", 10), folder(tmp_path, "commits", "b", 10, IN_USE_S + 60)
     made = result(tmp_path, "a", 10)
     assert collect(tmp_path, max_bytes=0, unused_s=0).entries == 2
     assert [path.exists() for path in (used, unused, made)] == [True, False, False]
 
 
-def test_what_a_crash_left_goes_and_the_store_stays(tmp_path: Path) -> None:
+def test_remains_of_a_crash_are_removed_and_the_store_is_kept(tmp_path: Path) -> None:
     left, being_written = folder(tmp_path, "charts", ".tmp-a", 1, DAY_S), folder(tmp_path, "charts", ".tmp-b", 1)
     blobs = folder(tmp_path, "packages", "blobs", 3, 100 * DAY_S)
     link = tmp_path / "charts" / "link"
@@ -100,7 +100,7 @@ def test_the_time_of_use_is_kept_to_the_hour(tmp_path: Path) -> None:
     mark_used(tmp_path / "absent")
 
 
-def test_what_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_that_cannot_be_removed_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, other = result(tmp_path, "a", 10, DAY_S), result(tmp_path, "b", 10)
     unlink = Path.unlink
 

@@ -25,6 +25,6 @@ def test_the_newest_that_is_allowed(wanted: str, chosen: str | None) -> None:
     assert newest(VERSIONS, wanted) == chosen
 
 
-def test_nonsense_is_refused() -> None:
+def test_invalid_constraints_are_refused() -> None:
     with pytest.raises(ConstraintError):
         newest(VERSIONS, "not a version at all")

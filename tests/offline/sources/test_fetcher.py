@@ -1,9 +1,9 @@
-"""Errors of sources say whether another attempt can help."""
+"""Errors of sources are transient or permanent."""
 
 from wharfinger.offline.sources.fetcher import OfflineError, SourceError
 
 
-def test_errors_are_permanent_unless_they_say_otherwise() -> None:
+def test_errors_are_permanent_by_default() -> None:
     assert not SourceError("x").transient
     assert SourceError("x", transient=True).transient
     assert not OfflineError("https://x", "registry").transient

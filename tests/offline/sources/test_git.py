@@ -20,7 +20,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with the versions 1.0.0 and 1.1.0 as tags, and a newer commit on main."""
+    """Make a repository with the versions 1.0.0 and 1.1.0 as tags, and a newer commit on main."""
     folder = tmp_path / "repository"
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
@@ -66,7 +66,7 @@ async def test_a_known_commit_needs_no_repository(repository: Path, tmp_path: Pa
         await fetcher.fetch(request(repository, branch="main"))
 
 
-async def test_what_is_not_there_is_named(repository: Path, tmp_path: Path) -> None:
+async def test_missing_revisions_are_named(repository: Path, tmp_path: Path) -> None:
     fetcher = GitFetcher(tmp_path / "cache")
     with pytest.raises(SourceError, match=r"has no 'absent'; correct spec.ref"):
         await fetcher.fetch(request(repository, branch="absent"))

@@ -20,7 +20,7 @@ from wharfinger.packages.sources.source import Network
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Path, JsonObject]]:
-    """A folder that is served, with the charts web 1.0.0 and 1.1.0; and the HelmRepository that names it."""
+    """Serve a folder with the charts web 1.0.0 and 1.1.0; yield the folder and its HelmRepository."""
     root = tmp_path / "served"
     root.mkdir()
     lines = ["apiVersion: v1", "entries:", "  web:"]
@@ -41,7 +41,7 @@ async def test_the_newest_chart_is_unpacked(served: tuple[Path, JsonObject], tmp
     assert artifact.revision.startswith("sha256:")
 
 
-async def test_a_kept_chart_is_not_fetched_again(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
+async def test_a_cached_chart_is_not_fetched_again(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
     root, repository = served
     first = await HelmRepositories(tmp_path / "cache").chart(repository, "web", "1.0.0", None)
     (root / "web-1.0.0.tgz").unlink()
@@ -56,7 +56,7 @@ async def test_a_changed_archive_is_refused(served: tuple[Path, JsonObject], tmp
     assert error.value.transient
 
 
-async def test_what_is_missing_is_named(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
+async def test_missing_charts_are_named(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
     root, repository = served
     repositories = HelmRepositories(tmp_path / "cache")
     with pytest.raises(SourceError, match="has no chart 'wbe'"):

@@ -25,7 +25,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 @asynccontextmanager
 async def registry(folder: Path) -> AsyncIterator[tuple[str, OciFetcher]]:
-    """A registry with the chart web in two versions, and a fetcher."""
+    """Run a registry with the chart web in two versions; yield it with a fetcher."""
     async with open_registry_server(folder) as address, open_store(folder / "store") as store:
         async with open_registry(address, scheme="http") as opened:
             for version in ("1.0.0", "1.1.0"):
@@ -56,7 +56,7 @@ async def test_charts_of_a_repository(tmp_path: Path) -> None:
         assert "version: 1.0.0" in (artifact.folder / "Chart.yaml").read_text()
 
 
-async def test_what_is_missing_is_named(tmp_path: Path) -> None:
+async def test_missing_artifacts_are_named(tmp_path: Path) -> None:
     async with registry(tmp_path) as (address, fetcher):
         with pytest.raises(SourceError, match=r"no version satisfies '>=9'; it has: 1.0.0, 1.1.0"):
             await fetcher.fetch(repository(f"oci://{address}/charts/web", semver=">=9"))

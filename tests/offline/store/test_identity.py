@@ -7,7 +7,7 @@ from wharfinger.offline.store.identity import group_of, is_cluster_scoped, kind_
 from wharfinger.runtime.fixpoint.model import Id
 
 
-def test_the_version_is_no_part_of_an_identity() -> None:
+def test_the_version_is_not_part_of_an_identity() -> None:
     one = object_id({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "a"}})
     other = object_id({"apiVersion": "apps/v2", "kind": "Deployment", "metadata": {"name": "web", "namespace": "a"}})
     assert one == other == Id("Deployment.apps", "a", "web")
@@ -29,7 +29,7 @@ def test_groups_and_kinds() -> None:
     assert not is_cluster_scoped("wharfinger.dev", "Application")
 
 
-def test_people_see_kind_namespace_and_name() -> None:
+def test_an_id_is_shown_as_kind_namespace_and_name() -> None:
     assert shown(Id("Deployment.apps", "a", "web")) == "Deployment a/web"
     assert shown(Id("Node", "", "one")) == "Node one"
 

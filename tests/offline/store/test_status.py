@@ -16,7 +16,7 @@ from wharfinger.runtime.fixpoint.model import Id
         (State.BLOCKED, False, True),
     ],
 )
-def test_what_dependents_may_do(state: State, *, ready: bool, failed: bool) -> None:
+def test_states_that_let_dependents_run(state: State, *, ready: bool, failed: bool) -> None:
     status = Status(state)
     assert (status.is_ready, status.has_failed) == (ready, failed)
 

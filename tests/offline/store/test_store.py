@@ -13,7 +13,7 @@ def obj(value: float = 1) -> JsonObject:
 
 
 class Heard:
-    """A listener, and what it was told."""
+    """A listener that records its events."""
 
     def __init__(self, store: ObjectStore) -> None:
         self.events: list[tuple[Change, Id]] = []
@@ -48,7 +48,7 @@ def test_a_refire_resets_the_status_before_its_event() -> None:
     assert heard.statuses == [PENDING]
 
 
-def test_an_equal_status_is_no_event() -> None:
+def test_an_equal_status_causes_no_event() -> None:
     store = ObjectStore()
     store.add(WHO, obj())
     heard = Heard(store)
@@ -58,7 +58,7 @@ def test_an_equal_status_is_no_event() -> None:
     assert heard.events == [(Change.STATUS, WHO)]
 
 
-def test_nothing_is_told_after_the_end_of_a_subscription() -> None:
+def test_no_event_follows_the_end_of_a_subscription() -> None:
     store = ObjectStore()
     heard = Heard(store)
     with store.subscribed(heard):
@@ -67,7 +67,7 @@ def test_nothing_is_told_after_the_end_of_a_subscription() -> None:
     assert heard.events == []
 
 
-def test_a_removal_is_told_once_and_takes_the_status_along() -> None:
+def test_a_removal_is_one_event_and_removes_the_status() -> None:
     store = ObjectStore()
     store.add(WHO, obj())
     store.set_status(WHO, READY)
@@ -80,7 +80,7 @@ def test_a_removal_is_told_once_and_takes_the_status_along() -> None:
     assert store.statuses() == ()
 
 
-def test_lists_are_sorted_and_of_one_kind_or_all() -> None:
+def test_lists_are_sorted_and_may_be_of_one_kind() -> None:
     store = ObjectStore()
     others = [Id("Secret", "a", "s"), Id("ConfigMap", "b", "y"), WHO]
     for who in others:

@@ -66,13 +66,13 @@ def test_every_expectation_is_read(tmp_path: Path) -> None:
         ("tests: [{name: a, expect: [{count: 1}]}, {name: a, expect: [{count: 1}]}]", "two tests have the name 'a'"),
     ],
 )
-def test_what_is_no_test_is_refused(text: str, told: str, tmp_path: Path) -> None:
+def test_invalid_case_files_are_refused(text: str, told: str, tmp_path: Path) -> None:
     path = write_tree(tmp_path, {"a.test.yaml": text}) / "a.test.yaml"
     with pytest.raises(CaseFileError, match=told):
         read_tests(path)
 
 
-def test_files_lie_in_a_folder_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_with_tests_are_in_a_folder_beside_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert files_with_tests(tmp_path) == ()
     write_tree(tmp_path, {"tests/b.test.yml": "", "tests/a.test.yaml": "", "tests/c.yaml": "", "a.test.yaml": ""})
     assert [path.name for path in files_with_tests(tmp_path)] == ["a.test.yaml", "b.test.yml"]

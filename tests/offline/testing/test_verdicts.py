@@ -1,4 +1,4 @@
-"""The judgement of builds."""
+"""The verdicts about builds."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_fields(fields: JsonObject, told: list[str]) -> None:
     assert all(one.startswith(other) for one, other in zip(found, told, strict=True))
 
 
-def test_numbers_are_equal_by_value_and_booleans_are_no_numbers() -> None:
+def test_numbers_are_equal_by_value_and_booleans_are_not_numbers() -> None:
     two = ObjectName("two", "Pod", "web")
     assert problems(Matches(two, {"spec": {"n": 1.0}})) == []
     assert problems(Matches(two, {"spec": {"n": True}})) == ["two/Pod/web: spec.n: expected true, found 1"]

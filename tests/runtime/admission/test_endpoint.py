@@ -5,7 +5,13 @@ import base64
 import pytest
 
 from wharfinger.formats.json.value import find, find_list
-from wharfinger.runtime.admission.endpoint import AdmissionAddressError, Endpoint, read_endpoint, webhook_configuration
+from wharfinger.runtime.admission.endpoint import (
+    AdmissionAddressError,
+    Endpoint,
+    endpoint_slice,
+    read_endpoint,
+    webhook_configuration,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +42,16 @@ def test_addresses(address: str, service: str, endpoint: Endpoint, names: tuple[
 def test_wrong_addresses_are_refused_with_a_remedy(address: str, service: str, message: str) -> None:
     with pytest.raises(AdmissionAddressError, match=message):
         read_endpoint(address, service)
+
+
+def test_the_slice_names_this_pod_only() -> None:
+    assert endpoint_slice(Endpoint("", 9443, ("system", "hook")), 9443) is None
+    for address, kind in (("10.0.0.7", "IPv4"), ("fd00::7", "IPv6")):
+        made = endpoint_slice(read_endpoint(":0", "system/hook", address), 4711)
+        assert find(made, "addressType") == kind
+        assert find(made, "endpoints", 0, "addresses") == [address]
+        assert find(made, "ports", 0, "port") == 4711
+        assert find(made, "metadata", "labels", "kubernetes.io/service-name") == "hook"
 
 
 def test_the_configuration_never_blocks_the_cluster() -> None:

@@ -2,17 +2,21 @@
 
 from itertools import count as count_from
 from pathlib import Path
+from typing import cast
 
 import pytest
 import trio
+import trio.testing
 
-from tests.runtime.support.webhook_package import HOOKS
-from tests.runtime.support.webhook_world import open_served
+from tests.runtime.support.webhook_package import HOOKS, write_package
+from tests.runtime.support.webhook_world import Served, open_served
+from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import NotFoundError
-from wharfinger.formats.json.value import JsonObject, find
+from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
 from wharfinger.hooks.webhooks.configurations import CONFIGURATIONS, Server, configuration_name
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.service_account import ServiceAccount
 from wharfinger.runtime.admission import certificates
 from wharfinger.runtime.admission import server as server_module
 from wharfinger.runtime.admission.hook_webhooks import DEFINITION, HookWebhooks
@@ -48,17 +52,93 @@ async def test_what_an_earlier_daemon_left_is_swept(tmp_path: Path) -> None:
     async with open_served(tmp_path) as served:
         await served.install(HOOKS)
         later = HookWebhooks(served.world.client, "wharfinger")
-        await later.sweep(frozenset({"crons"}))
+        await later.sweep(lambda: frozenset({"crons"}))
         for key in KEYS:
             await served.world.client.get(key)
         bound = served.webhooks.published()["crons"]
         await served.webhooks.withdraw("crons", conversions=True)  # so that nobody keeps them
         await later.trust(Server("PEM", url="https://127.0.0.1:1"))
         await later.publish("gone", BoundWebhooks(bound.validating, bound.mutating))
-        await HookWebhooks(served.world.client, "wharfinger").sweep(frozenset({"crons"}))
+        await HookWebhooks(served.world.client, "wharfinger").sweep(lambda: frozenset({"crons"}))
+        await until_none(served, "gone")
+
+
+async def until_none(served: Served, package: str) -> None:
+    """A package has no webhooks."""
+    for resource in CONFIGURATIONS.values():
+        with pytest.raises(NotFoundError):
+            await served.world.client.get(ObjectKey(resource, "", configuration_name(package)))
+
+
+async def test_webhooks_of_a_package_that_went_to_another_shard_are_swept(tmp_path: Path) -> None:
+    async with open_served(tmp_path) as served:
+        await served.install(HOOKS)
+        bound = served.webhooks.published()["crons"]
+        ours = HookWebhooks(served.world.client, "wharfinger")
+        await ours.trust(Server("PEM", url="https://127.0.0.1:1"))
+        await ours.publish("moved", BoundWebhooks(bound.validating, bound.mutating))
+        await ours.sweep(lambda: frozenset({"crons", "moved"}))
         for resource in CONFIGURATIONS.values():
-            with pytest.raises(NotFoundError):
-                await served.world.client.get(ObjectKey(resource, "", configuration_name("gone")))
+            await served.world.client.get(ObjectKey(resource, "", configuration_name("moved")))
+        await ours.sweep(lambda: frozenset({"crons"}))
+        await ours.keep()
+        await until_none(served, "moved")
+
+
+async def test_what_a_package_publishes_during_a_sweep_stays(tmp_path: Path) -> None:
+    async with open_served(tmp_path) as served:
+        await served.install(HOOKS)
+        bound = served.webhooks.published()["crons"]
+        ours = HookWebhooks(served.world.client, "wharfinger")
+        await ours.trust(Server("PEM", url="https://127.0.0.1:1"))
+        await ours.publish("late", BoundWebhooks(bound.validating, bound.mutating))
+        ours._published["late"] = BoundWebhooks()  # as if an earlier daemon had published them
+        async with trio.open_nursery() as nursery, ours._writing:
+            nursery.start_soon(ours.publish, "late", BoundWebhooks(bound.validating, bound.mutating))
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(ours.sweep, lambda: frozenset({"crons", "late"}))
+            await trio.testing.wait_all_tasks_blocked(0.2)
+        for resource in CONFIGURATIONS.values():
+            await served.world.client.get(ObjectKey(resource, "", configuration_name("late")))
+
+
+class Judged:
+    """A client whose service accounts have all rights but those in ``lacking``."""
+
+    def __init__(self, client: ClusterClient, lacking: set[str], account: ServiceAccount | None = None) -> None:
+        self._client = client
+        self._lacking = lacking
+        self._account = account
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._client, name)
+
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "Judged":
+        return Judged(self._client, self._lacking, account)
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        if self._account is None or obj["kind"] != "SelfSubjectAccessReview":
+            return await self._client.create(obj)
+        wanted = find_str(obj, "spec", "resourceAttributes", "resource")
+        return {**obj, "status": {"allowed": wanted not in self._lacking}}
+
+
+async def test_a_package_with_an_account_may_only_publish_what_the_account_may_write(tmp_path: Path) -> None:
+    """The daemon writes webhooks with its own rights, and they reach objects that the account does not."""
+    lacking = {"mutatingwebhookconfigurations"}
+    async with open_served(tmp_path, through=lambda client: cast("ClusterClient", Judged(client, lacking))) as served:
+        write_package(served.world.folder / "packages" / "crons", HOOKS)
+        await served.world.local_repository(served.world.folder / "packages")
+        await served.world.create_module("crons", spec={"serviceAccountName": "deployer"})
+        rule = (
+            'apiGroups: ["admissionregistration.k8s.io"], resources: [mutatingwebhookconfigurations], verbs: [create]'
+        )
+        await served.world.until("", "crons", lambda obj: rule in find_str(obj, "status", "summary", "message"))
+        await until_none(served, "crons")
+        lacking.clear()
+        await served.world.until_state("", "crons", "Ready")
+        for key in KEYS:
+            await served.world.client.get(key)
 
 
 async def test_certificates_are_replaced_under_load_without_one_failed_request(

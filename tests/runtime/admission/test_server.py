@@ -2,8 +2,10 @@
 
 import json
 import re
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from wharfinger.httpd.messages import Request, Response
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.admission import server as module
 from wharfinger.runtime.admission.certificates import VALID, read_certificate
-from wharfinger.runtime.admission.endpoint import CONFIGURATION, Endpoint
+from wharfinger.runtime.admission.endpoint import CONFIGURATION, Endpoint, endpoint_slice
 from wharfinger.runtime.admission.judgement import Judge
 from wharfinger.runtime.admission.server import SECRET_NAME, AdmissionServer, open_admission
 from wharfinger.runtime.controllers.state_dir import StartError
@@ -78,6 +80,36 @@ async def test_an_api_server_refuses_what_the_daemon_refuses_and_takes_the_rest(
             assert find_str(await world.client.create(repository("a", str(tmp_path))), "metadata", "name") == "a"
         # Without the server nothing is refused, and nothing is blocked.
         assert find_str(await world.client.create(repository("b")), "metadata", "name") == "b"
+
+
+async def test_a_service_leads_to_the_daemon_at_work_and_to_no_other(tmp_path: Path) -> None:
+    """A Service with a selector would also lead to pods on standby, which refuse connections."""
+    async with open_world(tmp_path) as world:
+        await system_namespace(world)
+        ports: JsonObject = {"ports": [{"name": "admission", "port": 443, "targetPort": "admission"}]}
+        metadata: JsonObject = {"name": "hooks", "namespace": SYSTEM_NAMESPACE}
+        await world.client.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": ports})
+        own = Endpoint("", 0, (SYSTEM_NAMESPACE, "hooks"), own_address())
+        before = endpoint_slice(replace(own, pod="192.0.2.77"), 1)  # of the daemon that was at work before
+        assert before is not None
+        await world.client.apply(before, field_manager="wharfinger")
+        judge = Judge(world.runtime, [world.folder])
+        async with open_admission(world.client, judge, own, Calendar(), "wharfinger") as server:
+            with trio.fail_after(60):
+                await server.ready.wait()
+            with pytest.raises(InvalidError, match=REFUSAL):
+                await world.client.create(repository("a"))
+
+
+def own_address() -> str:
+    """An address of this machine that is not loopback, which an EndpointSlice must not name."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect(("192.0.2.1", 9))  # sends nothing
+        except OSError:
+            pytest.skip("this machine has no address but loopback")
+        found: str = asked.getsockname()[0]
+    return found
 
 
 async def test_a_certificate_is_replaced_without_a_failed_request(

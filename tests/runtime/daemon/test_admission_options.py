@@ -20,8 +20,15 @@ def test_options() -> None:
     assert admission_endpoint(parsed("--admission", "h:1")) == Endpoint("h", 1)
     both = parsed("--admission=:1", "--admission-service=a/b")
     assert admission_endpoint(both) == Endpoint("", 1, ("a", "b"))
-    with pytest.raises(AdmissionAddressError, match="give both"):
-        admission_endpoint(parsed("--admission-service=a/b"))
+    pod = parsed("--admission=:1", "--admission-service=a/b", "--admission-pod-ip=10.0.0.7")
+    assert admission_endpoint(pod) == Endpoint("", 1, ("a", "b"), "10.0.0.7")
+    for alone in ("--admission-service=a/b", "--admission-pod-ip=10.0.0.7"):
+        with pytest.raises(AdmissionAddressError, match="applies to --admission; give both"):
+            admission_endpoint(parsed(alone))
+    with pytest.raises(AdmissionAddressError, match="applies to --admission-service; give both"):
+        admission_endpoint(parsed("--admission=h:1", "--admission-pod-ip=10.0.0.7"))
+    with pytest.raises(AdmissionAddressError, match="'pod': expected an IP address"):
+        admission_endpoint(parsed("--admission=:1", "--admission-service=a/b", "--admission-pod-ip=pod"))
 
 
 def test_a_missing_library_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,6 +204,7 @@ def test_a_kubeconfig_that_is_not_there_is_an_error(tmp_path: Path, capsys: pyte
         ("--registries-conf", "/conf", "registries_conf", Path("/conf")),
         ("--admission", "10.0.0.1:9443", "admission", "10.0.0.1:9443"),
         ("--admission-service", "system/webhook", "admission_service", "system/webhook"),
+        ("--admission-pod-ip", "10.0.0.7", "admission_pod_ip", "10.0.0.7"),
         ("--config-map", "system/settings", "config_map", ObjectKey(CONFIG_MAP, "system", "settings")),
     ],
 )

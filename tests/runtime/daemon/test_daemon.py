@@ -74,12 +74,15 @@ def test_the_service_manager_is_told(tmp_path: Path) -> None:
         with control_plane(tmp_path) as kubeconfig:
             arguments = ("run", "--kubeconfig", str(kubeconfig), "--state-dir", str(tmp_path / "state"))
             with program(*wharfinger(*arguments), env=env) as running:
-                said = {receiver.recv(100)}
-                while not said >= {b"READY=1", b"WATCHDOG=1"}:
-                    said.add(receiver.recv(100))
+                said: list[bytes] = []
+                while not {b"READY=1", b"WATCHDOG=1"} <= {*said}:
+                    said += receiver.recv(1000).splitlines()
+                assert b"STATUS=starting to work" in said
+                assert said[said.index(b"READY=1") + 1].startswith(b"STATUS=at work on http://127.0.0.1:")
                 running.process.terminate()
                 while b"STOPPING=1" not in said:
-                    said.add(receiver.recv(100))
+                    said += receiver.recv(1000).splitlines()
+                assert said[-1] == b"STATUS=stopping; running tasks finish"
                 assert running.wait() == 0
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,14 @@ from wharfinger.runtime.daemon.rights import (
     AGAIN_S,
     FOR_ACCOUNTS,
     FOR_ADMISSION,
+    FOR_ADMISSION_SERVICE,
     FOR_POOLS,
     NEEDED,
     await_rights,
     cluster_role,
     listed,
     missing_rights,
+    rights_of_admission,
     watch_rights,
 )
 
@@ -173,6 +176,14 @@ def test_the_document_shows_the_right_for_admission() -> None:
     text = (ROOT / "docs" / "admission.md").read_text()
     shown = [read_yaml(block, what="docs/admission.md") for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
     assert cluster_role("wharfinger-admission", FOR_ADMISSION) in shown
+    of_service = cluster_role("", FOR_ADMISSION_SERVICE)["rules"]
+    assert any(isinstance(each, dict) and each["kind"] == "Role" and each["rules"] == of_service for each in shown)
+
+
+def test_the_rights_for_a_service_are_those_of_its_namespace() -> None:
+    assert rights_of_admission(None, "") == rights_of_admission(("system", "hook"), "") == FOR_ADMISSION
+    (more,) = rights_of_admission(("system", "hook"), "10.0.0.7")[len(FOR_ADMISSION) :]
+    assert more == replace(FOR_ADMISSION_SERVICE[0], namespace="system")
 
 
 async def test_the_rights_for_pools_are_asked_for_only_if_they_are_needed(autojump_clock: MockClock) -> None:

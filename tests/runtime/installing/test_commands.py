@@ -35,6 +35,13 @@ def test_one_line_says_what_is_wrong(
     assert (said.out, why in said.err, said.err.count("\n")) == ("", True, 1)
 
 
+@pytest.mark.parametrize("limit", ["nan", "-1", "inf", "1m"])
+def test_a_time_limit_is_a_number_of_seconds(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["uninstall", "web", f"--timeout={limit}"])
+    assert f"expected a number of seconds, 0 or more, found '{limit}'" in capsys.readouterr().err
+
+
 def test_the_folder_is_read_before_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
     (folder / "Chart.yaml").write_text("name: web\n")
@@ -71,4 +78,4 @@ def test_a_folder_is_installed_and_removed_by_the_command_line_of_a_user(tmp_pat
             gone = attempt(*wharfinger("uninstall", name, "--kubeconfig", config))
             assert (gone.returncode, gone.stdout) == (0, f"default/{name}: removed\n"), gone.stderr
         again = attempt(*wharfinger("uninstall", "shop", "--kubeconfig", config))
-        assert (again.returncode, "check the name" in again.stderr) == (1, True)
+        assert (again.returncode, "there is no such Application" in again.stderr) == (1, True)

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+import trio
 
 from tests.packages.support.charts import chart, manifest, write
 from tests.runtime.support.world import World, open_world
-from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.client import ClusterClient, ObjectList
 from wharfinger.cluster.api.errors import ForbiddenError
 from wharfinger.formats.json.value import JsonObject, find_list, find_str
-from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.registry.address import RepositoryAddress
 from wharfinger.runtime.installing.commands import install
 from wharfinger.runtime.installing.installation import InstallError, Wish, remove, request
@@ -86,26 +87,84 @@ async def test_a_missing_namespace_is_created_only_on_request(tmp_path: Path) ->
         await world.client.get(ObjectKey(NAMESPACE, "", "elsewhere"))
 
 
-class WithoutNamespaces:
-    """A client of a user who may not read namespaces."""
+class Restricted:
+    """A client of a user who may neither get nor list objects of some resources."""
 
-    def __init__(self, client: ClusterClient) -> None:
+    def __init__(self, client: ClusterClient, *resources: str) -> None:
         self._client = client
+        self._resources = resources
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._client, name)
 
     async def get(self, key: ObjectKey) -> JsonObject:
-        if key.resource == NAMESPACE:
-            raise ForbiddenError(403, "Forbidden", "no")
+        self._check(key.resource)
         return await self._client.get(key)
+
+    async def list(
+        self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> ObjectList:
+        self._check(resource)
+        return await self._client.list(
+            resource, namespace, label_selector=label_selector, field_selector=field_selector
+        )
+
+    def _check(self, resource: ResourceType) -> None:
+        if resource.plural in self._resources:
+            raise ForbiddenError(403, "Forbidden", f"no {resource.plural} for you")
+
+
+class Unlisting(Restricted):
+    """A client of a user who may get objects of some resources, but not list them."""
+
+    async def get(self, key: ObjectKey) -> JsonObject:
+        return await self._client.get(key)
+
+
+def restricted(client: ClusterClient, *resources: str) -> ClusterClient:
+    """A client of a user who may not read some resources."""
+    return cast("ClusterClient", Restricted(client, *resources))
 
 
 async def test_a_user_who_may_not_read_namespaces_can_use_theirs(tmp_path: Path) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
     async with open_world(tmp_path) as world:
-        client = cast("ClusterClient", WithoutNamespaces(world.client))
+        client = restricted(world.client, "namespaces")
         assert await request(client, wish(folder), lambda _: None) == 1
+
+
+async def test_a_user_who_may_only_see_applications_installs_and_removes_one(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        client = restricted(world.client, "namespaces", "packagerepositories", "services")
+        assert await install(client, Wish(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True) == []
+        await remove(client, "prod", "shop", lambda _: None)
+        await world.until_gone("prod", "shop")
+
+
+async def test_a_user_who_may_not_follow_applications_is_told_so_at_once(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        client = cast("ClusterClient", Unlisting(world.client, "applications"))
+        with pytest.raises(InstallError, match=r"cannot be followed: .*no applications.*why prod\.shop"):
+            await install(client, Wish(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True)
+        with pytest.raises(InstallError, match="it was requested"):
+            await remove(client, "prod", "shop", lambda _: None)
+        await world.until_gone("prod", "shop")
+
+
+async def test_the_time_limit_is_for_the_wait_and_not_for_the_request(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        with pytest.raises(trio.TooSlowError):
+            await install(world.client, Wish(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True, limit_s=0)
+        await world.until_state("prod", "shop", "Ready")
+        with pytest.raises(trio.TooSlowError):
+            await remove(world.client, "prod", "shop", lambda _: None, limit_s=0)
+        await world.until_gone("prod", "shop")
 
 
 async def test_a_package_of_a_registry_uses_the_repository_that_is_there(tmp_path: Path) -> None:

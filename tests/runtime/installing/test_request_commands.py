@@ -14,6 +14,14 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.installing.request_commands import request, suspend
 from wharfinger.runtime.resources.resources import APPLICATION, FORCED, MODULE, REQUESTED, RESET
 
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: a, user: {}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+current-context: a
+"""
 NOW = datetime(2026, 5, 17, 12, 30, 45, tzinfo=UTC)
 
 
@@ -53,3 +61,12 @@ def test_each_request_has_its_annotation(words: str, annotation: str) -> None:
 def test_without_a_cluster_it_says_so(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "prod.shop", "--kubeconfig", str(tmp_path / "none"), "--context", "other"]) == 1
     assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["reconcile", "retry", "suspend", "resume", "approve"])
+def test_a_name_that_no_package_has_is_wrong_usage(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config").write_text(KUBECONFIG)
+    assert main([command, "prod.", "--kubeconfig", str(tmp_path / "config")]) == 2
+    assert capsys.readouterr().err == "error: 'prod.' is neither <namespace>.<instance> nor the name of a Module\n"

@@ -40,6 +40,13 @@ def test_a_package_that_was_not_ready_is_named_with_its_reason() -> None:
     assert "notReady" not in receipt_json(SUBJECT, RECEIPT, None)
 
 
+def test_a_message_of_the_package_is_never_a_part_of_the_roles() -> None:
+    receipt = replace(RECEIPT, unready="not ready\n---\nkind: ClusterRoleBinding\nmetadata: {name: mine}\x1b[2J")
+    text = receipt_text(SUBJECT, receipt)
+    assert [each["kind"] for each in yaml.safe_load_all(text) if each is not None] == ["ClusterRole", "Role"]
+    assert "\x1b" not in text
+
+
 def test_growth_names_part_place_and_rule() -> None:
     text = growth_text({Part.HOOKS: frozenset({GET, NODES})}, "old")
     assert "#   hooks, in the namespace default:\n" in text

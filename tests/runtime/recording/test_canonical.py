@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rpds import HashTrieMap, HashTrieSet
 
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.formats.version_constraint import VersionConstraint, both, parse_constraint
+from wharfinger.formats.version_constraint import VersionConstraint, combine_constraints, parse_constraint
 from wharfinger.queue.events import Enqueued, Failed
 from wharfinger.queue.fifo import Fifo
 from wharfinger.queue.state import QueueState
@@ -57,7 +57,10 @@ def test_maps_and_sets_without_an_order_are_sorted() -> None:
 
 @pytest.mark.parametrize("text", ["", ">=1.2, <2 || ^3.1", "~1"])
 def test_ranges_keep_what_they_allow(text: str) -> None:
-    for constraint in (parse_constraint(text), both(parse_constraint(text), parse_constraint(">=1 || >=5"))):
+    for constraint in (
+        parse_constraint(text),
+        combine_constraints(parse_constraint(text), parse_constraint(">=1 || >=5")),
+    ):
         found = SCHEDULER.codec.decode(SCHEDULER.codec.encode(constraint))
         assert isinstance(found, VersionConstraint)
         assert found == constraint

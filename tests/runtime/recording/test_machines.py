@@ -1,7 +1,5 @@
 """The machines that are recorded, and the compact forms of what their steps change."""
 
-from dataclasses import replace
-
 from msgspec import structs
 
 from tests.runtime.support.nodes import node
@@ -32,7 +30,7 @@ def test_the_choice_of_a_version_can_be_recorded() -> None:
     before = Package(AppId("shop", "web"), statuses.fresh(1, T0))
     note = VersionNote("range >=1", "1.0.0", "AwaitsApproval", "1.1.0 waits", pending="1.1.0")
     back = RollbackNote(2, "1.0.0", "1.1.0", "Requested", "1.1.0 is slow")
-    status = replace(before.status, update=note, rollback=back, progress=Progress(1, 1, ("a",)))
+    status = structs.replace(before.status, update=note, rollback=back, progress=Progress(1, 1, ("a",)))
     changed = PACKAGE.changes(PACKAGE.codec, before, structs.replace(before, status=status), lambda _: unmasked)
     assert "1.1.0 waits" in str(changed)
     assert "1.1.0 is slow" in str(changed)

@@ -4,9 +4,8 @@ In the tables a letter stands for each condition of what is there, in the order 
 generation 2; `t` was left as it was, True of generation 1; `-` was never told.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.runtime.support.statuses import T0, T1, T2, before, conditions, ready, times
 from wharfinger.kube.times import format_time

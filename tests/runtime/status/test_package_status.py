@@ -1,8 +1,7 @@
 """What is known of a package: which phase it is in, and what is first not done."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.runtime.support.statuses import T0, T1, before, ready
 from wharfinger.runtime.status import transitions as statuses

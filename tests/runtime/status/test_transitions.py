@@ -1,12 +1,12 @@
 """What may happen to a status, and what it means outside: the three of kstatus, and one line for people."""
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.runtime.support.statuses import T0, T1, T2, before, conditions, ready, times
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list

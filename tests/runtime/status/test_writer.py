@@ -10,12 +10,12 @@ The story drives the writer as the controller does, over the queue's rules in a 
 """
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import replace
 
 from tests.runtime.support.statuses import T0, T1, ready
 from wharfinger.runtime.status import transitions as statuses

@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from msgspec import structs
+
 from tests.runtime.support.nodes import group, node
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.definition import Definition, Layout
@@ -351,7 +353,7 @@ class Story:
             findings.PackageRead(definition, ()),
             findings.ChartSearched("sha256:a", ChartUse()),
             findings.WebhooksSearched("sha256:a", mentioned=True),
-            findings.ScriptAsked((key,), self._scope()),
+            findings.ScriptAsked((key,)),
             findings.ScriptAnswered(KeptVote("k", True, text)),
             findings.VoteReported(settings.checksum),
             findings.SettingsConverted(settings),
@@ -429,7 +431,6 @@ class Story:
             *(self._adopted(kind, run) for _ in range(4)),
             *((events.UpdateDone(),) if instance.files.definition is not None else ()),
             events.UpdateWanted(run),
-            events.ReconfigureWanted("SettingsChanged"),
             events.NeedsChanged(),
             events.OthersTurned((key,), forced=on),
             events.DecisionReported(scheduler_events.Decided(name, on, "DependencyNotEnabled", text)),
@@ -477,7 +478,7 @@ class Story:
             lambda: statuses.warned(before, [text], now),
             lambda: statuses.reachable(before, [("https://shop.example", text)], now),
             lambda: statuses.restored(generation, statuses.external(before), now),
-            lambda: replace(before, ready_kept=None),
+            lambda: structs.replace(before, ready_kept=None),
         )
         return self.random.choice(changes)()
 

@@ -1,7 +1,8 @@
 """Statuses in each phase of a package's life, and what they look like outside."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from wharfinger.formats.json.value import find, find_list
 from wharfinger.runtime.status import transitions as statuses

@@ -27,6 +27,8 @@ MAX_CHARS: Final = 500
 
 _GATEWAY: Final = "gateway.networking.k8s.io"
 _ROUTES: Final = frozenset({"HTTPRoute", "GRPCRoute"})
+KINDS: Final = frozenset({"Ingress", "Gateway", *_ROUTES})
+"""The kinds of the objects that endpoints are found in."""
 _PORTS: Final = {"http": 80, "https": 443}
 _TLS: Final = frozenset({"HTTPS", "TLS"})
 _Name: TypeAlias = tuple[str, str, str]

@@ -21,7 +21,7 @@ Invariants:
   next upgrade here.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Container, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Final
@@ -48,6 +48,7 @@ from wharfinger.cluster.reconciler.service import Reconciler
 from wharfinger.cluster.records.release import Release, ReleaseStatus
 from wharfinger.cluster.records.release_heads import ReleaseHeads
 from wharfinger.cluster.records.release_store import ReleaseBusyError
+from wharfinger.cluster.releases.confirmation import confirmed
 from wharfinger.cluster.releases.object_states import ObjectState, object_states
 from wharfinger.cluster.releases.options import EngineListener, EngineStatistics
 from wharfinger.cluster.releases.prediction import Prediction, predict
@@ -59,6 +60,7 @@ from wharfinger.cluster.tables.table import Initializer
 from wharfinger.cluster.watch.object_waits import Progress, WaitReport, silent
 from wharfinger.formats.json.value import JsonObject, ShapeError
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.service_account import ServiceAccount
 
 COMPARED_PATIENCE_S: Final = 20.0
 """The time for which the first upgrade after a restore waits until all objects were compared, which saves a GET for each."""
@@ -145,9 +147,7 @@ class ReleaseEngine:
             await trio.lowlevel.checkpoint()
             return same
         owner = request.owner
-        if owner in self._board.restored:
-            with trio.move_on_after(COMPARED_PATIENCE_S):
-                await self._drift.wait_compared()
+        await self._until_compared(owner)
         async with self._expected_turn(owner):
             whole, confined = owner in self._board.whole, self._tools.confined(owner)
             account = self._account(owner)
@@ -156,13 +156,53 @@ class ReleaseEngine:
             self._health.set_rules(owner, request.health)
             done = await Upgrade(self._tools, request, progress, whole=whole, anew=anew, told=told).run()
             await self._kept.keep(owner, "release", request.crds, request.drift.mode)
-            self._attend(owner)
-            self._board.whole.add(owner)
-            unchanged = replace(done.result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
-            groups = tuple({row.group: None for row in done.rows})
-            self._board.known[owner] = Known(request.fingerprint, unchanged, groups, confined, account)
-            self._board.accounts[owner] = account
+            self._applied(request, done.result, done.rows, confined=confined, account=account)
         return done.result
+
+    async def confirm(self, request: ReleaseRequest) -> ReleaseResult | None:
+        """Return the result of an upgrade of a restored release, if the upgrade would find everything as it is wanted; None: only
+        the upgrade can tell.
+
+        The request has neither definitions nor hooks. It need not have objects, because its manifest is compared with the record.
+        Raises ReleaseError, and the errors of the client.
+        """
+        owner, board = request.owner, self._board
+        await self._until_compared(owner)
+        async with board.turn(owner):
+            restored, account = board.restored.get(owner), self._account(owner)
+            if restored is None or board.accounts.get(owner, account) != account:
+                return None
+            result = await confirmed(self._tools, request, restored)
+            if result is not None:
+                board.forget(owner)
+                self._health.set_rules(owner, request.health)
+                confined, rows = self._tools.confined(owner), self._tools.rows.of(owner)
+                self._applied(request, result, rows, confined=confined, account=account)
+        return result
+
+    async def _until_compared(self, owner: Owner) -> None:
+        """Wait until the objects of a release that was restored, or is about to be, were compared, but not for long."""
+        if owner in self._board.restored or owner in self._initializers:
+            with trio.move_on_after(COMPARED_PATIENCE_S):
+                await self._drift.wait_compared()
+
+    def _applied(
+        self,
+        request: ReleaseRequest,
+        result: ReleaseResult,
+        rows: Iterable[DesiredObject],
+        *,
+        confined: bool,
+        account: ServiceAccount | None,
+    ) -> None:
+        """Remember that the release is as the request wants it."""
+        owner = request.owner
+        self._attend(owner)
+        self._board.whole.add(owner)
+        unchanged = replace(result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
+        groups = tuple({row.group: None for row in rows})
+        self._board.known[owner] = Known(request.fingerprint, unchanged, groups, confined, account)
+        self._board.accounts[owner] = account
 
     async def uninstall(
         self,
@@ -293,7 +333,7 @@ class ReleaseEngine:
                     self._tools.rows.fill(inside)
                     if len(inside) == len(rows):
                         self._board.whole.add(owner)
-                        self._board.restored.add(owner)
+                        self._board.restored[owner] = last.revision
                     return tuple(row.key for row in rows)
                 self._board.tell_foreign(owner, last.revision, str(last.written_by))
         return None
@@ -308,8 +348,9 @@ class ReleaseEngine:
             self._health.set_rules(owner, ())
 
     def interrupt(self, cause: str) -> None:
-        """End all waits, present and future: operations that wait raise WaitInterruptedError, writes are completed. Drift is not
-        corrected any more.
+        """End all present and future waits, and stop correcting drift.
+
+        An operation that waits raises WaitInterruptedError; a write that has begun is completed.
         """
         self._drift.stop_correcting()
         self._tools.interruption.interrupt(cause)
@@ -332,6 +373,10 @@ class ReleaseEngine:
         self._reconciler.prune()
 
     # -- the state
+
+    def wanted(self, owner: Owner, kinds: Container[str]) -> tuple[JsonObject, ...]:
+        """Return the objects of a release that are of these kinds, as they are wanted."""
+        return tuple(row.object() for row in self._tools.rows.of(owner) if row.key.resource.kind in kinds)
 
     def is_confined(self, owner: Owner) -> bool:
         """Return whether a release may hold objects of its own namespace only."""

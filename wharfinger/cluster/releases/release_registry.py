@@ -44,15 +44,15 @@ class EngineBoard:
     """The releases of an engine.
 
     ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``restored``: the whole
-    releases that were restored from their records, and not upgraded since; ``left_alone``: releases that another tool changed
-    last; ``resting``: suspended releases; ``turns``: releases with an operation under way.
+    releases that were restored from their records, with their revisions, and not upgraded since; ``left_alone``: releases that
+    another tool changed last; ``resting``: suspended releases; ``turns``: releases with an operation under way.
     """
 
     listeners: tuple[EngineListener, ...] = ()
     correction_listeners: tuple[Corrected, ...] = ()
     known: dict[Owner, Known] = field(default_factory=dict)
     whole: set[Owner] = field(default_factory=set)
-    restored: set[Owner] = field(default_factory=set)
+    restored: dict[Owner, int] = field(default_factory=dict)
     left_alone: set[Owner] = field(default_factory=set)
     resting: set[Owner] = field(default_factory=set)
     turns: dict[Owner, _Turn] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class EngineBoard:
         """Discard everything that is known of this release."""
         self.known.pop(owner, None)
         self.whole.discard(owner)
-        self.restored.discard(owner)
+        self.restored.pop(owner, None)
 
     def rests(self, owner: Owner) -> bool:
         """Return whether the engine only acts on requests for this release, and does not correct it."""

@@ -219,7 +219,7 @@ class ReleaseRows:
 
     def _assume(self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]) -> None:
         """Insert these rows, and assume that their objects match them, so that no operation is performed."""
-        snapshot = self._table.snapshot()
+        snapshot, other = self._table.snapshot(), list[DesiredObject]()
         for row in rows:
             entry = snapshot.get(row.identity)
             if entry is not None and (entry.row.drift, entry.row.digest) == (row.drift, row.digest):
@@ -227,7 +227,12 @@ class ReleaseRows:
             live = lives.get(row.identity)
             if live is not None and self._applied.get(row.identity) is None:
                 self._applied.record(row.identity, live)
-            self._reconciler.assume_done(row.identity, self._insert([row]))
+            other.append(row)
+        self._insert(other)
+        inserted = self._table.snapshot()
+        for row in other:
+            if (entry := inserted.get(row.identity)) is not None:
+                self._reconciler.assume_done(row.identity, entry.revision)
 
     def _insert(self, rows: Iterable[DesiredObject]) -> int:
         """Insert the rows; return the revision of the table."""

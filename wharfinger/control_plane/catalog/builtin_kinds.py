@@ -122,7 +122,7 @@ _CONDITIONAL: Final = frozenset(
     ValidatingWebhookConfiguration.admissionregistration.k8s.io VolumeAttachment.storage.k8s.io
     """.split()  # noqa: SIM905
 )
-"""Kinds whose PUT must carry the resourceVersion."""
+"""Kinds whose updates must have a resourceVersion (``AllowUnconditionalUpdate`` is false in their strategy)."""
 
 _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
     "APIService.apiregistration.k8s.io": {},

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from wharfinger.control_plane.api.apps.deployments import ROLLBACK_TO
 from wharfinger.control_plane.api.autoscaling.versions import autoscaler_v1, autoscaler_v2
 from wharfinger.control_plane.api.batch.cron_schedules import integer_problem
+from wharfinger.control_plane.api.by_kind.workload_defaults import TEMPLATE_GENERATION
 from wharfinger.control_plane.catalog.builtin_kinds import EVENT_OBJECT_FIELDS
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.unserved_kinds import is_former
@@ -112,10 +114,10 @@ def stored_field(served: Served, path: str) -> str:
 
 
 _NUMBERS: Final = {
-    "DaemonSet.apps": ("deprecated.daemonset.template.generation", ""),
+    "DaemonSet.apps": (TEMPLATE_GENERATION, ""),
     "Deployment.apps": (
-        "deprecated.deployment.rollback.to",
-        "failed to parse annotation[deprecated.deployment.rollback.to]={} as int64: ",
+        ROLLBACK_TO,
+        f"failed to parse annotation[{ROLLBACK_TO}]={{}} as int64: ",
     ),
 }
 """Kinds with an annotation that holds a number: the annotation's name, and the text that precedes the parse error."""

@@ -7,6 +7,7 @@ the Service. No such server runs here, so the reason is then a refused connectio
 from collections.abc import Iterable
 from typing import Final
 
+from wharfinger.control_plane.api.discovery.endpoint_slices import SERVICE_NAME
 from wharfinger.control_plane.controllers.framework.controller import Controller, itself
 from wharfinger.control_plane.controllers.framework.objects import API_SERVICES, SERVICES, SLICES, key_of, labels_of
 from wharfinger.control_plane.controllers.framework.state import ClusterState
@@ -17,7 +18,6 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find_object, fi
 
 MANAGER: Final = "kube-apiserver"
 _TYPE: Final = "Available"
-_SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
 
 class AvailabilityController:
@@ -35,7 +35,7 @@ class AvailabilityController:
         return self._served_by(change.key.namespace, change.key.name)
 
     def _of_slice(self, change: Change) -> Iterable[Key]:
-        named = {find_str(obj, "metadata", "labels", _SERVICE_LABEL) for obj in (change.obj, change.previous)}
+        named = {find_str(obj, "metadata", "labels", SERVICE_NAME) for obj in (change.obj, change.previous)}
         return [key for name in sorted(named - {""}) for key in self._served_by(change.key.namespace, name)]
 
     def _served_by(self, namespace: str, name: str) -> list[Key]:
@@ -84,7 +84,7 @@ class AvailabilityController:
             if not ports:
                 return "ServicePortError", f"{called} is not listening on port {number_of_port}"
             slices = [
-                item for item in self._state.objects(SLICES, namespace) if labels_of(item).get(_SERVICE_LABEL) == name
+                item for item in self._state.objects(SLICES, namespace) if labels_of(item).get(SERVICE_NAME) == name
             ]
             if not slices:
                 return "EndpointsNotFound", f"cannot find endpointslices for {called}"

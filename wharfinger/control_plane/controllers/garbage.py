@@ -22,10 +22,9 @@ from wharfinger.control_plane.controllers.framework.controller import Controller
 from wharfinger.control_plane.controllers.framework.objects import is_deleted, uid_of, with_fields
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Key
+from wharfinger.control_plane.verbs.deletion import FOREGROUND, ORPHAN
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
 
-ORPHAN: Final = "orphan"
-FOREGROUND: Final = "foregroundDeletion"
 _RECHECK_S: Final = 30.0
 """Seconds between checks of a dependent whose owner's kind is not served."""
 

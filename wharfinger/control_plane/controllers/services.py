@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from wharfinger.control_plane.api.discovery.endpoint_slices import MANAGED_BY, SERVICE_NAME
 from wharfinger.control_plane.controllers.framework.controller import Ages, Controller, itself
 from wharfinger.control_plane.controllers.framework.objects import (
     ENDPOINTS,
@@ -30,8 +31,6 @@ from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
-MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
-SERVICE_NAME: Final = "kubernetes.io/service-name"
 HEADLESS: Final = "service.kubernetes.io/headless"
 TRIGGERED: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 MIRRORED: Final = "endpoints.kubernetes.io/managed-by"

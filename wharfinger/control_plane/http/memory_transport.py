@@ -36,7 +36,9 @@ class MemoryTransport(httpx.AsyncBaseTransport):
         if isinstance(answer, NoAnswer):
             raise httpx.ReadError("the control plane closed the connection without an answer")
         if isinstance(answer, Upgrade):
-            raise httpx.UnsupportedProtocol("a connection in memory cannot change its protocol; connect over TCP")
+            raise httpx.UnsupportedProtocol(
+                "a connection in memory cannot be upgraded to another protocol; connect over TCP"
+            )
         typed = [("content-type", answer.content_type)] if answer.content_type else []
         sent = [(name.encode(), value.encode()) for name, value in (*typed, *answer.headers)]
         if isinstance(answer, Response):
@@ -66,4 +68,4 @@ async def _produce(answer: StreamingResponse) -> AsyncGenerator[bytes, None]:
             async for chunk in chunks:
                 yield chunk
     except CutError as error:
-        raise httpx.ReadError("the control plane closed the connection in the middle") from error
+        raise httpx.ReadError("the control plane closed the connection in the middle of the response") from error

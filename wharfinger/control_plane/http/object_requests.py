@@ -19,8 +19,13 @@ from wharfinger.control_plane.http.allowed_methods import check_method, unserved
 from wharfinger.control_plane.http.tables import at_version, check_include_object, has_tables, list_view, object_view
 from wharfinger.control_plane.objects.name_rules import segment_name
 from wharfinger.control_plane.special_endpoints.connections import CONNECTED, connected
-from wharfinger.control_plane.special_endpoints.endpoint import Answerer, Asked, PodCommand, asked_for
-from wharfinger.control_plane.special_endpoints.table import ANSWERERS
+from wharfinger.control_plane.special_endpoints.endpoint import (
+    EndpointFunction,
+    EndpointRequest,
+    PodCommand,
+    endpoint_name,
+)
+from wharfinger.control_plane.special_endpoints.table import ENDPOINTS
 from wharfinger.control_plane.verbs.creation import check_namespace_open, create
 from wharfinger.control_plane.verbs.deletion import delete
 from wharfinger.control_plane.verbs.deletion_requests import delete_options
@@ -195,12 +200,12 @@ def handle_resource(
     except status.StatusError as error:
         error.warnings = call.warnings if served.kind.custom else ()
         raise
-    answerer = ANSWERERS.get(asked_for(served, route.subresource.partition("/")[0]))
-    if answerer is None and served.kind.virtual:
+    endpoint = ENDPOINTS.get(endpoint_name(served, route.subresource.partition("/")[0]))
+    if endpoint is None and served.kind.virtual:
         raise status.method_not_allowed()
     try:
-        if answerer is not None:
-            return _virtual(call, answerer)
+        if endpoint is not None:
+            return _virtual(call, endpoint)
         if route.subresource:
             return _subresource(call)
         return _object(call) if route.name else _collection(call)
@@ -273,7 +278,7 @@ def _subresource(call: _Call) -> Answer:
             raise status.method_not_allowed()
 
 
-def _virtual(call: _Call, answerer: Answerer) -> Answer | PodCommand:
+def _virtual(call: _Call, endpoint: EndpointFunction) -> Answer | PodCommand:
     """Return the answer of a virtual resource or subresource, which is computed instead of read from storage."""
     request, written = call.request, call.request.method == "POST"
     connects = call.route.subresource.partition("/")[0] in CONNECTED
@@ -284,11 +289,11 @@ def _virtual(call: _Call, answerer: Answerer) -> Answer | PodCommand:
         said = find(body, "metadata", "name")
         named = call.route.name or (said if said and isinstance(said, str) else "Unknown")
         check_namespace_open(call.backend, call.served, call.route.namespace, named)
-    asked = Asked(
+    asked = EndpointRequest(
         call.backend, call.served, call.route.namespace, call.route.name, call.route.subresource, request.method,
         body, call.write_options("CreateOptions"), request.query,
     )  # fmt: skip
-    found = answerer(connected(asked) if connects else asked)
+    found = endpoint(connected(asked) if connects else asked)
     if isinstance(found, PodCommand):
         return found
     if isinstance(found, str):

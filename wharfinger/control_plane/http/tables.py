@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from wharfinger.control_plane.api.apps.deployments import ROLLBACK_TO
 from wharfinger.control_plane.api.autoscaling.defaults import ROUND_TRIP
 from wharfinger.control_plane.api.by_kind.workload_defaults import TEMPLATE_GENERATION
 from wharfinger.control_plane.api.core.pods.cells import row_conditions
@@ -28,7 +29,7 @@ _STATUS_WITHOUT: Final = frozenset(
 
 _FIELDS_AS_ANNOTATIONS: Final = {
     "DaemonSet.apps": frozenset({TEMPLATE_GENERATION}),
-    "Deployment.apps": frozenset({"deprecated.deployment.rollback.to"}),
+    "Deployment.apps": frozenset({ROLLBACK_TO}),
     "HorizontalPodAutoscaler.autoscaling": frozenset(ROUND_TRIP),
 }
 """Annotations that only exist in some API versions of a kind; a metadata-only view leaves them out, as in the server's internal

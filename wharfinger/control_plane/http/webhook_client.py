@@ -14,6 +14,7 @@ from typing import Final
 import httpx
 import trio
 
+from wharfinger.control_plane.api.discovery.endpoint_slices import SERVICE_NAME
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.objects.amounts import number, text
 from wharfinger.control_plane.objects.lenient_fields import part, parts, texts
@@ -91,7 +92,7 @@ class WebhookClient:
         if named is None:
             raise CallFailedError(f'no service port {port} found for service "{name}"')
         for found in self._objects_in(namespace, _SLICES):
-            if find(found, "metadata", "labels", "kubernetes.io/service-name") != name:
+            if find(found, "metadata", "labels", SERVICE_NAME) != name:
                 continue
             ports = [number(one, "port") for one in parts(found, "ports") if text(one, "name") == named]
             for endpoint in parts(found, "endpoints"):

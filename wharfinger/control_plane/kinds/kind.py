@@ -116,7 +116,7 @@ class Kind:
     create_on_update: bool = False
     """True if a PUT of an absent object creates it."""
     unconditional_update: bool = True
-    """True if a PUT may leave ``metadata.resourceVersion`` out."""
+    """False if updates of a built-in kind must have ``metadata.resourceVersion``; those of a custom kind must always have it."""
     virtual: bool = False
     """True if nothing of the kind is stored (reviews, bindings)."""
     storage_hash: str = ""
@@ -133,7 +133,7 @@ class Kind:
     group_kind: str = field(init=False, compare=False)
     """The kind with its group: ``Deployment.apps``, or ``Pod`` for the core group."""
     collection: Collection = field(init=False, compare=False)
-    """The collection of its objects in storage."""
+    """The collection in storage that has the objects of this kind."""
     stored_api_version: str = field(init=False, compare=False)
     """The apiVersion of its objects in storage."""
 

@@ -36,13 +36,13 @@ class PatchContentError(PatchError):
 def as_list(value: JsonValue) -> list[JsonValue]:
     """Return a value that has to be a list. Raises PatchError."""
     if not isinstance(value, list):
-        raise PatchError(f"expected a {_LIST}, but received a {_go_type(value)}")
+        raise PatchError(f"expected a {_LIST}, but received a {go_type(value)}")
     return value
 
 
 def _object(item: JsonValue) -> JsonObject:
     if not isinstance(item, dict):
-        raise PatchError(f"expected a {_MAP}, but received a {_go_type(item)}")
+        raise PatchError(f"expected a {_MAP}, but received a {go_type(item)}")
     return item
 
 
@@ -138,7 +138,7 @@ def _places(items: Sequence[JsonValue], key: str) -> dict[bytes, int]:
     return found
 
 
-def _go_type(value: JsonValue) -> str:
+def go_type(value: JsonValue) -> str:
     """Return Go's name for the type of a value without a declared type."""
     if isinstance(value, bool | None):
         return "bool" if value is not None else "%!s(<nil>)"

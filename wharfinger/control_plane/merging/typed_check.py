@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wharfinger.control_plane.kinds.type_shapes import ListTypes, Relation, Scalar
+from wharfinger.control_plane.merging.merge_keys import go_type
 from wharfinger.control_plane.merging.typed_fields import item_element
 from wharfinger.control_plane.wire.go_printing import map_text
 from wharfinger.formats.json.value import JsonValue
@@ -95,8 +96,7 @@ def _scalar_problem(value: JsonValue, scalar: Scalar) -> str:
     if scalar in _NUMBERS:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return ""
-        types: dict[type, str] = {dict: "map[string]interface {}", list: "[]interface {}", bool: "bool"}
-        return f"expected numeric (int or float), got {types.get(type(value), 'string')}"
+        return f"expected numeric (int or float), got {go_type(value)}"
     if scalar in _STRINGS:
         return (
             ""

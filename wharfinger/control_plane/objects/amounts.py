@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from wharfinger.control_plane.wire.field_errors import invalid
+from wharfinger.control_plane.wire.field_errors import NEGATIVE, invalid
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonValue, find
 
-NEGATIVE: Final = "must be greater than or equal to 0"
 _PERCENT: Final = re.compile(r"[0-9]+%")
 _PERCENT_RULE: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.control_plane.kinds.kind import DEFINITION, Kind
+from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.managed_field_rules import has_usual_form, managed_fields_errors
 from wharfinger.control_plane.objects.name_rules import (
     NameRule,
@@ -117,26 +118,6 @@ METADATA: Final[Mapping[str, MetadataRules]] = {
     DEFINITION: MetadataRules(any_name, create="O", finalizers=False),
 }
 """The rules by ``Kind.group_kind``; all other kinds have the defaults of :class:`MetadataRules`."""
-NEEDS_REVISION: Final = frozenset(
-    {
-        "APIService.apiregistration.k8s.io",
-        "CSIDriver.storage.k8s.io",
-        "CSINode.storage.k8s.io",
-        "CSIStorageCapacity.storage.k8s.io",
-        "Lease.coordination.k8s.io",
-        "MutatingAdmissionPolicy.admissionregistration.k8s.io",
-        "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
-        "MutatingWebhookConfiguration.admissionregistration.k8s.io",
-        "PodDisruptionBudget.policy",
-        "RuntimeClass.node.k8s.io",
-        "ValidatingAdmissionPolicy.admissionregistration.k8s.io",
-        "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
-        "ValidatingWebhookConfiguration.admissionregistration.k8s.io",
-        "VolumeAttachment.storage.k8s.io",
-        DEFINITION,
-    }
-)
-"""Kinds whose updates must have a resourceVersion (``AllowUnconditionalUpdate`` is false); custom kinds require it, too."""
 _DEFAULT: Final = MetadataRules()
 _CUSTOM: Final = MetadataRules(finalizers=False)
 _STORE: Final = MetadataRules(segment_name, finalizers=False)
@@ -286,9 +267,9 @@ def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
     for key, value in labels.items() if isinstance(labels, dict) else ():
         if problems := key_problems(key):
             errors += each(field, key, problems)
-        text = value if isinstance(value, str) else ""
-        if problems := value_problems(text):
-            errors += each(field, text, problems)
+        label = value if isinstance(value, str) else ""
+        if problems := value_problems(label):
+            errors += each(field, label, problems)
     return errors
 
 
@@ -328,11 +309,11 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
 
 def _reference_errors(reference: JsonObject) -> list[FieldError]:
     field = "metadata.ownerReferences"
-    version, kind = _text(reference, "apiVersion"), _text(reference, "kind")
+    version, kind = text(reference, "apiVersion"), text(reference, "kind")
     errors = []
     if not version.rpartition("/")[2] or version.count("/") > 1:
         errors.append(invalid(f"{field}.apiVersion", version, "version must not be empty"))
-    missing = (name for name in ("kind", "name", "uid") if not _text(reference, name))
+    missing = (name for name in ("kind", "name", "uid") if not text(reference, name))
     errors += [invalid(f"{field}.{name}", "", "must not be empty") for name in missing]
     if version == "v1" and kind == "Event":
         errors.append(invalid(field, _owner_form(reference), "/v1, Kind=Event is disallowed from being an owner"))
@@ -341,7 +322,7 @@ def _reference_errors(reference: JsonObject) -> list[FieldError]:
 
 def _owner_form(reference: JsonObject) -> JsonObject:
     """Return the reference as its Go type prints it."""
-    plain: JsonObject = {name: _text(reference, name) for name in _OWNER_FIELDS[:4]}
+    plain: JsonObject = {name: text(reference, name) for name in _OWNER_FIELDS[:4]}
     return {**plain, **{name: reference[name] for name in _OWNER_FIELDS[4:] if reference.get(name) is not None}}
 
 
@@ -403,8 +384,3 @@ def _change_errors(
 def _metadata(obj: JsonObject) -> JsonObject:
     found = obj.get("metadata")
     return found if isinstance(found, dict) else {}
-
-
-def _text(value: JsonValue, name: str) -> str:
-    found = find(value, name)
-    return found if isinstance(found, str) else ""

@@ -7,7 +7,7 @@ from wharfinger.control_plane.access.role_rules import Attributes, strings
 from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.kinds.type_shapes import metadata_list_types
 from wharfinger.control_plane.objects.object_metadata import with_metadata
-from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest, EndpointTable
 from wharfinger.control_plane.special_endpoints.request_admission import admit
 from wharfinger.control_plane.special_endpoints.review_bodies import reviewed
 from wharfinger.control_plane.special_endpoints.review_selectors import evaluation_error, selector_errors
@@ -24,21 +24,21 @@ _EVERYTHING: Final[tuple[JsonObject, ...]] = (
 )
 
 
-def self_subject_access_review(asked: Asked) -> JsonObject:
+def self_subject_access_review(asked: EndpointRequest) -> JsonObject:
     """Review the access of the user who sends the request."""
     review = reviewed(asked)
     _check(_exclusive(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, asked.options.user)
 
 
-def subject_access_review(asked: Asked) -> JsonObject:
+def subject_access_review(asked: EndpointRequest) -> JsonObject:
     """Review the access of any user."""
     review = reviewed(asked)
     _check(_exclusive(review) + _subject(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, _user(review))
 
 
-def local_subject_access_review(asked: Asked) -> JsonObject:
+def local_subject_access_review(asked: EndpointRequest) -> JsonObject:
     """Review the access of any user in a namespace."""
     review = reviewed(asked)
     errors = _exclusive(review) + _subject(review) + _selectors(review)
@@ -55,7 +55,7 @@ def local_subject_access_review(asked: Asked) -> JsonObject:
     return _judged(asked, with_metadata(review, {"namespace": namespace}), _user(review))
 
 
-def self_subject_rules_review(asked: Asked) -> JsonObject:
+def self_subject_rules_review(asked: EndpointRequest) -> JsonObject:
     """Return the permissions of the user in a namespace."""
     review = reviewed(asked)
     namespace = find_str(review, "spec", "namespace")
@@ -135,7 +135,7 @@ def _user(review: JsonObject) -> User:
     return User(find_str(spec, "user"), groups, find_str(spec, "uid"), extra)
 
 
-def _judged(asked: Asked, review: JsonObject, user: User) -> JsonObject:
+def _judged(asked: EndpointRequest, review: JsonObject, user: User) -> JsonObject:
     admit(asked, review)
     decision = decide(asked.backend, _attributes(review, user))
     judged: JsonObject = {"allowed": decision.allowed}
@@ -164,7 +164,7 @@ def _attributes(review: JsonObject, user: User) -> Attributes:
     )
 
 
-ACCESS_ANSWERS: Final[Answerers] = {
+ACCESS_ENDPOINTS: Final[EndpointTable] = {
     f"SelfSubjectAccessReview.{GROUP}": self_subject_access_review,
     f"SubjectAccessReview.{GROUP}": subject_access_review,
     f"LocalSubjectAccessReview.{GROUP}": local_subject_access_review,

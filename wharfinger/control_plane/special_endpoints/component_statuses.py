@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wharfinger.control_plane.special_endpoints.endpoint import Answer, Answerers, Asked
+from wharfinger.control_plane.special_endpoints.endpoint import Answer, EndpointRequest, EndpointTable
 from wharfinger.control_plane.wire import status
 from wharfinger.formats.json.value import JsonObject
 
@@ -14,7 +14,7 @@ def _component(name: str) -> JsonObject:
     return {"metadata": {"name": name}, "conditions": [healthy]}
 
 
-def component_statuses(asked: Asked) -> Answer:
+def component_statuses(asked: EndpointRequest) -> Answer:
     """Return the status of one component by name, or of all components. Raises StatusError (404)."""
     if not asked.name:
         items = [_component(name) for name in _COMPONENTS]
@@ -25,4 +25,4 @@ def component_statuses(asked: Asked) -> Answer:
     return {"kind": "ComponentStatus", "apiVersion": "v1", **_component(asked.name)}
 
 
-COMPONENT_ANSWERS: Final[Answerers] = {"ComponentStatus": component_statuses}
+COMPONENT_ENDPOINTS: Final[EndpointTable] = {"ComponentStatus": component_statuses}

@@ -1,7 +1,8 @@
-"""The admission of connections (``exec``, ``attach``, ``portforward``, ``proxy``): policies and webhooks judge the operation
-``CONNECT``, whose object is the options of the request, before the Pod, the Service or the node is even looked up.
+"""The admission of connections: ``exec``, ``attach``, ``portforward``, ``proxy``.
 
-Mutating ones can change the options. As in kube-apiserver, the request then continues with these.
+Policies and webhooks are called for the operation ``CONNECT`` before the Pod, the Service or the Node is looked up. The object of
+this operation is the options of the request. Mutating policies and webhooks can change the options, with which the request then
+continues, as in kube-apiserver.
 """
 
 import re
@@ -10,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from wharfinger.control_plane.api.common.admission import Admission, Form, Operation
-from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest
 from wharfinger.control_plane.special_endpoints.request_admission import mutated
 from wharfinger.control_plane.special_endpoints.review_bodies import kind_served
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_list
@@ -30,8 +31,8 @@ _KINDS: Final = {
 }
 
 
-def connected(asked: Asked) -> Asked:
-    """Return the request with its options as admission leaves them. Raises StatusError, and VerdictsNeededError."""
+def connected(asked: EndpointRequest) -> EndpointRequest:
+    """Return the request with the options that admission has changed. Raises StatusError, and VerdictsNeededError."""
     policies = asked.backend.policies
     if policies is None:
         return asked
@@ -56,8 +57,8 @@ def _form(kind: str, subresource: str) -> Form:
     return Form(served.kind, served.version)
 
 
-def _options(asked: Asked, subresource: str, path: str) -> JsonObject:
-    """Return the options in the parameters of a request; those without a value are left out."""
+def _options(asked: EndpointRequest, subresource: str, path: str) -> JsonObject:
+    """Return the options in the parameters of a request; options without a value are left out."""
     if subresource == "proxy":
         return {"path": f"/{path}"} if path else {}
     if subresource == "portforward":
@@ -73,13 +74,13 @@ def _options(asked: Asked, subresource: str, path: str) -> JsonObject:
 
 
 def switched_on(query: Mapping[str, tuple[str, ...]], name: str) -> bool:
-    """Return whether a parameter is given, with any value but ``false`` and ``0``."""
+    """Return whether a parameter is given, with any value except ``false`` and ``0``."""
     values = query.get(name, ())
     return bool(values) and values[0].lower() not in _FALSE
 
 
 def _query(options: JsonObject) -> dict[str, tuple[str, ...]]:
-    """Return the parameters that mean these options."""
+    """Return the parameters of a request with these options."""
     query: dict[str, tuple[str, ...]] = {name: ("true",) for name in _STREAMS if options.get(name) is True}
     if container := options.get("container"):
         query["container"] = (str(container),)

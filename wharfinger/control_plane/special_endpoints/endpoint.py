@@ -1,6 +1,6 @@
 """The interface of requests that are not answered from storage alone: reviews, bindings, evictions, logs, tokens, proxies.
 
-A module defines a function ``answer(asked) -> document``, and puts it into a table under a kind
+A module defines a function ``endpoint(asked) -> document``, and puts it into a table under a kind
 (``SubjectAccessReview.authorization.k8s.io``) or a subresource (``Pod/eviction``).
 :mod:`~wharfinger.control_plane.special_endpoints.table` merges the tables.
 :mod:`~wharfinger.control_plane.http.object_requests` handles routes, methods, options, the body and the form of the answer.
@@ -17,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EndpointRequest:
     """A client's request to a virtual resource or subresource. ``options.user`` is the user of the client."""
 
     backend: Backend
@@ -44,11 +44,11 @@ class PodCommand:
 
 Answer: TypeAlias = JsonObject | str | PodCommand
 """A document (an object, a list, a Status), plain text, or a command whose streams are the answer."""
-Answerer: TypeAlias = Callable[[Asked], Answer]
+EndpointFunction: TypeAlias = Callable[[EndpointRequest], Answer]
 """A function that returns the answer, or raises StatusError. The answer to a POST is sent with 201; a Status has its own code."""
-Answerers: TypeAlias = Mapping[str, Answerer]
+EndpointTable: TypeAlias = Mapping[str, EndpointFunction]
 
 
-def asked_for(served: Served, subresource: str) -> str:
-    """Return the name under which an answerer is registered."""
+def endpoint_name(served: Served, subresource: str) -> str:
+    """Return the name under which an endpoint is registered."""
     return f"{served.kind.group_kind}/{subresource}" if subresource else served.kind.group_kind

@@ -5,7 +5,7 @@ from typing import Final
 
 from wharfinger.control_plane.access.users import User, user_info
 from wharfinger.control_plane.backend import Backend
-from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest, EndpointTable
 from wharfinger.control_plane.special_endpoints.request_admission import admit, changed
 from wharfinger.control_plane.special_endpoints.review_bodies import (
     check_name_parameter,
@@ -27,7 +27,7 @@ DEFAULT_S: Final = 3600
 _BOUND: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
-def token_review(asked: Asked) -> JsonObject:
+def token_review(asked: EndpointRequest) -> JsonObject:
     """Return the user that a token belongs to."""
     review = reviewed(asked)
     token = find_str(review, "spec", "token")
@@ -51,7 +51,7 @@ def _user_of_token(backend: Backend, token: str, audiences: tuple[str, ...]) -> 
     return user, (ISSUER,)
 
 
-def token_request(asked: Asked) -> JsonObject:
+def token_request(asked: EndpointRequest) -> JsonObject:
     """Return a token for a service account (``serviceaccounts/NAME/token``)."""
     form = kind_served(GROUP, "v1", "TokenRequest")
     sent = read_body(asked, form)
@@ -110,14 +110,14 @@ def _with_defaults(request: JsonObject) -> JsonObject:
     }
 
 
-def _as_judged(asked: Asked, request: JsonObject, audiences: list[str], time: str) -> JsonObject:
+def _as_judged(asked: EndpointRequest, request: JsonObject, audiences: list[str], time: str) -> JsonObject:
     """Return a token request as validating webhooks get it: complete, and without a token."""
     metadata: JsonObject = {"name": asked.name, "namespace": asked.namespace, "creationTimestamp": time}
     spec: JsonObject = {**find_object(request, "spec"), "audiences": [*audiences]}
     return {**request, "metadata": {**find_object(request, "metadata"), **metadata}, "spec": spec}
 
 
-def _check_place(asked: Asked, request: JsonObject) -> None:
+def _check_place(asked: EndpointRequest, request: JsonObject) -> None:
     """Refuse (422) a token request whose body names another account than its path."""
     for field, wanted, said in (("name", asked.name, "name"), ("namespace", asked.namespace, "namespace")):
         given = find_str(request, "metadata", field)
@@ -126,7 +126,7 @@ def _check_place(asked: Asked, request: JsonObject) -> None:
             raise status.invalid(GROUP, "TokenRequest", asked.name, [error])
 
 
-def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
+def _written(asked: EndpointRequest, spec: JsonObject, time: str) -> JsonObject:
     """Return the managed fields of a TokenRequest; ``expirationSeconds`` is always among them."""
     owned: JsonObject = {f"f:{name}": {} for name in sorted({"expirationSeconds", *spec} - {"boundObjectRef"})}
     bound = spec.get("boundObjectRef")
@@ -144,7 +144,7 @@ def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
     return {"managedFields": [entry]}
 
 
-def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
+def _bound(asked: EndpointRequest, spec: JsonObject) -> list[Binding]:
     reference = spec.get("boundObjectRef")
     if not isinstance(reference, dict):
         return []
@@ -179,7 +179,7 @@ def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
     return bound
 
 
-def self_subject_review(asked: Asked) -> JsonObject:
+def self_subject_review(asked: EndpointRequest) -> JsonObject:
     """Return the user of the request itself."""
     admit(asked, changed(asked, read_body(asked, asked.served)))
     return {
@@ -190,7 +190,7 @@ def self_subject_review(asked: Asked) -> JsonObject:
     }
 
 
-IDENTITY_ANSWERS: Final[Answerers] = {
+IDENTITY_ENDPOINTS: Final[EndpointTable] = {
     f"SelfSubjectReview.{GROUP}": self_subject_review,
     f"TokenReview.{GROUP}": token_review,
     "ServiceAccount/token": token_request,

@@ -10,7 +10,7 @@ from typing import Final
 from wharfinger.control_plane.objects.amounts import number, text
 from wharfinger.control_plane.objects.label_selectors import is_readable, selects
 from wharfinger.control_plane.objects.lenient_fields import part, parts, text_map
-from wharfinger.control_plane.special_endpoints.endpoint import Answer, Answerers, Asked
+from wharfinger.control_plane.special_endpoints.endpoint import Answer, EndpointRequest, EndpointTable
 from wharfinger.control_plane.special_endpoints.pod_streams import log, proxy, stream
 from wharfinger.control_plane.special_endpoints.request_admission import admit, changed
 from wharfinger.control_plane.special_endpoints.review_bodies import check_name_parameter, kind_served, read_body
@@ -30,7 +30,9 @@ _SUCCESS: Final[JsonObject] = {
 }  # fmt: skip
 
 
-def _with_condition(asked: Asked, pod: JsonObject, kind: str, reason: str = "", message: str = "") -> JsonObject:
+def _with_condition(
+    asked: EndpointRequest, pod: JsonObject, kind: str, reason: str = "", message: str = ""
+) -> JsonObject:
     """Return a Pod with a condition set to True; a condition that already is True keeps its transition time."""
     now = format_time(asked.backend.now())
     said: JsonObject = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
@@ -43,14 +45,14 @@ def _with_condition(asked: Asked, pod: JsonObject, kind: str, reason: str = "", 
     return {**pod, "status": {**state, "conditions": [*conditions, said]}}
 
 
-def _pod(asked: Asked, name: str) -> JsonObject:
+def _pod(asked: EndpointRequest, name: str) -> JsonObject:
     found = asked.backend.object("", "pods", asked.namespace, name)
     if found is None:
         raise status.StatusError(404, "NotFound", f'pods "{name}" not found', {"name": name, "kind": "pods"})
     return found
 
 
-def bind(asked: Asked) -> Answer:
+def bind(asked: EndpointRequest) -> Answer:
     """Assign a Pod to a node. Raises StatusError."""
     form = kind_served("", "v1", "Binding")
     body = changed(asked, read_body(asked, form), form)
@@ -97,7 +99,7 @@ def _check_target(body: JsonObject) -> None:
         raise status.internal(said)
 
 
-def _precondition(asked: Asked, name: str, what: str, given: str, known: str) -> str:
+def _precondition(asked: EndpointRequest, name: str, what: str, given: str, known: str) -> str:
     key = f"/registry/pods/{asked.namespace}/{name}"
     why = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {known}"
     return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
@@ -108,14 +110,14 @@ def _conflict(resource: str, name: str, why: str) -> status.StatusError:
     return status.StatusError(409, "Conflict", message, {"name": name, "kind": resource})
 
 
-def _put(asked: Asked, plural: str, name: str, obj: JsonObject) -> None:
+def _put(asked: EndpointRequest, plural: str, name: str, obj: JsonObject) -> None:
     group = POLICY if plural == "poddisruptionbudgets" else ""
     served = asked.backend.catalog.find(group, "v1", plural)
     if served is not None:
         asked.backend.put(asked.backend.key(served, asked.namespace, name), obj)
 
 
-def evict(asked: Asked) -> JsonObject:
+def evict(asked: EndpointRequest) -> JsonObject:
     """Delete a Pod if its disruption budget allows it. Raises StatusError (429)."""
     if text(asked.body, "apiVersion") == _FORMER and isinstance(asked.body, dict):  # it has the form of policy/v1
         asked = replace(asked, body={**asked.body, "apiVersion": "policy/v1"})
@@ -163,7 +165,7 @@ def _may_ignore_budgets(pod: JsonObject) -> bool:
     return over or bool(text(pod, "metadata", "deletionTimestamp"))
 
 
-def _budgets(asked: Asked, pod: JsonObject) -> list[JsonObject]:
+def _budgets(asked: EndpointRequest, pod: JsonObject) -> list[JsonObject]:
     labels = text_map(pod, "metadata", "labels")
     found = asked.backend.objects(POLICY, "poddisruptionbudgets", asked.namespace)
     selectors = [(budget, (part(budget, "spec") or {}).get("selector")) for budget in found]
@@ -181,7 +183,7 @@ def _is_unprotected(pod: JsonObject, budget: JsonObject) -> bool:
     return number(budget, "status", "currentHealthy") >= wanted > 0
 
 
-def _count_disruption(asked: Asked, budget: JsonObject, *, dry_run: bool) -> None:
+def _count_disruption(asked: EndpointRequest, budget: JsonObject, *, dry_run: bool) -> None:
     """Count one disruption against a budget. Raises StatusError."""
     name, state = text(budget, "metadata", "name"), find_object(budget, "status")
     allowed = number(state, "disruptionsAllowed")
@@ -237,7 +239,7 @@ def _too_many(why: str, seconds: int) -> status.StatusError:
     return status.StatusError(429, "TooManyRequests", _REFUSED, details, retry_after=seconds)
 
 
-POD_ANSWERS: Final[Answerers] = {
+POD_ENDPOINTS: Final[EndpointTable] = {
     "Binding": bind,
     "Pod/attach": stream,
     "Pod/binding": bind,

@@ -13,7 +13,7 @@ from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import parts
 from wharfinger.control_plane.objects.names import parse_ip
 from wharfinger.control_plane.special_endpoints.connections import switched_on
-from wharfinger.control_plane.special_endpoints.endpoint import Answer, Asked, PodCommand
+from wharfinger.control_plane.special_endpoints.endpoint import Answer, EndpointRequest, PodCommand
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.field_errors import NEGATIVE, forbidden, invalid
 from wharfinger.control_plane.wire.status import FieldError
@@ -23,7 +23,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _LISTED: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
-def log(asked: Asked) -> Answer:
+def log(asked: EndpointRequest) -> Answer:
     """Return the log of a container, which is empty. Raises StatusError."""
     tail, limit, since = (_number(asked, name) for name in ("tailLines", "limitBytes", "sinceSeconds"))
     errors: list[FieldError] = []
@@ -46,7 +46,7 @@ def log(asked: Asked) -> Answer:
     return ""
 
 
-def stream(asked: Asked) -> Answer:
+def stream(asked: EndpointRequest) -> Answer:
     """Return the command of an ``exec`` if this server runs commands; refuse everything else. Raises StatusError."""
     pod = _pod(asked, asked.name)
     if asked.subresource.partition("/")[0] != "portforward":
@@ -56,10 +56,11 @@ def stream(asked: Asked) -> Answer:
     _check_node(asked, pod)
     if asked.subresource == "exec" and asked.backend.runs_commands:
         return _command(asked, pod)
-    raise status.bad_request("there is no kubelet to connect to: this Pod is simulated")
+    remedy = "; to run commands, start the control plane with --pod-commands" if asked.subresource == "exec" else ""
+    raise status.bad_request(f"there is no kubelet to connect to: this Pod is simulated{remedy}")
 
 
-def _command(asked: Asked, pod: JsonObject) -> PodCommand:
+def _command(asked: EndpointRequest, pod: JsonObject) -> PodCommand:
     """Return the command of an ``exec``. Raises StatusError."""
     argv = asked.query.get("command", ())
     if not argv or not argv[0]:
@@ -71,7 +72,7 @@ def _command(asked: Asked, pod: JsonObject) -> PodCommand:
     return PodCommand(text(pod, "metadata", "uid"), asked.name, tuple(argv), switched_on(asked.query, "stdin"))
 
 
-def proxy(asked: Asked) -> Answer:
+def proxy(asked: EndpointRequest) -> Answer:
     """Refuse ``proxy``: Pods have no reachable addresses. Raises StatusError."""
     names = asked.name.split(":")
     if len(names) > 3 or (len(names) == 3 and names[0] not in {"http", "https", ""}):
@@ -90,19 +91,19 @@ def proxy(asked: Asked) -> Answer:
     raise status.StatusError(503, "ServiceUnavailable", message)
 
 
-def _pod(asked: Asked, name: str) -> JsonObject:
+def _pod(asked: EndpointRequest, name: str) -> JsonObject:
     found = asked.backend.object("", "pods", asked.namespace, name)
     if found is None:
         raise status.not_found(asked.served.kind, name)
     return found
 
 
-def _given(asked: Asked, name: str) -> str:
+def _given(asked: EndpointRequest, name: str) -> str:
     values = asked.query.get(name, ())
     return values[0] if values else ""
 
 
-def _number(asked: Asked, name: str) -> int | None:
+def _number(asked: EndpointRequest, name: str) -> int | None:
     given = _given(asked, name)
     if not given:
         return None
@@ -111,7 +112,7 @@ def _number(asked: Asked, name: str) -> int | None:
     return int(given)
 
 
-def _container(asked: Asked, pod: JsonObject) -> None:
+def _container(asked: EndpointRequest, pod: JsonObject) -> None:
     """Refuse (400) a name that no container has, and a request without a name if the Pod has several containers."""
     wanted, name = _given(asked, "container"), text(pod, "metadata", "name")
     names = [text(container, "name") for kind in _LISTED for container in parts(pod, "spec", kind)]
@@ -122,7 +123,7 @@ def _container(asked: Asked, pod: JsonObject) -> None:
         raise status.bad_request(f"a container name must be specified for pod {name}, choose one of: [{listed}]")
 
 
-def _check_node(asked: Asked, pod: JsonObject) -> None:
+def _check_node(asked: EndpointRequest, pod: JsonObject) -> None:
     node = text(pod, "spec", "nodeName")
     if node != SIMULATED_NODE and asked.backend.object("", "nodes", "", node) is None:
         raise status.not_found(asked.served.kind, node)

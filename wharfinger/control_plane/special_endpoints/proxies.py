@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from wharfinger.control_plane.special_endpoints.endpoint import Answer, Answerers, Asked
+from wharfinger.control_plane.special_endpoints.endpoint import Answer, EndpointRequest, EndpointTable
 from wharfinger.control_plane.wire import status
 
 
-def _found(asked: Asked) -> str:
+def _found(asked: EndpointRequest) -> str:
     """Return the name of the requested object, which has to exist. Raises StatusError (404)."""
     name = asked.name
     if asked.served.kind.kind == "Service":  # scheme:name:port
@@ -17,16 +17,16 @@ def _found(asked: Asked) -> str:
     return name
 
 
-def service_proxy(asked: Asked) -> Answer:
+def service_proxy(asked: EndpointRequest) -> Answer:
     """Refuse the request, because no endpoint is ready. Raises StatusError (404, 503)."""
     _found(asked)
     raise status.StatusError(503, "ServiceUnavailable", f'no endpoints available for service "{asked.name}"')
 
 
-def node_proxy(asked: Asked) -> Answer:
+def node_proxy(asked: EndpointRequest) -> Answer:
     """Refuse the request, because no kubelet answers. Raises StatusError (404, 503)."""
     name = _found(asked)
     raise status.StatusError(503, "ServiceUnavailable", f"error trying to reach service: {name} has no kubelet")
 
 
-PROXY_ANSWERS: Final[Answerers] = {"Service/proxy": service_proxy, "Node/proxy": node_proxy}
+PROXY_ENDPOINTS: Final[EndpointTable] = {"Service/proxy": service_proxy, "Node/proxy": node_proxy}

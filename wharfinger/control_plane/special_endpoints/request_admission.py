@@ -1,9 +1,9 @@
-"""The admission of requests that storage does not answer: reviews, evictions, bindings and tokens; connections are in
-:mod:`~wharfinger.control_plane.special_endpoints.connections`.
+"""The admission of requests that are not answered from storage alone: reviews, evictions, bindings and token requests.
 
-Mutating policies and webhooks change the object before it is checked, and validating ones judge it after that, before anything is
-done. Policies do not apply to reviews, because one that intercepts reviews may break the cluster (kube-apiserver,
-``pkg/kubeapiserver/admission/exclusion``).
+Mutating policies and webhooks change the object before it is validated. Validating policies and webhooks are called after the
+validation, before the request has any effect. Policies do not apply to reviews, because a policy that intercepts reviews may
+break the cluster (kube-apiserver, ``pkg/kubeapiserver/admission/exclusion``). Connections are in
+:mod:`~wharfinger.control_plane.special_endpoints.connections`.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from functools import partial
 
 from wharfinger.control_plane.api.common.admission import Admission, Form, Mutation, Operation, Policies
 from wharfinger.control_plane.catalog.catalog import Served
-from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest
 from wharfinger.control_plane.verbs.creation import completed
 from wharfinger.formats.json.value import JsonObject, find_str
 
 
-def changed(asked: Asked, obj: JsonObject, form: Served | None = None) -> JsonObject:
+def changed(asked: EndpointRequest, obj: JsonObject, form: Served | None = None) -> JsonObject:
     """Return the object with the changes of mutating policies and webhooks. Raises StatusError, and VerdictsNeededError.
 
     ``form`` is the kind of the object, if it is not the kind of the resource.
@@ -34,8 +34,9 @@ def mutated(
     completing: Callable[[str, JsonObject], JsonObject],
     obj: JsonObject,
 ) -> JsonObject:
-    """Return an object after all mutating policies and webhooks, in one or two rounds. Raises StatusError, and
-    VerdictsNeededError.
+    """Return an object after all mutating policies and webhooks, which are called in one or two rounds.
+
+    Raises StatusError, and VerdictsNeededError.
     """
     by_policies, by_webhooks = Mutation(completing), Mutation(completing)
 
@@ -50,13 +51,13 @@ def mutated(
     return obj
 
 
-def admit(asked: Asked, obj: JsonObject, form: Served | None = None) -> None:
-    """Have validating policies and webhooks judge the object. Raises StatusError, and VerdictsNeededError."""
+def admit(asked: EndpointRequest, obj: JsonObject, form: Served | None = None) -> None:
+    """Call the validating policies and webhooks for an object. Raises StatusError if one denies it, and VerdictsNeededError."""
     if asked.backend.policies is not None:
         asked.backend.policies.enforce(_admission(asked, obj, form))
 
 
-def _admission(asked: Asked, obj: JsonObject, form: Served | None) -> Admission:
+def _admission(asked: EndpointRequest, obj: JsonObject, form: Served | None) -> Admission:
     options, name = asked.options, asked.name or find_str(obj, "metadata", "name")
     return Admission(
         asked.backend, options.user, asked.served.kind, Operation.CREATE, asked.subresource, asked.namespace, name, obj, None,

@@ -6,7 +6,7 @@ from wharfinger.control_plane.kinds.type_shapes import builtin_list_types
 from wharfinger.control_plane.merging.managed_fields import record_update
 from wharfinger.control_plane.objects.name_rules import segment_name
 from wharfinger.control_plane.objects.object_metadata import without_status
-from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest
 from wharfinger.control_plane.special_endpoints.request_admission import changed
 from wharfinger.control_plane.verbs.creation import with_defaults
 from wharfinger.control_plane.verbs.intake import accepted, check_namespace
@@ -15,7 +15,7 @@ from wharfinger.control_plane.wire.field_errors import quoted
 from wharfinger.formats.json.value import JsonObject
 
 
-def read_body(asked: Asked, served: Served) -> JsonObject:
+def read_body(asked: EndpointRequest, served: Served) -> JsonObject:
     """Return the body as an object of a kind, and add warnings to those of the request. Raises StatusError (400)."""
     read = accepted(served, asked.body, asked.options.validation)
     asked.options.warnings.extend(read.warnings)
@@ -37,7 +37,7 @@ def kind_served(group: str, version: str, kind: str) -> Served:
     return Served(Kind(group, kind, plural, kind.lower(), f"{kind}List", True, (one,), version, virtual=True), one)  # noqa: FBT003
 
 
-def reviewed(asked: Asked, *, subresource: str = "") -> JsonObject:
+def reviewed(asked: EndpointRequest, *, subresource: str = "") -> JsonObject:
     """Return the review that was sent, without a status, and with the changes of webhooks. Raises StatusError."""
     obj = read_body(asked, asked.served)
     now = asked.backend.now()

@@ -2,18 +2,18 @@
 
 from typing import Final
 
-from wharfinger.control_plane.special_endpoints.access_reviews import ACCESS_ANSWERS
-from wharfinger.control_plane.special_endpoints.component_statuses import COMPONENT_ANSWERS
-from wharfinger.control_plane.special_endpoints.endpoint import Answerers
-from wharfinger.control_plane.special_endpoints.identity_reviews import IDENTITY_ANSWERS
-from wharfinger.control_plane.special_endpoints.pod_evictions import POD_ANSWERS
-from wharfinger.control_plane.special_endpoints.proxies import PROXY_ANSWERS
+from wharfinger.control_plane.special_endpoints.access_reviews import ACCESS_ENDPOINTS
+from wharfinger.control_plane.special_endpoints.component_statuses import COMPONENT_ENDPOINTS
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointTable
+from wharfinger.control_plane.special_endpoints.identity_reviews import IDENTITY_ENDPOINTS
+from wharfinger.control_plane.special_endpoints.pod_evictions import POD_ENDPOINTS
+from wharfinger.control_plane.special_endpoints.proxies import PROXY_ENDPOINTS
 
-ANSWERERS: Final[Answerers] = {
-    **ACCESS_ANSWERS,
-    **IDENTITY_ANSWERS,
-    **COMPONENT_ANSWERS,
-    **POD_ANSWERS,
-    **PROXY_ANSWERS,
+ENDPOINTS: Final[EndpointTable] = {
+    **ACCESS_ENDPOINTS,
+    **IDENTITY_ENDPOINTS,
+    **COMPONENT_ENDPOINTS,
+    **POD_ENDPOINTS,
+    **PROXY_ENDPOINTS,
 }
 """The functions by ``Kind.group`` or ``Kind.group/subresource``."""

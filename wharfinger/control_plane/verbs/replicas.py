@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from wharfinger.control_plane.catalog.catalog import Served
-from wharfinger.control_plane.objects.amounts import NEGATIVE
 from wharfinger.control_plane.wire import status
-from wharfinger.control_plane.wire.field_errors import invalid
+from wharfinger.control_plane.wire.field_errors import NEGATIVE, invalid
 from wharfinger.formats.json.value import JsonObject, as_object, find_int, find_str
 
 

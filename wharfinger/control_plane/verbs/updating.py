@@ -21,7 +21,6 @@ from wharfinger.control_plane.catalog.custom_versions import shown_custom, undec
 from wharfinger.control_plane.kinds.kind import DEFINITION, Generation, Kind
 from wharfinger.control_plane.kinds.type_shapes import ListTypes
 from wharfinger.control_plane.merging.managed_fields import Elsewhere, record_update
-from wharfinger.control_plane.objects.metadata import NEEDS_REVISION
 from wharfinger.control_plane.objects.object_metadata import metadata_of, with_metadata
 from wharfinger.control_plane.verbs.creation import (
     UNOWNED,
@@ -134,7 +133,7 @@ def _stored_below(kind: Kind) -> tuple[str, ...]:
 
 def check_revision(served: Served, obj: JsonObject, name: str) -> None:
     """Refuse (422) an object without a resourceVersion, in kinds whose updates require it."""
-    needed = served.kind.custom or served.kind.group_kind in NEEDS_REVISION
+    needed = served.kind.custom or not served.kind.unconditional_update
     if needed and resource_version_of(obj) is None:
         message = "Invalid value: 0: must be specified for an update"
         error = status.FieldError("metadata.resourceVersion", "FieldValueInvalid", message)

@@ -38,7 +38,7 @@ def add_dashboard(parser: argparse.ArgumentParser) -> None:
 
 def _port(text: str) -> int:
     """Parse the value of ``--port``. Raises ArgumentTypeError."""
-    if not (text.isascii() and text.isdigit() and int(text[:6]) <= _MOST_PORT):
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(_MOST_PORT)) and int(text) <= _MOST_PORT):
         raise argparse.ArgumentTypeError(f"expected a port number up to {_MOST_PORT}, found {text[:100]!r}")
     return int(text)
 

@@ -12,14 +12,17 @@ from typing import assert_never
 from wharfinger.formats.redaction.redaction import redact_object, redacted_texts
 from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.formats.schemas.problem import Problem
+from wharfinger.runtime.daemon_details import DaemonSnapshot, WarmPoolSnapshot
 from wharfinger.runtime.inspector import (
     HistorySnapshot,
     HookSnapshot,
+    IndexSnapshot,
     InvalidSettings,
     OperationSnapshot,
     PackageSnapshot,
     ProgressSnapshot,
     QueueSnapshot,
+    RepositorySnapshot,
     SettingsAnswer,
     UnknownSettings,
     ValidSettings,
@@ -82,6 +85,31 @@ def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapsho
         for task in queue.tasks
     )
     return replace(queue, tasks=tuple(tasks))
+
+
+def redact_repository(repository: RepositorySnapshot, secrets: Collection[str]) -> RepositorySnapshot:
+    """Return the repository with its texts redacted: errors quote answers of registries, and packages describe themselves."""
+    text = TextRedactor(secrets)
+    return replace(
+        repository,
+        source=text.redact(repository.source),
+        message=text.redact(repository.message),
+        packages=tuple(_redact_index(each, text) for each in repository.packages),
+        labels=_redact_texts(repository.labels, text),
+    )
+
+
+def redact_pool(pool: WarmPoolSnapshot, secrets: Collection[str]) -> WarmPoolSnapshot:
+    """Return the pool with its problem redacted, which may quote the output of a program."""
+    return replace(pool, problem=TextRedactor(secrets).redact(pool.problem))
+
+
+def redact_daemon(daemon: DaemonSnapshot) -> DaemonSnapshot:
+    """Return the snapshot of the daemon with its texts redacted by their form: the reason of a wait quotes errors of the API
+    server.
+    """
+    text = TextRedactor()
+    return replace(daemon, cluster=text.redact(daemon.cluster), standby=text.redact(daemon.standby))
 
 
 def redact_node(node: NodeSnapshot, secrets: Collection[str]) -> NodeSnapshot:
@@ -230,6 +258,20 @@ def _redact_operation(operation: OperationSnapshot, text: TextRedactor) -> Opera
         in_flight=_redact_texts(operation.in_flight, text),
         interrupted=_redact_texts(operation.interrupted, text),
     )
+
+
+def _redact_index(index: IndexSnapshot, text: TextRedactor) -> IndexSnapshot:
+    versions = (
+        replace(
+            each,
+            description=text.redact(each.description),
+            changelog=_redact_texts(each.changelog, text),
+            deprecated=text.redact(each.deprecated),
+            unreadable=text.redact(each.unreadable),
+        )
+        for each in index.detailed
+    )
+    return replace(index, detailed=tuple(versions), problem=text.redact(index.problem))
 
 
 def _redact_texts(texts: Iterable[str], text: TextRedactor) -> tuple[str, ...]:

@@ -40,11 +40,14 @@ from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.printing.output import MEDIA_TYPES
 from wharfinger.debug.printing.redacting import (
     redact_answer,
+    redact_daemon,
     redact_explanation,
     redact_history,
     redact_node,
     redact_package,
+    redact_pool,
     redact_queue,
+    redact_repository,
     secrets_in,
     secrets_of,
 )
@@ -75,7 +78,7 @@ async def _livez(inspector: Inspector, _request: Request) -> Response:
 
 async def _readyz(inspector: Inspector, _request: Request) -> Response:
     """Answer the verdict in the first line, and the leader, if it is known, in the second."""
-    daemon = await inspector.daemon()
+    daemon = redact_daemon(await inspector.daemon())
     leader = f"\nleader: {daemon.leader.leader}" if daemon.leader.leader else ""
     if daemon.ready:
         return text_answer(200, f"ready{leader}")
@@ -85,7 +88,7 @@ async def _readyz(inspector: Inspector, _request: Request) -> Response:
 
 
 async def _daemon(inspector: Inspector, request: Request) -> Response:
-    return document_answer(request, record_to_json(await inspector.daemon()))
+    return document_answer(request, record_to_json(redact_daemon(await inspector.daemon())))
 
 
 async def _statistics(inspector: Inspector, request: Request) -> Response:
@@ -112,7 +115,8 @@ async def _queues(inspector: Inspector, request: Request) -> Response:
 
 
 async def _pools(inspector: Inspector, request: Request) -> Response:
-    pools = await inspector.pools()
+    secrets = secrets_in(await inspector.packages())
+    pools = [redact_pool(each, secrets) for each in await inspector.pools()]
     if "name" not in request.query:
         return document_answer(request, pools_to_json(pools))
     asked = [pool for pool in pools if pool.name == request.arg("name")]
@@ -120,7 +124,8 @@ async def _pools(inspector: Inspector, request: Request) -> Response:
 
 
 async def _repositories(inspector: Inspector, request: Request) -> Response:
-    repositories = await inspector.repositories()
+    secrets = secrets_in(await inspector.packages())
+    repositories = [redact_repository(each, secrets) for each in await inspector.repositories()]
     if "name" not in request.query:
         return document_answer(request, repositories_to_json(repositories))
     asked = [each for each in repositories if each.name == request.arg("name")]

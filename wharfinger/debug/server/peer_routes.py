@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final
 
 import msgspec
+import trio
 
 from wharfinger.debug.addresses import NO_PACKAGE
 from wharfinger.debug.encoding.details import snapshots_to_json
@@ -204,7 +205,9 @@ async def _snapshots(inspector: Inspector, request: Request) -> Response:
     found, package = await inspector.hook_snapshots(name), await inspector.package(name)
     if found is None or package is None:
         return _no_module(request)
-    return _document(_parts(request)[1], snapshots_to_json(redact_snapshots(found, secrets_of(package))))
+    # A snapshot may have thousands of objects, so they are redacted off the event loop.
+    shown = await trio.to_thread.run_sync(partial(redact_snapshots, found, secrets_of(package)))
+    return _document(_parts(request)[1], snapshots_to_json(shown))
 
 
 async def _render(inspector: Inspector, request: Request) -> Response:

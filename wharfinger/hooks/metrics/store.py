@@ -28,7 +28,7 @@ from wharfinger.formats.exposition import (
     labels_text,
     sample_line,
 )
-from wharfinger.formats.histogram import Histogram, samples_of
+from wharfinger.formats.histogram import Histogram, sample_count
 from wharfinger.hooks.metrics.operations import MAX_SHOWN, Add, Observe, Publication, Set
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
@@ -229,7 +229,7 @@ class MetricStore:
         if any(labels in other.series for other in self._families.get(family.name, {}).values()):
             raise Refused(f"{family.name}: another package publishes it with the same labels")
         text = labels_text(labels)
-        samples = samples_of(value.bounds) if isinstance(value, Histogram) else 1
+        samples = sample_count(value.bounds) if isinstance(value, Histogram) else 1
         width = samples * (len(text.encode()) - sum(len(label) + _LABEL for label, _ in labels) + 1)
         new = [label for label, _ in labels if label not in family.labels]
         widened = sum(len(label) + _LABEL for label in new)

@@ -119,7 +119,10 @@ def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> No
     asked = {VALIDATING: config.validating, MUTATING: config.mutating, CONVERSION: config.conversions}
     unserved = [key for key, bindings in asked.items() if bindings]
     if unserved and layout is not Layout.MODULE_FOLDER:
-        why = "needs an admission server, but this daemon has none; start it with --admission"
+        why = (
+            "needs an admission server, but this daemon has none; start it with --admission "
+            "(a daemon with --shard cannot have one)"
+        )
         raise HookConfigError(hook.name, tuple(f"{key} {why}" for key in unserved))
     for key in unserved:
         warn(f"hook {hook.name}: {key} needs --admission, without which no request reaches it")

@@ -47,7 +47,7 @@ from wharfinger.process.command import Command
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
-from wharfinger.process.worker_slot import ended_how, serve_jobs
+from wharfinger.process.worker_slot import describe_end, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
@@ -71,7 +71,7 @@ class JqLimits:
 
 @dataclass(frozen=True, slots=True)
 class JqStatistics:
-    """Counters for dumps: workers alive, and requests and replaced workers since the start."""
+    """Counters for debug dumps: the living workers, and the requests and replaced workers since the start."""
 
     workers: int
     requests: int
@@ -280,7 +280,7 @@ class JqPool:
                 job.fail(f"its answer is too large: {error}", transient=False)
                 return False
             except trio.BrokenResourceError:
-                job.fail(f"its worker died ({ended_how(await worker.wait())})", transient=True, at_once=True)
+                job.fail(f"its worker died ({describe_end(await worker.wait())})", transient=True, at_once=True)
                 return False
         if payload is None:
             self._slow.late(job.key, trio.current_time())

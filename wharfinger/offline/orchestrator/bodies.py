@@ -80,7 +80,7 @@ class TreeBodies:
         """The kinds of rendered objects that are put into the store. All others are output only, until a node names one."""
 
     async def run(self, who: Id, level: Level, loop: tuple[Id, ...], /) -> Outcome:
-        """Run the controller of a node, and turn its result into the engine's."""
+        """Run the controller of a node, and turn its result into an outcome of the engine."""
         self.progress.begin(who)
         outcome: Outcome | None = None
         try:

@@ -47,7 +47,7 @@ _CHART_PLACE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PackageRequest:
-    """One package to build: its folder or archive, the settings, and its release. ``name`` "" is the package's own name.
+    """One package to build: its folder or archive, the settings, and its release. "" as ``name`` stands for the package's own.
 
     The targets of all links must lie in the folder ``limit``, which is by default the folder of the git repository, else the
     package's own.

@@ -25,7 +25,7 @@ def with_wiped_secrets(manifests: Mapping[Id, tuple[Manifest, ...]]) -> dict[Id,
 
 
 def wiped(manifest: Manifest) -> Manifest:
-    """Return a manifest; if it is a Secret, with placeholders for its values."""
+    """Return the manifest, with placeholders for the values if it is a Secret."""
     if manifest.id.kind != SECRET:
         return manifest
     obj = without_copies(manifest.object)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from wharfinger.formats.json.value import ShapeError
-from wharfinger.formats.version_constraint import VersionConstraint, both
+from wharfinger.formats.version_constraint import VersionConstraint, combine_constraints
 from wharfinger.kube.names import is_label, is_subdomain
 from wharfinger.packages.files.strict_fields import at
 
@@ -158,7 +158,7 @@ def with_depends_on(requirements: Requirements, depends_on: Iterable[DependsOn])
         return requirements
     for each in (*requirements.mandatory, *requirements.conditional):
         if each.name in wanted:
-            wanted[each.name] = both(each.constraint, wanted[each.name])
+            wanted[each.name] = combine_constraints(each.constraint, wanted[each.name])
     mandatory = [Dependency(each.name, wanted.pop(each.name, each.constraint)) for each in requirements.mandatory]
     return replace(
         requirements,

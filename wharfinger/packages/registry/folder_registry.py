@@ -1,4 +1,5 @@
-"""A registry that is a folder of package folders, for authors: each package is packed when it is requested.
+"""A registry that is a folder of package folders, for authors: each package is packed when it is requested, unless its files
+are unchanged since it was packed last (:mod:`~wharfinger.packages.registry.folder_packs`).
 
 A package has one version, which its own files state, and so one tag; no other tag is found. A package without a version is found
 under any tag. The same files give the same digest, and changed files give a different digest. The package that was returned last
@@ -19,8 +20,9 @@ import trio
 
 from wharfinger.packages.definition.global_folder import GLOBAL_PACKAGE, read_global_definition
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import AddressError, ArtifactNotFoundError
-from wharfinger.packages.registry.address import is_repository, is_tag
+from wharfinger.packages.errors import ArtifactNotFoundError
+from wharfinger.packages.registry.address import check_repository, check_tag
+from wharfinger.packages.registry.folder_packs import FolderPacks, Identity
 from wharfinger.packages.registry.manifest import read_manifest
 from wharfinger.packages.registry.pusher import Package, pack_image, pack_package
 from wharfinger.packages.registry.registry import Descriptor, Manifest
@@ -30,41 +32,43 @@ CHUNK: Final = 256 * 1024
 
 
 class FolderRegistry:
-    """The package folders below ``root``; implements :class:`~wharfinger.packages.registry.registry.Registry`."""
+    """The package folders below ``root``; implements :class:`~wharfinger.packages.registry.registry.Registry`.
 
-    def __init__(self, root: Path) -> None:
+    ``packs`` are the packages that were packed before; folders that are unchanged since then are only packed if a blob is read.
+    """
+
+    def __init__(self, root: Path, packs: FolderPacks | None = None) -> None:
         self._root = root
-        self._packed: tuple[str, Package] | None = None
+        self._packs = packs or FolderPacks()
+        self._packed: tuple[str, Package | None, Identity] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the package from its current files; raise ArtifactNotFoundError if ``tag`` is not its version."""
-        if not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is no tag")
-        package = await self._pack(repository)
-        if package.tag not in {tag, ""}:
+        check_tag(tag)
+        found = await self._look(repository)
+        if found.tag not in {tag, ""}:
             raise ArtifactNotFoundError(
-                f"{self._root / repository}: not version {tag}; the folder has version {package.tag}; request that "
+                f"{self._root / repository}: not version {tag}; the folder has version {found.tag}; request that "
                 "version, or change the version in its files"
             )
-        return package.manifest.descriptor
+        return found.descriptor
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
         """Return the package's manifest; raise ArtifactNotFoundError if its files have another digest."""
-        package = self._kept(repository)
-        if package is None or package.manifest.descriptor.digest != digest:
-            package = await self._pack(repository)
-        manifest = package.manifest
-        if manifest.descriptor.digest != digest:
+        found = self._kept(repository)
+        if found is None or found.descriptor.digest != digest:
+            found = await self._look(repository)
+        if found.descriptor.digest != digest:
             raise ArtifactNotFoundError(
                 f"{self._root / repository}@{digest}: not found; the folder's files have the digest "
-                f"{manifest.descriptor.digest} now"
+                f"{found.descriptor.digest} now"
             )
-        return read_manifest(manifest.data, manifest.descriptor)
+        return read_manifest(found.data, found.descriptor)
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
         """Stream the config or the layer of the package that was requested last, else of the package in its current files."""
-        package = self._kept(repository) or await self._pack(repository)
+        package = await self._content(repository)
         what = f"{self._root / repository}@{blob.digest}"
         for one in (package.config, package.layer):
             if one.descriptor.digest == blob.digest:
@@ -74,32 +78,58 @@ class FolderRegistry:
 
     async def tags(self, repository: str) -> tuple[str, ...]:
         """Return the package's version; () if the package states no version."""
-        tag = (await self._pack(repository)).tag
+        tag = (await self._look(repository)).tag
         return (tag,) if tag else ()
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
         """Return the manifest of the package from its current files, by tag or by digest."""
         digest = reference if isinstance(reference, Digest) else (await self.resolve(repository, reference)).digest
         await self.manifest(repository, digest)
-        manifest = (self._kept(repository) or await self._pack(repository)).manifest
-        return manifest.descriptor, manifest.data
+        found = self._kept(repository) or await self._look(repository)
+        return found.descriptor, found.data
 
     async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
         """Return nothing: a folder of package folders has no signatures."""
-        if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+        check_repository(repository)
         return ()
 
-    def _kept(self, repository: str) -> Package | None:
-        return self._packed[1] if self._packed is not None and self._packed[0] == repository else None
+    def _kept(self, repository: str) -> Identity | None:
+        return self._packed[2] if self._packed is not None and self._packed[0] == repository else None
 
-    async def _pack(self, repository: str) -> Package:
-        if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+    async def _look(self, repository: str) -> Identity:
+        """Return the identity of the package in its current files, which are packed unless they are unchanged."""
+        check_repository(repository)
         self._packed = None  # free it first: two packages may be large
+        package, identity = await trio.to_thread.run_sync(_look, self._root, repository, self._packs)
+        self._packed = repository, package, identity
+        return identity
+
+    async def _content(self, repository: str) -> Package:
+        """Return the package that was requested last, else the package in its current files."""
+        check_repository(repository)
+        if self._packed is not None and self._packed[0] == repository and self._packed[1] is not None:
+            return self._packed[1]
         package = await trio.to_thread.run_sync(_pack, self._root, repository)
-        self._packed = repository, package
+        self._packed = repository, package, _identity(package)
         return package
+
+
+def _look(root: Path, repository: str, packs: FolderPacks) -> tuple[Package | None, Identity]:
+    """Return the package in its current files, with its identity; None: it was packed before. Blocking."""
+    folder = root / repository
+    place = root if repository == GLOBAL_PACKAGE and not folder.is_dir() else folder
+    fingerprint = packs.fingerprint(place)
+    if (known := packs.find(place, fingerprint)) is not None:
+        return None, known
+    package = _pack(root, repository)
+    identity = _identity(package)
+    packs.keep(place, fingerprint, identity)
+    return package, identity
+
+
+def _identity(package: Package) -> Identity:
+    manifest = package.manifest
+    return Identity(package.tag, manifest.descriptor, manifest.data)
 
 
 def _pack(root: Path, repository: str) -> Package:

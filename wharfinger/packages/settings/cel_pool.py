@@ -41,7 +41,7 @@ from wharfinger.process.command import Command
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
-from wharfinger.process.worker_slot import ended_how, serve_jobs
+from wharfinger.process.worker_slot import describe_end, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
@@ -213,7 +213,7 @@ class CelPool:
             return _Died(
                 at, f"could not be evaluated within {used}, all rules together; make them cheaper", retry=False
             )
-        return _Died(at, f"could not be evaluated: its worker died ({ended_how(returncode)})", retry=True)
+        return _Died(at, f"could not be evaluated: its worker died ({describe_end(returncode)})", retry=True)
 
 
 class _Talk:

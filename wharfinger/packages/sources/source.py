@@ -19,6 +19,7 @@ from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddr
 from wharfinger.packages.registry.authorizations import Authorizations
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.docker_logins import DockerLogins
+from wharfinger.packages.registry.folder_packs import FolderPacks
 from wharfinger.packages.registry.folder_registry import FolderRegistry
 from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.oci_registry import open_registry
@@ -99,6 +100,8 @@ class Network:
     """The indexes of Helm repositories, which all packages share."""
     git: GitRepositories = field(default_factory=GitRepositories)
     """The tags of git repositories, which all packages share."""
+    folders: FolderPacks = field(default_factory=FolderPacks)
+    """The packages of folders as they were packed last, which all packages share."""
     authorizations: Authorizations = field(default_factory=Authorizations)
     """The authorizations that registries accepted, so that they need not refuse each new connection first."""
 
@@ -128,7 +131,7 @@ async def open_source(
         case LayoutSource(path, verify):
             yield _trusted(OciLayout(path), verify, str(path)), _checked(package)
         case FolderSource(path):
-            yield FolderRegistry(path), _checked(package)
+            yield FolderRegistry(path, network.folders), _checked(package)
         case _:
             assert_never(source)
 

@@ -11,7 +11,8 @@
 The tests check these invariants with a cancellation at every await and a ``kill -9`` at every step on the disk:
 
 * a name under ``blobs``, ``trees`` or ``deployed`` is complete or absent: it is renamed into place from ``tmp``;
-* content is verified before each use: a blob is hashed again, a tree is compared with its record;
+* content is verified before each use: a blob is hashed again; a tree is compared with its record, unless it was compared before
+  and no entry of it has changed since (:mod:`~wharfinger.packages.files.folder_fingerprint`);
 * a digest is downloaded and unpacked once, however many packages need it at the same time, and two digests never wait for
   each other;
 * `collect` never deletes files that a deployed name uses, nor recent downloads that are not deployed yet.
@@ -22,6 +23,8 @@ import io
 import itertools
 import os
 import re
+import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
@@ -44,10 +47,11 @@ from wharfinger.packages.files.disk_files import (
     sync_file,
     sync_folder,
 )
+from wharfinger.packages.files.folder_fingerprint import folder_fingerprint
 from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.registry.manifest import blobs_of, package_layers
 from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
-from wharfinger.packages.store.tree import PACKAGE_FOLDER, build_tree, is_sound, read_record, sound_record
+from wharfinger.packages.store.tree import PACKAGE_FOLDER, TreeRecord, build_tree, read_record, sound_record
 
 T = TypeVar("T")
 
@@ -59,6 +63,8 @@ DISCARD_S: Final = 30.0
 _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
 MAX_NAME: Final = 200
+MOST_RECORDS: Final = 1_000
+"""The number of trees whose records are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +84,9 @@ class StoreLimits:
 class DiskStore:
     """The store of one process; made by `open_store`, implements :class:`~wharfinger.packages.store.store.Store`."""
 
-    def __init__(self, root: Path, limits: StoreLimits) -> None:
+    def __init__(self, root: Path, limits: StoreLimits, now: Callable[[], float] = time.time) -> None:
         self._limits = limits
+        self._now = now
         self._blobs = root / "store" / "blobs" / "sha256"
         self._trees = root / "store" / "trees"
         self._tmp = root / "store" / "tmp"
@@ -90,6 +97,7 @@ class DiskStore:
         self._numbers = itertools.count(1)
         self._in_work: set[str] = set()
         self._pins: dict[str, tuple[float, frozenset[str]]] = {}
+        self._sound: OrderedDict[str, tuple[str, TreeRecord]] = OrderedDict()
 
     def statistics(self) -> dict[str, int]:
         """Return the numbers of locked digests, temporary names in use, and downloads that are not deployed yet."""
@@ -117,7 +125,7 @@ class DiskStore:
         tree = self._trees / digest.hex
         self._pin(manifest)
         async with self._locks.held(f"tree {digest.hex}"):
-            if not await self._run(f"reading package {digest}", partial(is_sound, tree, _cancelled)):
+            if await self._record(digest) is None:
                 async with self._temporary() as temporary, self._temporary() as replaced:
                     unpack = partial(self._unpack, manifest, layers, temporary, replaced)
                     await self._run(f"unpacking package {digest}", unpack)
@@ -125,9 +133,8 @@ class DiskStore:
 
     async def installed(self, digest: Digest) -> Manifest | None:
         """Return the manifest of a digest if its tree exists undamaged, so that no registry is needed. Raises StoreError."""
-        tree = self._trees / digest.hex
         async with self._locks.held(f"tree {digest.hex}"):
-            record = await self._run(f"reading package {digest}", partial(sound_record, tree, _cancelled))
+            record = await self._record(digest)
             if record is None or record.manifest.descriptor.digest != digest:
                 return None
             self._pin(record.manifest)
@@ -190,6 +197,30 @@ class DiskStore:
 
             await self._run(doing, finish)
 
+    async def _record(self, digest: Digest) -> TreeRecord | None:
+        """Return the record of a tree if the tree is undamaged. Its lock is held.
+
+        Its files are not read if no entry has changed since they were read.
+        """
+        tree = self._trees / digest.hex
+        known = self._sound.pop(digest.hex, None)
+
+        def read() -> tuple[str, TreeRecord] | None:
+            fingerprint = folder_fingerprint(tree, self._now(), with_links=True)
+            if known is not None and known[0] == fingerprint:
+                return known
+            record = sound_record(tree, _cancelled)
+            return None if record is None else (fingerprint, record)
+
+        found = await self._run(f"reading package {digest}", read)
+        if found is None:
+            return None
+        if found[0]:
+            self._sound[digest.hex] = found
+            while len(self._sound) > MOST_RECORDS:
+                self._sound.popitem(last=False)
+        return found[1]
+
     def _has_blob(self, blob: Descriptor) -> bool:
         try:
             with (self._blobs / blob.digest.hex).open("rb") as file:
@@ -228,7 +259,10 @@ class DiskStore:
                 f"package sha256:{tree.name}: not installed; install it before it is deployed as {link.name}"
             )
         _refuse_foreign(link)
-        temporary.symlink_to(os.path.relpath(tree / PACKAGE_FOLDER, link.parent))
+        target = os.path.relpath(tree / PACKAGE_FOLDER, link.parent)
+        if link.is_symlink() and os.fspath(link.readlink()) == target:
+            return
+        temporary.symlink_to(target)
         publish(temporary, link)
 
     def _deployed_trees(self) -> frozenset[str]:
@@ -298,10 +332,12 @@ class DiskStore:
 
 
 @asynccontextmanager
-async def open_store(root: Path, limits: StoreLimits | None = None) -> AsyncIterator[DiskStore]:
-    """Open the store below the state folder ``root``, for this process alone. Raises StoreError."""
+async def open_store(
+    root: Path, limits: StoreLimits | None = None, now: Callable[[], float] = time.time
+) -> AsyncIterator[DiskStore]:
+    """Open the store below the state folder ``root``, for this process alone. ``now`` is the wall clock. Raises StoreError."""
     with _opened(root):
-        store = DiskStore(root, limits or StoreLimits())
+        store = DiskStore(root, limits or StoreLimits(), now)
         await trio.to_thread.run_sync(_clear, root)
         yield store
 

@@ -1,5 +1,6 @@
 """The address of the admission server: where it listens, how API servers reach it, and the webhook configuration for them."""
 
+import ipaddress
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +15,8 @@ WEBHOOK: Final = "packages.wharfinger.dev"
 PATH: Final = "/validate"
 TIMEOUT_S: Final = 3
 SERVICE_PORT: Final = 443
+PORT_NAME: Final = "admission"
+"""The name of the Service's port, by which the endpoint belongs to it."""
 MAX_PORT: Final = 65_535
 
 
@@ -29,6 +32,8 @@ class Endpoint:
     port: int
     service: tuple[str, str] | None = None
     """The namespace and the name of the Service."""
+    pod: str = ""
+    """The address of this pod, to which the Service must lead; "" if the Service selects its pods itself."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -39,8 +44,8 @@ class Endpoint:
         return (f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
 
 
-def read_endpoint(address: str, service: str) -> Endpoint:
-    """Parse ``HOST:PORT`` and ``NAMESPACE/NAME`` ("" for none). Raises AdmissionAddressError."""
+def read_endpoint(address: str, service: str, pod: str = "") -> Endpoint:
+    """Parse ``HOST:PORT``, ``NAMESPACE/NAME`` and the address of a pod ("" for none). Raises AdmissionAddressError."""
     host, colon, digits = address.rpartition(":")
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not (colon and digits.isascii() and digits.isdecimal() and len(digits) <= len(str(MAX_PORT))):
@@ -50,6 +55,8 @@ def read_endpoint(address: str, service: str) -> Endpoint:
     if int(digits) > MAX_PORT:
         raise AdmissionAddressError(f"--admission {address[:80]!r}: expected a port up to {MAX_PORT}")
     if not service:
+        if pod:
+            raise AdmissionAddressError("--admission-pod-ip applies to --admission-service; give both")
         if not host:
             raise AdmissionAddressError(
                 f"--admission {address[:80]!r}: expected the host by which API servers reach this machine; name it, or the "
@@ -59,7 +66,40 @@ def read_endpoint(address: str, service: str) -> Endpoint:
     namespace, _, name = service.partition("/")
     if not (is_label(namespace) and is_label(name)):
         raise AdmissionAddressError(f"--admission-service {service[:80]!r}: expected NAMESPACE/NAME of a Service")
-    return Endpoint(host, int(digits), (namespace, name))
+    return Endpoint(host, int(digits), (namespace, name), _ip(pod) if pod else "")
+
+
+def _ip(text: str) -> str:
+    """Return an IP address in its usual form. Raises AdmissionAddressError."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError as error:
+        raise AdmissionAddressError(f"--admission-pod-ip {text[:80]!r}: expected an IP address") from error
+
+
+def endpoint_slice(endpoint: Endpoint, port: int) -> JsonObject | None:
+    """Return the EndpointSlice by which the Service leads to this pod only, at ``port``; None if the Service selects its pods
+    itself.
+
+    Daemons on standby have the same labels as the one at work, but they do not listen: a Service with a selector would lead some
+    requests to them, and these would fail, also for webhooks of hooks whose failure policy is ``Fail``.
+    """
+    if endpoint.service is None or not endpoint.pod:
+        return None
+    namespace, name = endpoint.service
+    labels: JsonObject = {
+        "kubernetes.io/service-name": name,
+        "endpointslice.kubernetes.io/managed-by": GROUP,
+        "app.kubernetes.io/managed-by": "wharfinger",
+    }
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "addressType": "IPv6" if ":" in endpoint.pod else "IPv4",
+        "endpoints": [{"addresses": [endpoint.pod], "conditions": {"ready": True}}],
+        "ports": [{"name": PORT_NAME, "port": port, "protocol": "TCP"}],
+    }
 
 
 def server_of(endpoint: Endpoint, port: int, bundle: str) -> Server:
@@ -79,7 +119,7 @@ def webhook_configuration(endpoint: Endpoint, port: int, bundle: str) -> JsonObj
     rule: JsonObject = {
         "apiGroups": [GROUP],
         "apiVersions": [VERSION],
-        "operations": ["CREATE", "UPDATE"],
+        "operations": ["CREATE", "UPDATE", "DELETE"],
         "resources": ["applications", "modules", "packagerepositories"],
         "scope": "*",
     }

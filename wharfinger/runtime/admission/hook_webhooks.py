@@ -151,24 +151,27 @@ class HookWebhooks:
                     if bound:
                         await self._write(package, bound)
                 except (ForbiddenError, InvalidError) as error:
-                    log.warning("%s: the webhooks of its hooks are not kept: %s", package, error)
+                    log.warning("%s: the webhooks of its hooks cannot be published: %s", package, error)
                 except ClusterError as error:
                     failure = error  # those of other packages are kept nevertheless
         if failure is not None:
             raise failure
 
-    async def sweep(self, known: frozenset[str]) -> None:
-        """Remove webhooks that an earlier daemon published for packages that do not define webhooks any more, or are not
-        ``known``: nothing would ever answer there. Raises ClusterError.
+    async def sweep(self, known: Callable[[], frozenset[str]]) -> None:
+        """Remove webhooks of packages that do not define webhooks any more, or are not ``known`` here: nothing would ever answer
+        there. An earlier daemon may have published them, or this one, for a package that another shard keeps now.
+
+        Raises ClusterError.
         """
         for package in sorted({package for package, _ in await self._stored()}):
-            bound = self._published.get(package)
-            if bound or (bound is None and package in known):
-                continue
-            log.info(
-                "%s: its published webhooks are removed, because the package does not define webhooks any more", package
-            )
-            async with self._writing:
+            async with self._writing:  # only now it is known whether the package has published others meanwhile
+                bound = self._published.get(package)
+                if package in known() and (bound or bound is None):
+                    continue
+                log.info(
+                    "%s: its published webhooks are removed, because no hook of this daemon answers there", package
+                )
+                self._published.pop(package, None)
                 await self._erase(package, conversions=True)
 
     async def run(self, known: Callable[[], frozenset[str]]) -> None:
@@ -185,10 +188,10 @@ class HookWebhooks:
                 try:
                     await self.keep()
                     if trio.current_time() >= swept_at:
-                        await self.sweep(known())
+                        await self.sweep(known)
                         swept_at = trio.current_time() + SWEEP_S
                 except ClusterError as error:
-                    log.warning("the webhooks of hooks cannot be kept: %s; trying again in %.0f s", error, RETRY_S)
+                    log.warning("the webhooks of hooks cannot be published: %s; trying again in %.0f s", error, RETRY_S)
                     await trio.sleep(RETRY_S)
                     self._changed.set()
 

@@ -31,7 +31,7 @@ from wharfinger.runtime.admission.certificates import (
     secret_data,
     use,
 )
-from wharfinger.runtime.admission.endpoint import PATH, Endpoint, server_of, webhook_configuration
+from wharfinger.runtime.admission.endpoint import PATH, Endpoint, endpoint_slice, server_of, webhook_configuration
 from wharfinger.runtime.admission.hook_reviewer import HookReviewer
 from wharfinger.runtime.admission.hook_reviews import MAX_BODY_BYTES
 from wharfinger.runtime.admission.hook_webhooks import HookWebhooks
@@ -51,7 +51,10 @@ SETTLE_S: Final = 10.0
 """The time after which API servers have read a new configuration, with its authorities."""
 JUDGE_S: Final = 2.0
 """The time for one judgement, which is less than API servers wait."""
-LIMITS: Final = HttpLimits(body_bytes=MAX_BODY_BYTES, connections=64, idle_s=120)
+LIMITS: Final = HttpLimits(
+    body_bytes=MAX_BODY_BYTES, large_bodies_bytes=4 * MAX_BODY_BYTES, body_read_s=10, connections=64, idle_s=120
+)
+"""Every pod of the cluster may connect, so the requests together must stay far below the memory of the daemon."""
 _KEY: Final = ObjectKey(SECRET, SYSTEM_NAMESPACE, SECRET_NAME)
 
 
@@ -95,7 +98,10 @@ class AdmissionServer:
             warnings=("wharfinger did not check it in time; the daemon checks it when it acts on it",)
         )
         with trio.move_on_after(JUDGE_S):
-            judgement = await self._judge.judge(review.obj, review.old)
+            if review.deletes:
+                judgement = self._judge.judge_removal(review.obj)
+            else:
+                judgement = await self._judge.judge(review.obj, review.old)
         return Response(200, answer_to(review, judgement.refusal, judgement.warnings))
 
     async def run(self) -> None:
@@ -106,7 +112,7 @@ class AdmissionServer:
                 await self.keep()
             except (ClusterError, OSError) as error:  # ssl.SSLError is an OSError
                 if str(error) != said:
-                    log.warning("admission: %s; trying again each %.0f s", error, RETRY_S)
+                    log.warning("admission: %s; trying again every %.0f s", error, RETRY_S)
                 said = str(error)
                 await trio.sleep(RETRY_S)
                 continue
@@ -114,12 +120,14 @@ class AdmissionServer:
             await trio.sleep(CHECK_S)
 
     async def keep(self) -> None:
-        """Make sure that a valid certificate is served, and that API servers trust it. Raises ClusterError.
+        """Make sure that a valid certificate is served, and that API servers trust it and reach this server. Raises ClusterError.
 
         A certificate that replaces another is served only SETTLE_S after the configuration was written, because API servers read
         the configuration with a delay.
         """
         certificate = await self._certificate()
+        if (own := endpoint_slice(self._endpoint, self.port)) is not None:
+            await self._client.apply(own, field_manager=self._manager, force=True)
         configuration = webhook_configuration(self._endpoint, self.port, certificate.bundle)
         await self._client.apply(configuration, field_manager=self._manager, force=True)
         if self._webhooks is not None:

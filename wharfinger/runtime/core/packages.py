@@ -69,6 +69,7 @@ from wharfinger.runtime.package.events import (
     SuspendStarted,
 )
 from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.package.news import is_news
 from wharfinger.runtime.resources.identity import GLOBAL
 from wharfinger.runtime.scheduler.events import (
     Decided,
@@ -136,8 +137,9 @@ class Packages:
 
     def emit(self, instance: Instance, event: Event) -> None:
         """Process an event of a package, and do all that follows from it."""
-        self._take(instance, event)
-        self.settle()
+        if is_news(instance.state, event):
+            self._take(instance, event)
+            self.settle()
 
     def tell(self, event: SchedulerEvent) -> None:
         """Notify the scheduler of an event, and do all that follows from it. Raises CycleError; nothing has changed then."""

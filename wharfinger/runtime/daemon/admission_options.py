@@ -10,7 +10,7 @@ LIBRARY: Final = "cryptography"
 
 
 def add_admission(parser: argparse.ArgumentParser) -> None:
-    """Add ``--admission`` and ``--admission-service``."""
+    """Add ``--admission``, ``--admission-service`` and ``--admission-pod-ip``."""
     group = parser.add_argument_group(
         "admission",
         "a validating webhook for Applications, Modules and PackageRepositories, which refuses what the daemon would refuse "
@@ -28,14 +28,23 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
         metavar="NAMESPACE/NAME",
         help="the Service, at port 443, by which API servers reach the address of --admission, in a cluster",
     )
+    group.add_argument(
+        "--admission-pod-ip",
+        default="",
+        metavar="IP",
+        help="the address of this pod: while the daemon is at work, the address is the only endpoint of that Service, whose "
+        "port must have the name admission (default: the Service selects its pods itself, so it also leads to daemons on "
+        "standby, which do not answer)",
+    )
 
 
 def admission_endpoint(args: argparse.Namespace) -> Endpoint | None:
     """Return the endpoint that the options describe; None without --admission. Raises AdmissionAddressError."""
     if not args.admission:
-        if args.admission_service:
-            raise AdmissionAddressError("--admission-service applies to --admission; give both")
+        for option, value in (("service", args.admission_service), ("pod-ip", args.admission_pod_ip)):
+            if value:
+                raise AdmissionAddressError(f"--admission-{option} applies to --admission; give both")
         return None
     if find_spec(LIBRARY) is None:
         raise AdmissionAddressError(f"--admission needs the library {LIBRARY}; pip install 'wharfinger[admission]'")
-    return read_endpoint(args.admission, args.admission_service)
+    return read_endpoint(args.admission, args.admission_service, args.admission_pod_ip)

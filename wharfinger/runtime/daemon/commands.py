@@ -160,8 +160,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--metrics-address",
         default="",
         metavar="HOST:PORT",
-        help="serve /metrics, /metrics/hooks, /healthz and /readyz on this address, to every client that can reach it (default: "
-        "only on the debug socket)",
+        help="serve /metrics, /metrics/hooks, /healthz, /livez and /readyz on this address, to every client that can reach it "
+        "(default: only on the debug socket)",
     )
     add_admission(parser)
     _add_limits(parser)
@@ -188,9 +188,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_shard,
         default=MAIN,
         metavar="NAME",
-        help=f"keep only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of this "
-        f"shard; a daemon without this option keeps everything else, and both work at the same time (default: keep "
-        f"everything else)",
+        help=f"manage only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of this shard; a "
+        "daemon without this option manages everything else, and both work at the same time (default: manage everything else)",
     )
     parser.add_argument(
         "--lease-duration",

@@ -74,7 +74,7 @@ from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import identity_of, open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
-from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
+from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_POOLS, NEEDED, rights_of_admission
 from wharfinger.runtime.daemon.service_manager import ServiceManager, open_reloads, open_watchdog
 from wharfinger.runtime.daemon.standby import Standby, open_standby
 from wharfinger.runtime.daemon.traces import open_traces
@@ -162,7 +162,7 @@ async def run_daemon(
                 async with open_daemon(config, serve_inspector, manager, serve_metrics):
                     stopping.up = True
                     await stopping.asked.wait()
-                    manager.notify("STOPPING=1")
+                    manager.notify("STOPPING=1\nSTATUS=stopping; running tasks finish")
                     log.info("stopping; running tasks have %.0f s to finish", config.grace_s)
             nursery.cancel_scope.cancel()
     if hard.cancelled_caught:
@@ -244,14 +244,15 @@ async def _open_all(
         standby = await stack.enter_async_context(
             open_standby(config, state, scratch, ledger, client, connection, inspector, identity)
         )
-        needed = (*NEEDED, *(FOR_POOLS if config.worker_pools else ()), *(FOR_ADMISSION if config.admission else ()))
+        needed = (*NEEDED, *(FOR_POOLS if config.worker_pools else ()))
+        needed += rights_of_admission(config.admission.service, config.admission.pod) if config.admission else ()
         needed += FOR_ACCOUNTS if config.require_account else ()
         lease = await stack.enter_async_context(
             open_leadership(
                 for_lease,
                 state,
                 now,
-                inspector.stand_by,
+                partial(_stand_by, inspector, manager),
                 needed,
                 name=lease_name(config.shard),
                 duration_s=config.lease_s,
@@ -285,10 +286,16 @@ async def _open_all(
         gc.collect()
         gc.freeze()  # the garbage collector need not scan the objects that exist now, because they are kept
         await stack.enter_async_context(open_reloads(manager, look_again))  # before a reload can be asked for
-        manager.notify("READY=1")
+        manager.notify(f"READY=1\nSTATUS=at work on {connection.server}")
         log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
         yield
         inspector.draining = True
+
+
+def _stand_by(inspector: RuntimeInspector, manager: ServiceManager, why: str) -> None:
+    """Take note of the reason why the daemon may not work yet; "" once it may."""
+    inspector.stand_by(why)
+    manager.notify(f"STATUS={f'on standby: {inspector.standby}' if why else 'starting to work'}")
 
 
 @asynccontextmanager
@@ -500,13 +507,13 @@ async def _try_containment(containment: Containment) -> None:
 
 
 def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
-    """Return the folders with one for global hooks, an empty one if needed, because modules need global values. Blocks."""
+    """Return the folders, with an empty folder of global hooks if none was given, because modules need global values. Blocks."""
     if not folders or folders.global_hooks is not None:
         return folders
     empty = state / "no-global-hooks"
     empty.mkdir(mode=0o700, exist_ok=True)
     (empty / "README.md").write_text(
-        "Takes the place of a folder of global hooks, because none was given.\n"
+        "This folder is used in place of a folder of global hooks, because none was given.\n"
     )  # an empty folder is not a package
     return replace(folders, global_hooks=empty)
 

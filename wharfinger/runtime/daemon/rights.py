@@ -10,7 +10,7 @@ judged by the API server itself. One review is enough for a user with all rights
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import trio
@@ -123,22 +123,41 @@ FOR_ADMISSION: Final = (
         (*_SEEN, "create", "patch", "delete"),
         "admissionregistration.k8s.io",
         "validatingwebhookconfigurations",
-        "tell API servers of its admission server and of hooks that validate",
+        "register the admission server and validating hooks with API servers",
     ),
     Right(
         (*_SEEN, "create", "patch", "delete"),
         "admissionregistration.k8s.io",
         "mutatingwebhookconfigurations",
-        "tell API servers of hooks that change objects",
+        "register mutating hooks with API servers",
     ),
 )
 """The rights that a daemon needs in addition with `--admission`."""
+
+
+FOR_ADMISSION_SERVICE: Final = (
+    Right(
+        ("create", "patch"),
+        "discovery.k8s.io",
+        "endpointslices",
+        "lead its Service to the daemon at work",
+        namespace=SYSTEM_NAMESPACE,
+    ),
+)
+"""The rights that a daemon needs in addition with `--admission-pod-ip`, in the namespace of its Service."""
 
 
 FOR_ACCOUNTS: Final = (
     Right(("impersonate",), "", "serviceaccounts", "act with the rights of the packages' service accounts"),
 )
 """The right that a daemon needs in addition with `--require-service-account`."""
+
+
+def rights_of_admission(service: tuple[str, str] | None, pod: str) -> tuple[Right, ...]:
+    """Return the rights that a daemon needs in addition to serve admission behind a Service, at the address of its pod."""
+    if service is None or not pod:
+        return FOR_ADMISSION
+    return (*FOR_ADMISSION, *(replace(right, namespace=service[0]) for right in FOR_ADMISSION_SERVICE))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -186,7 +205,7 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None], neede
             missing = await missing_rights(client, needed)
         except ClusterError as error:
             tell(f"its rights cannot be checked: {error}")
-            unanswered.warn(f"its rights cannot be checked: {error}; trying again each {RETRY_S:g} s")
+            unanswered.warn(f"its rights cannot be checked: {error}; trying again every {RETRY_S:g} s")
             await trio.sleep(RETRY_S)
             continue
         if not missing:

@@ -1,4 +1,4 @@
-"""The notification protocol of systemd (sd_notify(3)): READY, RELOADING, STOPPING, and a watchdog fed by the daemon's own loop.
+"""The notification protocol of systemd (sd_notify(3)): states, a status line, and a watchdog fed by the daemon's own loop.
 
 Without ``NOTIFY_SOCKET`` in the environment, nothing is sent. The watchdog is fed from a trio task, so a loop that hangs does not
 feed it. While a watch of the API server hangs, the watchdog is not fed either, and ``/livez`` fails. If the watchdog is not fed,

@@ -1,6 +1,7 @@
 """``wharfinger install`` and ``wharfinger uninstall``: their arguments, output and exit codes."""
 
 import argparse
+import math
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.terminal_text import printable
 from wharfinger.packages.definition.requirements import is_instance_name
 from wharfinger.packages.errors import PackageError
+from wharfinger.runtime.installing.command_arguments import add_cluster, complete_names
 from wharfinger.runtime.installing.installation import (
     InstallError,
     Wish,
@@ -72,7 +74,7 @@ def add_uninstall(parser: argparse.ArgumentParser) -> None:
         f"PackageRepository that `wharfinger install` made for it. Exit code 0: it is gone; {EXIT_LATE}: it is not gone in "
         "time, and the daemon goes on; 1: there is no such Application, or it cannot be deleted."
     )
-    parser.add_argument("name", metavar="NAME", help="name of the Application")
+    complete_names(parser, parser.add_argument("name", metavar="NAME", help="name of the Application"))
     _add_common(parser)
     parser.set_defaults(handler=_uninstall)
 
@@ -80,25 +82,34 @@ def add_uninstall(parser: argparse.ArgumentParser) -> None:
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", default="default", metavar="NS", help="namespace (default: %(default)s)")
     parser.add_argument(
-        "--timeout", type=float, default=TIMEOUT_S, metavar="SECONDS", help="time to wait (default: %(default)g)"
+        "--timeout", type=_seconds, default=TIMEOUT_S, metavar="SECONDS", help="time to wait (default: %(default)g)"
     )
-    parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
-    )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
+    add_cluster(parser)
 
 
-async def install(client: ClusterClient, wish: Wish, *, wait: bool) -> list[str]:
-    """Install a package, and return lines about where it can be reached. Raises InstallError, ClusterError."""
+def _seconds(text: str) -> float:
+    """Parse the value of ``--timeout``. Raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, 0 or more, found {text[:100]!r}")
+    return value
+
+
+async def install(client: ClusterClient, wish: Wish, *, wait: bool, limit_s: float = math.inf) -> list[str]:
+    """Install a package, and return lines about where it can be reached.
+
+    Raises InstallError, ClusterError, and TooSlowError if the package was requested but is not ready after ``limit_s``.
+    """
     generation = await request(client, wish, _report)
     if not wait:
         return []
-    obj = await wait_ready(client, wish, generation, _report)
-    await clean_up(client, wish)
-    return await reachable(client, wish, obj)
+    with trio.fail_after(limit_s):
+        obj = await wait_ready(client, wish, generation, _report)
+        await clean_up(client, wish)
+        return await reachable(client, wish, obj)
 
 
 def _install(args: argparse.Namespace) -> int:
@@ -124,7 +135,8 @@ def _install(args: argparse.Namespace) -> int:
     )
 
     async def work(client: ClusterClient) -> None:
-        for line in await install(client, wish, wait=not args.no_wait):
+        lines = await install(client, wish, wait=not args.no_wait, limit_s=cast("float", args.timeout))
+        for line in lines:
             sys.stdout.write(f"{printable(line)}\n")
 
     return _run(args, work, f"{namespace}/{name}")
@@ -134,7 +146,12 @@ def _uninstall(args: argparse.Namespace) -> int:
     namespace, name = cast("str", args.namespace), cast("str", args.name)
 
     async def work(client: ClusterClient) -> None:
-        await remove(client, namespace, name, _report)
+        try:
+            await remove(client, namespace, name, _report, limit_s=cast("float", args.timeout))
+        except NotFoundError as error:
+            if f'"{name}" not found' not in error.message:  # then the kind itself is not served
+                raise
+            raise InstallError("there is no such Application; `wharfinger get packages` lists all") from error
         sys.stdout.write(f"{namespace}/{name}: removed\n")
 
     return _run(args, work, f"{namespace}/{name}")
@@ -143,17 +160,18 @@ def _uninstall(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[None]], what: str) -> int:
     """Do the work with a client; return the exit code."""
 
-    async def run() -> bool:
+    async def run() -> None:
         connection = await trio.to_thread.run_sync(
             load_connection, cast("Path | None", args.kubeconfig), cast("str", args.context), abandon_on_cancel=True
         )
         async with open_client(connection) as client:
-            with trio.move_on_after(cast("float", args.timeout)) as scope:
-                await work(client)
-            return not scope.cancelled_caught
+            await work(client)
 
     try:
-        done = trio.run(run)
+        trio.run(run)
+    except trio.TooSlowError:
+        why = f"`wharfinger why {what.replace('/', '.')}`"
+        return _failed(f"{what}: not done in time; the daemon goes on: {why}", EXIT_LATE)
     except InstallError as error:
         return _failed(f"{what}: {error}", 1)
     except NotFoundError as error:
@@ -161,12 +179,8 @@ def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[Non
     except (ClusterError, ConnectionConfigError) as error:
         return _failed(str(error), 1)
     except KeyboardInterrupt:
-        return _failed(f"{what}: interrupted; the daemon goes on with it", 1)
-    if done:
-        return 0
-    return _failed(
-        f"{what}: not done in time; the daemon goes on: `wharfinger why {what.replace('/', '.')}`", EXIT_LATE
-    )
+        return _failed(f"{what}: interrupted; if it was requested already, the daemon goes on with it", 1)
+    return 0
 
 
 def _report(line: str) -> None:

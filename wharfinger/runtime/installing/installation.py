@@ -4,16 +4,29 @@ Every request has the rights of the user who runs the command. The daemon does t
 resource stays in the cluster, and the daemon continues.
 """
 
+import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+import trio
+
 from wharfinger.cluster.api.client import ClusterClient
-from wharfinger.cluster.api.errors import ConflictError, ForbiddenError, NotFoundError
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
 from wharfinger.cluster.objects.ownership import RELEASE_NAME
 from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
 from wharfinger.cluster.watch.informer import Informer, open_informer
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    ShapeError,
+    find,
+    find_int,
+    find_list,
+    find_object,
+    find_str,
+)
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.installing.made_objects import CARRIED_FOR, INSTALL, MADE_BY, Made, carried_for, made_objects
 from wharfinger.runtime.installing.target import InRegistry, Target
@@ -90,11 +103,22 @@ async def wait_ready(client: ClusterClient, wish: Wish, generation: int, report:
     """
     selector = f"metadata.name={wish.name}"
     async with open_informer(client, APPLICATION, wish.namespace, field_selector=selector) as informer:
-        await informer.wait_synced()
-        outcome = await _outcome(informer, wish.key, generation, report)
+        outcome = await _refusal(informer, wish.key) or await _outcome(informer, wish.key, generation, report)
     if isinstance(outcome, str):  # raised here, because a nursery of the informer would wrap it
         raise InstallError(outcome)
     return outcome
+
+
+async def _refusal(informer: Informer, key: ObjectKey) -> str:
+    """Wait for the first list. Return why the user may not follow the Application; "" if they may."""
+    try:
+        await informer.wait_first_list()
+    except ForbiddenError as error:
+        why = f"`wharfinger why {key.namespace}.{key.name}`"
+        return f"it was requested, but its state cannot be followed: {error}; the daemon goes on: {why}"
+    except (ClusterError, ShapeError):
+        await informer.wait_synced()  # the informer tries again
+    return ""
 
 
 async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: Report) -> JsonObject | str:
@@ -119,20 +143,30 @@ async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: 
 
 
 async def clean_up(client: ClusterClient, wish: Wish) -> None:
-    """Delete the archives that earlier commands carried for the instance, with their Secrets. Raises ClusterError."""
+    """Delete the archives that earlier commands carried for the instance, with their Secrets. Raises ClusterError.
+
+    A user who may not see repositories has carried none, so for them there is nothing to delete.
+    """
     made = made_objects(wish.target, wish.namespace, wish.name, wish.settings, wish.repository)
-    await _drop_carried(client, wish.namespace, wish.name, keep=find_str(made.repository, "metadata", "name"))
+    with suppress(ForbiddenError):
+        await _drop_carried(client, wish.namespace, wish.name, keep=find_str(made.repository, "metadata", "name"))
 
 
 async def reachable(client: ClusterClient, wish: Wish, obj: JsonObject) -> list[str]:
-    """Return a line for each place where an installed package can be reached. Raises ClusterError."""
+    """Return a line for each place where an installed package can be reached; without its Services if the user may not list
+    them. Raises ClusterError.
+    """
     urls = [
         f"{find_str(each, 'url')}  {find_str(each, 'description')}".rstrip()
         for each in find_list(obj, "status", "urls")
     ]
     service = await client.resource_type("v1", "Service")
     lines: list[str] = []
-    for each in (await client.list(service, wish.namespace)).items:
+    try:
+        services = (await client.list(service, wish.namespace)).items
+    except ForbiddenError:
+        return urls
+    for each in services:
         if find(each, "metadata", "annotations", RELEASE_NAME) == wish.name:
             name = find_str(each, "metadata", "name")
             ports = ", ".join(_port(port) for port in find_list(each, "spec", "ports"))
@@ -140,24 +174,40 @@ async def reachable(client: ClusterClient, wish: Wish, obj: JsonObject) -> list[
     return [*urls, *sorted(lines)]
 
 
-async def remove(client: ClusterClient, namespace: str, name: str, report: Report) -> None:
-    """Delete an Application, wait until it is gone, and delete what `install` made for it. Raises NotFoundError, ClusterError."""
+async def remove(
+    client: ClusterClient, namespace: str, name: str, report: Report, *, limit_s: float = math.inf
+) -> None:
+    """Delete an Application, wait until it is gone, and delete what `install` made for it.
+
+    Raises NotFoundError, InstallError, ClusterError, and TooSlowError if the removal was requested but is not done after
+    ``limit_s``.
+    """
     key = ObjectKey(APPLICATION, namespace, name)
     obj = await client.get(key)
     await client.delete(key)
     report(f"application {namespace}/{name}: removal requested")
+    with trio.fail_after(limit_s):
+        await _wait_gone(client, key, obj, report)
+        with suppress(ForbiddenError):  # a user who may not see repositories has made none
+            await _drop_carried(client, namespace, name)
+            await _drop_repository(client, find_str(obj, "spec", "packageRepositoryName"))
+
+
+async def _wait_gone(client: ClusterClient, key: ObjectKey, obj: JsonObject, report: Report) -> None:
+    """Wait until an Application is gone, and report its state; ``obj`` is its state before. Raises InstallError."""
     last = find_str(obj, "status", "summary", "message")  # a message from before the removal is not news
-    async with open_informer(client, APPLICATION, namespace, field_selector=f"metadata.name={name}") as informer:
-        await informer.wait_synced()
+    selector = f"metadata.name={key.name}"
+    async with open_informer(client, APPLICATION, key.namespace, field_selector=selector) as informer:
+        refusal = await _refusal(informer, key)
         with informer.changes() as changes:
-            while (found := informer.get(key)) is not None:
+            while not refusal and (found := informer.get(key)) is not None:
                 message = find_str(found, "status", "summary", "message")
                 if message and message != last:
                     report(message)
                     last = message
                 await changes.wait()
-    await _drop_carried(client, namespace, name)
-    await _drop_repository(client, find_str(obj, "spec", "packageRepositoryName"))
+    if refusal:  # raised here, because a nursery of the informer would wrap it
+        raise InstallError(refusal)
 
 
 async def _drop_carried(client: ClusterClient, namespace: str, name: str, *, keep: str = "") -> None:

@@ -68,7 +68,13 @@ class LifecycleStore:
     observe: Observe | None = field(default=None, compare=False)
 
     def reconcile(self, name: str, desired: DesiredState) -> Decision:
-        """Adopt ``desired`` and return what it requires; nothing is started or cancelled here."""
+        """Adopt ``desired`` and return what it requires; nothing is started or cancelled here.
+
+        The state that is adopted already requires nothing, which is no step of the machine.
+        """
+        known = self._packages.get(name)
+        if known is not None and known.removal is None and known.desired == desired:
+            return Decision(DecisionKind.NONE)
         for effect in self._step(name, Desired(desired)).effects:
             if isinstance(effect, Decided):
                 return effect.decision

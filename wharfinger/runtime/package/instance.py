@@ -49,6 +49,7 @@ from wharfinger.runtime.lifecycle.package_state import StateRecord, state_record
 from wharfinger.runtime.lifecycle.restart_policy import Repeat
 from wharfinger.runtime.lifecycle.steps import Steps
 from wharfinger.runtime.package.around import Around
+from wharfinger.runtime.package.contents import Contents
 from wharfinger.runtime.package.effects import Effect
 from wharfinger.runtime.package.events import Event, Report
 from wharfinger.runtime.package.findings import Finding
@@ -113,6 +114,8 @@ class Tools:
     stopping: WorkScope
     """The scope that is cancelled when the daemon stops, so that tasks that only wait do not delay the stop."""
     states: ListedStates = field(default_factory=ListedStates)
+    contents: Contents = field(default_factory=Contents)
+    """The contents that were read last, which packages share."""
     crd_phase: Tries = field(default_factory=Tries)
     """The packages whose definitions are being ensured."""
     load_phase: Tries = field(default_factory=Tries)

@@ -16,6 +16,7 @@ from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml.reader import read_yaml_documents
 from wharfinger.packages.author.package_check import read_given_settings
 from wharfinger.packages.errors import ArtifactError, PackageError
@@ -193,5 +194,5 @@ def _print(text: str) -> None:
 
 
 def _failed(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {printable(message)}", file=sys.stderr)
     return EXIT_FAILED

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.access_rules import Access
 from wharfinger.runtime.receipts.receipt import Receipt
 from wharfinger.runtime.receipts.rights import MEANINGS, RBAC, Grant, Part, grant_of, rule_lines
@@ -18,7 +19,7 @@ def receipt_text(subject: Subject, receipt: Receipt) -> str:
     if receipt.unready:
         lines += [
             "# The package was applied in the trial, but not ready; rights that it needs only once it is ready are missing here:",
-            f"# {receipt.unready}",
+            f"# {printable(receipt.unready)}",  # in one line: a package's message must not become a role
         ]
     for part in Part:
         accesses = receipt.rights[part]

@@ -27,7 +27,7 @@ from rpds import HashTrieMap, HashTrieSet
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.formats.version_constraint import VersionConstraint, both, parse_constraint
+from wharfinger.formats.version_constraint import VersionConstraint, combine_constraints, parse_constraint
 from wharfinger.queue.fifo import Fifo
 
 Text: TypeAlias = Callable[[str], str]
@@ -381,8 +381,8 @@ def _sorted(values: Iterable[JsonValue]) -> list[JsonValue]:
 
 
 def _constraint(text: str) -> VersionConstraint:
-    """Read a constraint, which may be one that `both` has combined from two."""
+    """Read a constraint, which may be one that `combine_constraints` has made of two."""
     if text.startswith("(") and text.endswith(")") and _PAIR in text:
         first, _, second = text[1:-1].rpartition(_PAIR)
-        return both(_constraint(first), parse_constraint(second))
+        return combine_constraints(_constraint(first), parse_constraint(second))
     return parse_constraint(text)

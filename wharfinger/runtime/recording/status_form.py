@@ -5,11 +5,12 @@ dropped). `status_changes` makes it of the statuses before and after, and `statu
 """
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from datetime import datetime
 from itertools import compress
 from operator import attrgetter, is_not
 from typing import Final, Protocol, cast
+
+from msgspec.structs import replace
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.recording.canonical import CanonicalError, Codec, Text
@@ -18,7 +19,7 @@ from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
-OTHERS: Final = tuple(each.name for each in fields(PackageStatus) if each.name not in ("stages", "told"))
+OTHERS: Final = tuple(name for name in PackageStatus.__struct_fields__ if name not in ("stages", "told"))
 """The fields besides the conditions, in their order."""
 _FIELDS: Final = cast("Callable[[PackageStatus], tuple[object, ...]]", attrgetter(*OTHERS))
 _NAMES: Final = frozenset({"version", "digest", "namespace", "wanted"})

@@ -26,9 +26,10 @@ Programs read two kinds of conditions, which answer different questions:
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from wharfinger.runtime.status.package_status import (
     Condition,

@@ -2,13 +2,16 @@
 
 It is a value, made only by :mod:`~wharfinger.runtime.status.transitions`, which has a function for everything that may happen
 to it. Its external meaning is in :mod:`~wharfinger.runtime.status.conditions` and :mod:`~wharfinger.runtime.status.summary`.
+The records are msgspec structs, because each event of a package makes some of them, and a frozen dataclass takes five times as
+long to make and to replace.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum, auto
 from typing import Final
+
+import msgspec
 
 from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.status.reasons import Reason, explanation
@@ -45,8 +48,7 @@ class Truth(StrEnum):
     UNKNOWN = "Unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(msgspec.Struct, frozen=True, gc=False):
     """One condition; ``permanent`` marks a failure that only a changed input can resolve."""
 
     truth: Truth
@@ -56,8 +58,7 @@ class Condition:
     permanent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(msgspec.Struct, frozen=True, gc=False):
     """An external condition as last reported, with the time since when it has its status, and the generation that it was reported
     for.
     """
@@ -80,8 +81,7 @@ class Phase(Enum):
     """The wanted version is the applied one."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackageStatus:
+class PackageStatus(msgspec.Struct, frozen=True):
     """All that is known about one package's status."""
 
     generation: int
@@ -120,7 +120,7 @@ class PackageStatus:
     """
     urls: tuple[tuple[str, str], ...] = ()
     """The addresses of the package, each with its description."""
-    told: Mapping[str, Told] = field(default_factory=dict)
+    told: Mapping[str, Told] = msgspec.field(default_factory=dict)
     """The reported external conditions by type."""
     ready_kept: Told | None = None
     """The condition `Ready` that is kept while the package is suspended. For other packages it is the condition that an earlier

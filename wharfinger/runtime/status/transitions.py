@@ -16,10 +16,12 @@ internal conditions, by each function here.
   change it any more. A removal that is held back has not begun: the package keeps running, and its status says so.
 """
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
+
+from msgspec.structs import replace
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.times import format_time, parse_time
@@ -311,9 +313,12 @@ def external(status: PackageStatus) -> JsonObject:
         warnings: list[JsonValue] = list(status.warnings)
         body["warnings"] = warnings
     if status.update is not None:
-        body["update"] = note_object(replace(status.update, message=_cut(status.update.message, MAX_MESSAGE)))
+        body["update"] = note_object(
+            dataclasses.replace(status.update, message=_cut(status.update.message, MAX_MESSAGE))
+        )
     if status.rollback is not None:
-        body["rollback"] = rollback_object(replace(status.rollback, message=_cut(status.rollback.message, MAX_MESSAGE)))
+        note = dataclasses.replace(status.rollback, message=_cut(status.rollback.message, MAX_MESSAGE))
+        body["rollback"] = rollback_object(note)
     if status.urls:
         body["urls"] = [{"url": url, **({"description": about} if about else {})} for url, about in status.urls]
     return body

@@ -13,11 +13,13 @@ from typing import Final
 
 import trio
 
+from wharfinger.cluster.api.endpoints import KINDS as ENDPOINT_KINDS
 from wharfinger.cluster.api.endpoints import endpoint_urls
 from wharfinger.cluster.api.interruption import WaitInterruptedError
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.records.release import Release, ReleaseStatus
 from wharfinger.cluster.watch.object_waits import Laggards
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import kind_of, name_of
 from wharfinger.packages.definition.definition import Definition, Layout
@@ -29,6 +31,7 @@ from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.state import Brought
 from wharfinger.runtime.package.stoppable import waiting
 from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.tasks.recorded_render import has_looked
 from wharfinger.runtime.tasks.rendering import (
     Wanted,
     applying_reason,
@@ -40,6 +43,7 @@ from wharfinger.runtime.tasks.rendering import (
     of_foreign_revision,
     overlaid,
     recorded,
+    recorded_request,
     release_request,
     render,
     waiting_for,
@@ -124,6 +128,8 @@ async def _bring(
             reason = applying_reason(laggards, "ApplyingManifests")
             host.emit(instance, Progressed(Stage.APPLIED, reason, instance.masked(waiting_for(laggards))))
 
+    if unchanged and (revision := await _confirmed(instance, tools, host, definition, wanted, history)) is not None:
+        return revision
     host.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", "rendering the chart"))
     found = await recorded(wanted, instance, tools, history, unchanged=unchanged)
     if found is None:
@@ -149,11 +155,37 @@ async def _bring(
     known = Brought(wanted.brought_by, wish.fingerprint)
     again = found.rendered.looked or not known.inputs
     host.emit(instance, ChartApplied(result.objects, known.inputs, None if again else known))
-    urls = [(instance.masked(found.url), instance.masked(found.description)) for found in endpoint_urls(wish.objects)]
-    host.emit(instance, Reachable(tuple(urls)))
+    host.emit(instance, _reachable(instance, wish.objects))
     host.emit(instance, Tracked(tuple([str(key) for key in result.objects]), ()))
     host.emit(instance, Released(result.revision))
     return result.revision
+
+
+async def _confirmed(
+    instance: Instance, tools: Tools, host: Host, definition: Definition, wanted: Wanted, history: Sequence[Release]
+) -> int | None:
+    """Return the revision of a release that an earlier process applied from these inputs, if all of its objects are as they were
+    applied. None: that is not certain.
+    """
+    request = await recorded_request(wanted, definition, instance, history)
+    result = await tools.releases.confirm(request) if request is not None else None
+    if request is None or result is None:
+        return None
+    owner = request.owner
+    host.emit(instance, OverridesMatched(()))
+    for subject in ("resourceRequests", "release"):
+        host.emit(instance, WarnedOf(subject, ()))
+    known = None if has_looked(history[-1]) else Brought(wanted.brought_by, request.fingerprint)
+    host.emit(instance, ChartApplied(result.objects, wanted.brought_by, known))
+    host.emit(instance, _reachable(instance, tools.releases.wanted(owner, ENDPOINT_KINDS)))
+    host.emit(instance, Tracked(tuple([str(key) for key in result.objects]), ()))
+    host.emit(instance, Released(result.revision))
+    return result.revision
+
+
+def _reachable(instance: Instance, objects: Sequence[JsonObject]) -> Reachable:
+    found = endpoint_urls(objects)
+    return Reachable(tuple([(instance.masked(each.url), instance.masked(each.description)) for each in found]))
 
 
 def _warn_of_unread(instance: Instance, host: Host, wanted: Wanted) -> None:

@@ -2,12 +2,14 @@
 
 A version that this package had before is not requested again: the recorded state has its digest, and the store knows whether its
 files are sound, so a restart needs no registry. For a requested refresh (an annotation), another version or another source, the
-registry is asked. A folder on this machine is always checked, because its files may have changed.
+registry is asked. A folder on this machine is always checked, because its files may have changed; nothing is fetched if they have
+not.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -64,22 +66,20 @@ MAX_WARNINGS: Final = 20
 
 async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
     """Resolve the version to a digest, and download every blob of that manifest to disk, verified while streaming."""
-    host.emit(
-        instance,
-        Progressed(Stage.FETCHED, "Downloading", f"downloading {instance.wish.package} {instance.wish.version}"),
-    )
     source = _source(instance)
     state = (await instance.recorded(tools)).state
     refresh = instance.wish.refresh or state.forced != instance.wish.directives.forced
     steps = instance.journalled()
     steps.begin(_fingerprint(source, instance))
     if not refresh and _is_of(state, source, instance):
-        known = await tools.store.installed(Digest(state.digest))
+        known = await _installed(instance, tools, source, state)
         if known is not None:
             return Downloaded(known, asked=False)
     back = instance.wish.directives.rolled_back
     if back is not None and back.is_back and (kept_content := await _former(instance, tools)) is not None:
         return Downloaded(kept_content, asked=False)  # a rollback needs no registry
+    doing = f"downloading {instance.wish.package} {instance.wish.version}"
+    host.emit(instance, Progressed(Stage.FETCHED, "Downloading", doing))
     # A folder is always checked, because an earlier fetch must not hide a correction of its files.
     kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
     if (manifest := await _fetched_before(instance, tools, kept)) is None:
@@ -87,6 +87,21 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
             manifest = await _fetch(instance, tools, source)
             taken.result = _kept(manifest)
     return Downloaded(manifest, asked=True)
+
+
+async def _installed(instance: Instance, tools: Tools, source: Source, state: PackageState) -> Manifest | None:
+    """Return the manifest of the recorded version, if it is on the disk; of a folder, only if its files have that digest."""
+    if isinstance(source, FolderSource):
+        wanted = instance.wish.directives
+        if wanted.digest or wanted.kept_digest:
+            return None
+        async with (
+            tools.slots.use(Kind.LOAD, instance.id.name),
+            tools.open_source(source, instance.wish.package) as (registry, repository),
+        ):
+            if (await _wanted_digest(instance, registry, repository)).text != state.digest:
+                return None
+    return await tools.store.installed(Digest(state.digest))
 
 
 async def _former(instance: Instance, tools: Tools) -> Manifest | None:
@@ -157,7 +172,8 @@ async def install(instance: Instance, tools: Tools, host: Host) -> Unpacked:
     """Unpack the downloaded version, atomically point the package's name at it, and record its digest."""
     manifest = instance.fetched()
     digest = manifest.descriptor.digest.text
-    host.emit(instance, Progressed(Stage.FETCHED, "Installing", f"unpacking {digest}"))
+    if (await instance.recorded(tools)).state.digest != digest:
+        host.emit(instance, Progressed(Stage.FETCHED, "Installing", f"unpacking {digest}"))
     steps = instance.journalled()
     if steps.done(INSTALL) == digest:
         # A killed process has deployed and recorded it already.
@@ -194,10 +210,10 @@ async def load(instance: Instance, tools: Tools, host: Host) -> VoteReported | N
     """Read the package: its definition, its schemas and its hooks. Run its enabled script, if it has one."""
     if instance.files.tree is None:
         raise AssertionError(f"{instance.id}: Load ran before Install")
-    host.emit(
-        instance,
-        Progressed(Stage.LOADED, "Loading", "reading the package and asking its hooks for their configuration"),
-    )
+    known = tools.contents.definitions.get(_content_key(instance))
+    if known is None or known.hooks:
+        doing = "reading the package and asking its hooks for their configuration"
+        host.emit(instance, Progressed(Stage.LOADED, "Loading", doing))
     async with tools.slots.use(Kind.LOAD, instance.id.name):
         told = await read_package(instance, tools, host)
     host.emit(instance, WarnedOf("package", instance.loaded().warnings))
@@ -225,11 +241,8 @@ async def read_package(instance: Instance, tools: Tools, host: Host) -> tuple[st
     """
     if instance.files.tree is None:
         raise AssertionError(f"{instance.id}: nothing is installed")
-    tree, name, version = instance.files.tree, instance.wish.package, instance.wish.version
-    static = instance.wish.directives.static_values
-    definition = await trio.to_thread.run_sync(
-        lambda: installed_definition(tree, instance.id, package=name, version=version, static=static)
-    )
+    tree = instance.files.tree
+    definition = await _definition(instance, tools, tree)
     check_kind(definition, instance.id)
     check_needs(definition, instance.id)
     told: list[str] = []
@@ -253,6 +266,26 @@ async def read_package(instance: Instance, tools: Tools, host: Host) -> tuple[st
     for gone in instance.log_budgets.keys() - {hook.name for hook in hooks}:
         del instance.log_budgets[gone]
     return tuple(told)
+
+
+async def _definition(instance: Instance, tools: Tools, tree: Path) -> Definition:
+    """Return the definition of the tree on disk: an object of its own, by which the machine knows that it was read anew."""
+    name, version, static = instance.wish.package, instance.wish.version, instance.wish.directives.static_values
+    key = _content_key(instance)
+    known = None if static else tools.contents.definitions.get(key)
+    if known is None:
+        known = await trio.to_thread.run_sync(
+            lambda: installed_definition(tree, instance.id, package=name, version=version, static=static)
+        )
+        if not static:
+            tools.contents.definitions.keep(key, known)
+    return replace(known)
+
+
+def _content_key(instance: Instance) -> Hashable:
+    """Return all that a definition depends on, apart from static values."""
+    wish, digest = instance.wish, instance.fetched().descriptor.digest
+    return digest, is_global(instance.id), wish.package, wish.version, wish.directives.static_values is None
 
 
 async def _discovered(
@@ -332,8 +365,7 @@ def _source(instance: Instance) -> Source:
 def _is_of(state: PackageState, source: Source, instance: Instance) -> bool:
     origin = f"{source_text(source)} {instance.wish.package}"
     same = state.digest and (state.source, state.version) == (origin, instance.wish.version)
-    same = same and instance.wish.directives.digest in ("", state.digest)
-    return bool(same) and not isinstance(source, FolderSource)
+    return bool(same) and instance.wish.directives.digest in ("", state.digest)
 
 
 async def _ensure_namespace(tools: Tools, name: str) -> None:

@@ -12,6 +12,7 @@ may find something else: it is rendered again each time, except for the first ti
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -23,7 +24,7 @@ from wharfinger.cluster.releases.request import ReleaseRequest
 from wharfinger.cluster.watch.object_waits import Laggards, Progress
 from wharfinger.cluster.watch.readiness import InProgress
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, JsonValue, checksum
+from wharfinger.formats.json.value import JsonObject, JsonValue, checksum, find_str
 from wharfinger.formats.listing import listed
 from wharfinger.packages.definition.crd_files import read_crds
 from wharfinger.packages.definition.definition import Definition, Layout
@@ -33,7 +34,7 @@ from wharfinger.packages.kustomizing.patches import patches_checksum
 from wharfinger.packages.rendering.chart_use import ChartUse, chart_use
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 from wharfinger.packages.rendering.resource_overrides import overrides_checksum
-from wharfinger.packages.rendering.subchart_crds import subchart_crds
+from wharfinger.packages.rendering.subchart_crds import has_subchart_crds, subchart_crds
 from wharfinger.packages.settings.values import RenderContext
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL
@@ -223,9 +224,13 @@ async def _chart_use(instance: Instance, tools: Tools, host: Host) -> ChartUse:
         raise PackageError(f"package {instance.wish.package} is not unpacked")
     searched = instance.files.chart_use
     if searched is None or searched[0] != digest:
-        look = partial(chart_use, tree, is_package=instance.loaded().chart_file is not None)
-        async with tools.slots.use(Kind.LOAD, instance.id.name):
-            use = await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+        is_package = instance.loaded().chart_file is not None
+        use = tools.contents.chart_uses.get((digest, is_package))
+        if use is None:
+            look = partial(chart_use, tree, is_package=is_package)
+            async with tools.slots.use(Kind.LOAD, instance.id.name):
+                use = await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+            tools.contents.chart_uses.keep((digest, is_package), use)
         host.emit(instance, ChartSearched(digest, use))
         return use
     return searched[1]
@@ -334,6 +339,44 @@ def release_request(
         prune_to_empty=directives.upkeep.allow_empty,
         stamp=stamp,
     )
+
+
+async def recorded_request(
+    wanted: Wanted, definition: Definition, instance: Instance, history: Sequence[Release]
+) -> ReleaseRequest | None:
+    """Return the request that an earlier process made for these inputs, from its record, without parsing the manifest.
+
+    None if the record is not the last revision, or if more than its manifest was applied: hooks, definitions, overrides.
+    """
+    directives, request = wanted.directives, wanted.request
+    last = next(matching(history, wanted.inputs), None) if wanted.inputs else None
+    if last is None or last is not history[-1] or instance.applied.verified or not last.whole:
+        return None
+    if directives.rolled_back is not None or directives.overrides or directives.patches or directives.maintenance:
+        return None
+    if definition.crds or last.hooks or last.base or last.status is not ReleaseStatus.DEPLOYED:
+        return None
+    if not await trio.to_thread.run_sync(_is_whole_render, last, request.chart):
+        return None
+    return ReleaseRequest(
+        name=request.release,
+        namespace=request.namespace,
+        chart=definition.recorded_chart,
+        values=last.values,
+        manifest=last.manifest,
+        labels={PACKAGE_LABEL: instance.id.name},
+        wish=recorded_wish(instance).encoded(),
+        marks={RENDER_LABEL: last.labels[RENDER_LABEL]},
+        notes=find_str(last.document, "info", "notes"),
+        drift=drift_of(directives),
+        health=directives.upkeep.health,
+        prune_to_empty=directives.upkeep.allow_empty,
+    )
+
+
+def _is_whole_render(release: Release, chart: Path) -> bool:
+    """Return whether the render in a record matches its label, and the chart brings no definitions. Blocking."""
+    return is_sealed(release) and not has_subchart_crds(chart)
 
 
 def of_foreign_revision(revision: int, by: str) -> str:

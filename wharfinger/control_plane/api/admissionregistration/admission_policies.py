@@ -10,6 +10,7 @@ from wharfinger.control_plane.api.admissionregistration.webhooks import (
     reserved_name_warnings,
     rule_errors,
 )
+from wharfinger.control_plane.cel.values.schema_types import RESERVED_WORDS
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.kind_rules import Rules
 from wharfinger.control_plane.objects.label_selectors import selector_errors
@@ -27,10 +28,6 @@ _FAILURES: Final = ("Fail", "Ignore")
 _MATCHES: Final = ("Equivalent", "Exact")
 _MISSING: Final = ("Deny", "Allow")
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
-_RESERVED: Final = frozenset(
-    ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-     "loop", "package", "namespace", "return", "var", "void", "while")
-)  # fmt: skip
 _LINE_BREAK: Final = re.compile(r"[\n\r]")
 MAX_ANNOTATIONS: Final = 20
 _MAX_VALUE_BYTES: Final = 5 * 1024
@@ -144,7 +141,7 @@ def _variable_errors(variable: JsonObject, path: str, compiler: Compiler) -> lis
     errors: list[FieldError] = []
     if not name.strip():
         errors.append(required(f"{path}.name", "name is not specified"))
-    elif not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+    elif not _IDENTIFIER.fullmatch(name) or name in RESERVED_WORDS:
         errors.append(invalid(f"{path}.name", name, "must be a valid CEL identifier"))
     if not expression.strip():
         return [*errors, required(f"{path}.expression", "expression is not specified")]

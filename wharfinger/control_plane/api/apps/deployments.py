@@ -24,12 +24,14 @@ from wharfinger.control_plane.objects.label_selectors import (
     shown_selector,
     template_labels,
 )
-from wharfinger.control_plane.wire.field_errors import forbidden, invalid, not_supported, required
+from wharfinger.control_plane.wire.field_errors import NEGATIVE, forbidden, invalid, not_supported, required
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
 from wharfinger.kube.go_texts import read_number
 
 IMMUTABLE: Final = "field is immutable"
+ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
+"""The annotation that keeps a field of older versions: the revision to which a Deployment is rolled back."""
 _STRATEGIES: Final = ("Recreate", "RollingUpdate")
 
 
@@ -50,11 +52,11 @@ def deployment_errors(obj: JsonObject) -> list[FieldError]:
 
 def _rollback_errors(obj: JsonObject) -> list[FieldError]:
     """Return the errors of the revision in the deprecated rollback annotation."""
-    revision = text(obj, "metadata", "annotations", "deprecated.deployment.rollback.to")
+    revision = text(obj, "metadata", "annotations", ROLLBACK_TO)
     number_asked, problem = read_number(revision, signed=True)
     if problem or not revision.startswith("-"):
         return []
-    return [invalid("spec.rollback.version", number_asked, "must be greater than or equal to 0")]
+    return [invalid("spec.rollback.version", number_asked, NEGATIVE)]
 
 
 def replica_set_errors(obj: JsonObject) -> list[FieldError]:

@@ -1,6 +1,6 @@
 """The validation of ControllerRevisions: their data is an object and may not change."""
 
-from wharfinger.control_plane.wire.field_errors import invalid, required
+from wharfinger.control_plane.wire.field_errors import NEGATIVE, invalid, required
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, encode_json
 
@@ -26,5 +26,5 @@ def revision_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]
 def _number_errors(obj: JsonObject) -> list[FieldError]:
     revision = obj.get("revision")
     if isinstance(revision, int) and revision < 0:
-        return [invalid("revision", revision, "must be greater than or equal to 0")]
+        return [invalid("revision", revision, NEGATIVE)]
     return []

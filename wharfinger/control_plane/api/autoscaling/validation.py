@@ -5,7 +5,7 @@ from typing import Final
 from wharfinger.control_plane.api.autoscaling.metrics import has_api_version_problem, metric_errors, reference_errors
 from wharfinger.control_plane.objects.amounts import none_negative, number, optional_number, text
 from wharfinger.control_plane.objects.lenient_fields import part, parts
-from wharfinger.control_plane.wire.field_errors import forbidden, invalid, not_supported, required
+from wharfinger.control_plane.wire.field_errors import NEGATIVE, forbidden, invalid, not_supported, required
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
 from wharfinger.formats.quantity import parse_quantity
@@ -100,7 +100,7 @@ def _tolerance_errors(tolerance: JsonValue, path: str) -> list[FieldError]:
     amount = parse_quantity(tolerance)
     if amount is None or amount >= 0:
         return []
-    return [invalid(path, tolerance, "must be greater than or equal to 0")]
+    return [invalid(path, tolerance, NEGATIVE)]
 
 
 def autoscaler_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldError]:

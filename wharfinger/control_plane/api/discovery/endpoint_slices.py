@@ -28,6 +28,8 @@ ADDRESSES_LIMIT: Final = 100
 PORTS_LIMIT: Final = 20_000
 HINTS_LIMIT: Final = 8
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+"""The label of an EndpointSlice that names its Service."""
 CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 _DEPRECATED: Final = "spec.addressType: FQDN endpoints are deprecated"
 

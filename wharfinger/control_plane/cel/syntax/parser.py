@@ -12,34 +12,10 @@ from wharfinger.control_plane.cel.syntax.issues import Issue
 from wharfinger.control_plane.cel.syntax.macros import MACROS, NO_MACROS, Macro, MacroError, MacroKey
 from wharfinger.control_plane.cel.syntax.nodes import Call, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from wharfinger.control_plane.cel.syntax.tokens import Token, TokenError, number, string, tokens
+from wharfinger.control_plane.cel.values.schema_types import RESERVED_WORDS
 
 MAX_DEPTH: Final = 60
 """The maximum depth of nested expressions; each pair of parentheses is one level."""
-_RESERVED: Final = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ]
-)
 _RELATIONS: Final = frozenset({"<", "<=", ">=", ">", "==", "!=", "in"})
 _LITERALS: Final = {"true": True, "false": False, "null": None}
 
@@ -272,7 +248,7 @@ class _Parser:
             return Literal(token.at, _LITERALS[token.text])
         if token.text == "in":
             raise NotAnExpressionError
-        if token.text in _RESERVED:
+        if token.text in RESERVED_WORDS:
             self.issues.append(Issue(token.at, f"reserved identifier: {token.text}"))
         opening = self._take("(")
         if opening is not None:

@@ -400,6 +400,3 @@ def to_duration(value: Value) -> Value:
 def type_of(value: Value) -> TypeValue:
     """Return ``type(x)``."""
     return TypeValue(type_name(value))
-
-
-Unary = Callable[[Value], Value]

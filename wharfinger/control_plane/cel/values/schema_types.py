@@ -25,31 +25,11 @@ from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.formats.json.value import JsonObject
 
 REQUEST_BYTES: Final = 3 * 1024 * 1024
-_RESERVED: Final = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
+RESERVED_WORDS: Final = frozenset(
+    ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+     "loop", "package", "namespace", "return", "var", "void", "while")
+)  # fmt: skip
+"""The words that CEL reserves; they are no identifiers."""
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+", re.ASCII)
 _UNPLAIN: Final = re.compile(r"__|[-./]")
@@ -73,14 +53,14 @@ def escaped(name: str) -> str | None:
     """Return a property's name in expressions, or None if it cannot be used there."""
     if not name or name[0].isdigit() or not _PLAIN.fullmatch(name):
         return None
-    if name in _RESERVED:
+    if name in RESERVED_WORDS:
         return f"__{name}__"
     return _UNPLAIN.sub(lambda found: _ESCAPES[found[0]], name)
 
 
 def keyword_field(name: str) -> str:
     """Return the declared name of a field that is named by a reserved word of CEL; expressions may use both names."""
-    return f"__{name}__" if name in _RESERVED else name
+    return f"__{name}__" if name in RESERVED_WORDS else name
 
 
 def with_meta(schema: JsonObject) -> JsonObject:

@@ -8,6 +8,7 @@ node, so that the annotations can be tried.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from wharfinger.control_plane.api.by_kind.workload_defaults import TEMPLATE_GENERATION
 from wharfinger.control_plane.api.core.nodes import SIMULATED_NODE
 from wharfinger.control_plane.controllers.framework.controller import Controller, itself
 from wharfinger.control_plane.controllers.framework.objects import (
@@ -40,7 +41,6 @@ from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
 
 _COMPONENT: Final = "daemonset-controller"
-_GENERATION: Final = "deprecated.daemonset.template.generation"
 _TOLERATED: Final = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -78,8 +78,8 @@ class DaemonSetController:
         template = find_object(one, "spec", "template")
         digest = template_hash(template)
         labels = labels_of(template) | {"controller-revision-hash": digest}
-        generation = annotation(one, _GENERATION)
-        annotations: JsonObject = {_GENERATION: generation} if generation else {}
+        generation = annotation(one, TEMPLATE_GENERATION)
+        annotations: JsonObject = {TEMPLATE_GENERATION: generation} if generation else {}
         made = ensure_revision(self._state, one, revision_data(template), labels, digest, annotations)
         if made is not None:
             digest = find_str(labels_of(made), "controller-revision-hash") or digest
@@ -167,7 +167,7 @@ def pod_for_node(one: JsonObject, node: str, digest: str) -> JsonObject:
     """Return the Pod of a DaemonSet for a node. Its affinity names the node; the scheduler then assigns it."""
     pod = pod_of_template(one, find_object(one, "spec", "template"))
     labels = labels_of(pod) | {"controller-revision-hash": digest}
-    generation = annotation(one, _GENERATION)
+    generation = annotation(one, TEMPLATE_GENERATION)
     if generation:
         labels["pod-template-generation"] = generation
     spec = find_object(pod, "spec")

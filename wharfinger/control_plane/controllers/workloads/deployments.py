@@ -9,6 +9,7 @@ each reconciliation is one step of a rollout. Source of texts and order: kube-co
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from wharfinger.control_plane.api.apps.deployments import ROLLBACK_TO
 from wharfinger.control_plane.controllers.framework.controller import Controller, itself
 from wharfinger.control_plane.controllers.framework.objects import (
     DEPLOYMENTS,
@@ -50,7 +51,7 @@ _NOT_COPIED: Final = frozenset(
         HISTORY,
         rolling.DESIRED,
         rolling.MAXIMUM,
-        "deprecated.deployment.rollback.to",
+        ROLLBACK_TO,
     }
 )
 _HISTORY_CHARACTERS: Final = 2000

@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection
 from fractions import Fraction
 from typing import Final
 
-from wharfinger.control_plane.objects.amounts import NEGATIVE, text
+from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import part, parts
 from wharfinger.control_plane.objects.names import dns_label_problems
 from wharfinger.control_plane.wire.field_errors import (
+    NEGATIVE,
     absent,
     duplicate,
     each,

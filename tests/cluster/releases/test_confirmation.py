@@ -1,0 +1,103 @@
+"""What an upgrade would find after a restart is confirmed without it, and only if nothing is to be done."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from trio.testing import MockClock
+
+from tests.cluster.support.client_contract import key
+from tests.cluster.support.release_bench import cluster, open_engine
+from tests.cluster.support.release_requests import config_map, deployment, objects_of, request
+from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.cluster.releases.request import Outcome, ReleaseRequest
+from wharfinger.formats.json.value import JsonObject
+
+APPLIED = replace(request(config_map("b"), config_map("a", v="1")), wish=b"{}", marks={"render": "x"})
+WANTED = replace(APPLIED, objects=())
+"""The request without its objects, which nobody has parsed."""
+
+
+@asynccontextmanager
+async def restarted(*, restores: bool = True) -> AsyncIterator[tuple[ReleaseEngine, list[str]]]:
+    """An engine after a restart, and the requests that change something."""
+    async with cluster() as (client, transport):
+        async with open_engine(client) as engine:
+            await engine.upgrade(APPLIED)
+        transport.requests.clear()
+        async with open_engine(client) as engine:
+            engine.expect([APPLIED.owner])
+            if restores:
+                await engine.restore("web", "default")
+            yield engine, transport.writes
+
+
+async def test_what_is_as_it_was_is_confirmed_like_an_upgrade(autojump_clock: MockClock) -> None:
+    async with restarted() as (engine, writes):
+        found = await engine.confirm(WANTED)
+        assert found is not None
+        assert (found.outcome, found.revision) == (Outcome.UNCHANGED, 1)
+        assert engine.unchanged(WANTED) == found
+        assert engine.as_applied(WANTED.owner, WANTED.fingerprint) == found
+        again = await engine.upgrade(APPLIED)
+        assert (again.outcome, again.revision, set(again.objects)) == (Outcome.UNCHANGED, 1, set(found.objects))
+        assert await engine.confirm(WANTED) is None  # it is not just restored any more
+        assert writes == []
+
+
+async def test_a_release_that_was_not_restored_is_not_confirmed(autojump_clock: MockClock) -> None:
+    async with restarted(restores=False) as (engine, _):
+        assert await engine.confirm(WANTED) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(WANTED, manifest=config_map("a", v="2")),
+        replace(WANTED, values={"a": 1}),
+        replace(WANTED, labels={"a": "b"}),
+        replace(WANTED, marks={"render": "y"}),
+        replace(WANTED, wish=b"[]"),
+        replace(WANTED, drift=DriftPolicy(mode=DriftMode.WARN)),
+    ],
+    ids=["manifest", "values", "labels", "marks", "wish", "drift"],
+)
+async def test_another_request_is_not_confirmed(other: ReleaseRequest, autojump_clock: MockClock) -> None:
+    async with restarted() as (engine, _):
+        assert await engine.confirm(other) is None
+        whole = replace(other, objects=objects_of(other.manifest))
+        assert (await engine.upgrade(whole)).outcome in (Outcome.UNCHANGED, Outcome.UPGRADED)
+
+
+@pytest.mark.parametrize("change", ["edited", "deleted"])
+async def test_an_object_that_drifted_is_left_to_the_upgrade(change: str, autojump_clock: MockClock) -> None:
+    async with cluster() as (client, _):
+        async with open_engine(client) as engine:
+            await engine.upgrade(APPLIED)
+        if change == "edited":
+            edited: JsonObject = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "a", "namespace": "default"},
+                "data": {"v": "9"},
+            }
+            await client.apply(edited, field_manager="ann", force=True)
+        else:
+            await client.delete(key("a"))
+        async with open_engine(client) as engine:
+            engine.expect([APPLIED.owner])
+            await engine.restore("web", "default")
+            assert await engine.confirm(WANTED) is None
+            assert (await engine.upgrade(APPLIED)).outcome is Outcome.UNCHANGED
+            assert (await client.get(key("a")))["data"] == {"v": "1"}
+
+
+async def test_the_wanted_objects_of_some_kinds(autojump_clock: MockClock) -> None:
+    wanted = request(config_map("a", v="1"), deployment("web"))
+    async with cluster() as (client, _), open_engine(client) as engine:
+        await engine.upgrade(wanted)
+        (found,) = engine.wanted(wanted.owner, {"ConfigMap", "Secret"})
+        assert found["data"] == {"v": "1"}
+        assert engine.wanted(wanted.owner, ()) == ()

@@ -1,0 +1,135 @@
+"""The events that are no news: the machine would do nothing with them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.runtime.package.test_machine import IDLE, NAME, PLAIN, WISH, WISHED, after, installed, loaded
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.packages.sources.source import FolderSource
+from wharfinger.runtime.lifecycle.desired_state import Decision, DecisionKind
+from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.package.events import (
+    DriftReported,
+    Event,
+    ForeignRevision,
+    HealthSeen,
+    Placed,
+    Progressed,
+    Reachable,
+    Released,
+    Removing,
+    StageFailed,
+    Succeeded,
+    Tracked,
+    Troubled,
+    Uninstalled,
+    ValuesChanged,
+    WarnedOf,
+    WishAdopted,
+)
+from wharfinger.runtime.package.findings import (
+    AccountGiven,
+    ObjectsKnown,
+    OverridesMatched,
+    PackageRead,
+    ValuesRead,
+    Verified,
+)
+from wharfinger.runtime.package.machine import step
+from wharfinger.runtime.package.news import is_news
+from wharfinger.runtime.package.state import Package
+from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.resources.settings import ResolvedSettings
+from wharfinger.runtime.status.failures import Failure
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
+
+KEY: Final = ObjectKey(ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True), "prod", "a")
+NOTHING_NEW: Final = WishAdopted(
+    replace(WISHED, first=False), Decision(DecisionKind.NONE), 1, None, new_login=False, needs_changed=False
+)
+OTHER: Final = replace(WISHED, first=False, directives=Directives(maintenance="NoResourceReconciliation", asked="x"))
+EVENTS: Final[Sequence[Event]] = (
+    WarnedOf("hooks", ()), WarnedOf("hooks", ("odd",)), Troubled(()), Troubled(("stuck",)), ForeignRevision("helm"),
+    OverridesMatched(()), OverridesMatched(("web",)), ObjectsKnown(()), ObjectsKnown((KEY,)), ValuesRead(), Verified(),
+    Placed(), Reachable(()), Reachable((("https://x", ""),)), Tracked((), ()), Tracked(("a",), ()), Tracked((), ("a",)),
+    HealthSeen(), HealthSeen(any_stalled=True, stalled="a"), HealthSeen(failed="a"), HealthSeen(rolling="a"),
+    DriftReported((), ()), DriftReported(("a.b",), ()), DriftReported(("a.b",), ("a.b",)),
+    NOTHING_NEW, replace(NOTHING_NEW, generation=2), replace(NOTHING_NEW, wished=OTHER), AccountGiven("deployer"),
+    ValuesChanged("hook"), PackageRead(PLAIN, ()), Uninstalled(), Removing("Removing", "waiting"),
+    Progressed(Stage.APPLIED, "ApplyingManifests", "at work"), *(Succeeded(stage) for stage in Stage),
+    StageFailed(Stage.APPLIED, Failure(Reason.DRIFT_FOUGHT, "a.b", permanent=False)),
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from((*EVENTS, Released(1), Released(2))), max_size=30), st.booleans())
+def test_what_is_no_news_changes_nothing(events: list[Event], before: bool) -> None:
+    known = after(installed(loaded()) if before else loaded(), Succeeded(Stage.FETCHED))
+    for event in events:
+        if not is_news(known, event):
+            assert step(known, event, IDLE) == (known, ())
+        known = after(known, event)
+        if isinstance(event, Released):  # as in each task: the external conditions follow with the stage
+            known = after(known, Succeeded(Stage.APPLIED))
+
+
+def settled() -> Package:
+    known = installed(loaded())
+    wished = replace(NOTHING_NEW, decision=Decision(DecisionKind.RECONFIGURE))
+    events: tuple[Event, ...] = (wished, Placed(), Released(1), *(Succeeded(stage) for stage in Stage), Verified())
+    for event in events:
+        known = after(known, event)
+    return known
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        WarnedOf("hooks", ()), Troubled(()), OverridesMatched(()), ObjectsKnown(()), ValuesRead(), Verified(), Placed(),
+        Released(1), Reachable(()), Tracked(("a",), ()), DriftReported((), ()), NOTHING_NEW,
+    ],
+)  # fmt: skip
+def test_repeated_reports_are_no_news(event: Event) -> None:
+    assert not is_news(settled(), event)
+
+
+def test_health_is_news_once_the_objects_were_judged() -> None:
+    assert is_news(settled(), HealthSeen())
+    applying = after(settled(), Progressed(Stage.APPLIED, "ApplyingManifests", "at work"))
+    assert not is_news(applying, HealthSeen())
+    assert is_news(applying, HealthSeen(any_stalled=True))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        replace(NOTHING_NEW, generation=2),
+        replace(NOTHING_NEW, new_login=True),
+        replace(NOTHING_NEW, needs_changed=True),
+        replace(NOTHING_NEW, decision=Decision(DecisionKind.RECONFIGURE)),
+        replace(NOTHING_NEW, wished=WISHED),
+        replace(NOTHING_NEW, wished=OTHER),
+        replace(NOTHING_NEW, wished=replace(WISHED, first=False, source=FolderSource(Path("/y")))),
+        replace(NOTHING_NEW, wished=replace(WISHED, first=False, settings=ResolvedSettings({"a": 1}))),
+    ],
+)
+def test_another_wish_is_news(event: Event) -> None:
+    assert is_news(settled(), event)
+
+
+def test_the_same_wish_ends_what_a_removal_was_given() -> None:
+    assert is_news(after(settled(), AccountGiven("deployer")), NOTHING_NEW)
+
+
+def test_the_store_decides_nothing_about_the_state_that_it_has() -> None:
+    steps: list[object] = []
+    store = LifecycleStore(observe=lambda *each: steps.append(each))
+    assert store.reconcile(NAME, WISH).kind is DecisionKind.UPDATE
+    assert store.reconcile(NAME, WISH) == Decision(DecisionKind.NONE)
+    assert len(steps) == 1

@@ -1,0 +1,32 @@
+"""The confirmation of a release that was restored from its records: an upgrade that has nothing to do, without its work.
+
+After a restart nearly all releases are as they were. An upgrade would make the row of every object once more, to find each of
+them equal to the row that was restored. Here the last record is compared with the request instead, which stands for all rows, as
+these were made from that record. Whatever is not certain is left to the upgrade.
+"""
+
+from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult
+from wharfinger.cluster.releases.upgrade import Tools, same_release
+
+
+async def confirmed(tools: Tools, request: ReleaseRequest, restored: int) -> ReleaseResult | None:
+    """Return the result of an upgrade that would change nothing; None if it may change something.
+
+    ``restored`` is the revision whose objects were restored. The request has neither definitions nor hooks, and is no rollback;
+    its objects are not used. The caller holds the turn of the release. Raises ReleaseError, and the errors of the client.
+    """
+    owner = request.owner
+    history = await tools.keeper.settled(owner)
+    last = history[-1].release if history else None
+    if last is None or last.revision != restored or not last.holder or not same_release(last, request, ()):
+        return None
+    if not request.marks.items() <= last.labels.items() or request.wish != last.wish:
+        return None
+    rows = tools.rows.of(owner)
+    if not rows or not all(row.drift == request.drift and tools.surveyor.is_as_last_applied(row) for row in rows):
+        return None
+    tools.tidying.add_if_needed(owner, history)
+    ordered = sorted(rows, key=lambda row: row.wave)
+    return ReleaseResult(
+        Outcome.UNCHANGED, last.revision, tuple(row.key for row in ordered), left=tools.rows.left(ordered)
+    )

@@ -1,0 +1,58 @@
+"""The packages of folders as they were packed last, so that a folder whose files are unchanged is not packed again.
+
+Packing compresses all files, and many packages may come from one folder: after a restart each of them asks for its content. So
+the manifest of each folder is kept, with a fingerprint of the folder
+(:mod:`~wharfinger.packages.files.folder_fingerprint`). A folder with links is packed in any case, because their targets may be
+anywhere.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wharfinger.packages.files.folder_fingerprint import folder_fingerprint
+from wharfinger.packages.registry.registry import Descriptor
+
+MOST: Final = 1_000
+"""The number of folders whose manifests are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A packed folder without its content: the tag of its version ("" without a version), and its manifest."""
+
+    tag: str
+    descriptor: Descriptor
+    data: bytes = field(repr=False)
+
+
+class FolderPacks:
+    """The identities of folders. All methods may be called from any thread. ``now`` is the wall clock, in seconds."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._known: OrderedDict[Path, tuple[str, Identity]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def fingerprint(self, folder: Path) -> str:
+        """Return the fingerprint of a folder; "" if it must be packed in any case. Blocking."""
+        return folder_fingerprint(folder, self._now(), with_links=False)
+
+    def find(self, folder: Path, fingerprint: str) -> Identity | None:
+        """Return the identity that was kept for this fingerprint; None if there is none."""
+        known = self._known.get(folder)
+        return known[1] if known is not None and known[0] == fingerprint else None
+
+    def keep(self, folder: Path, fingerprint: str, identity: Identity) -> None:
+        """Keep the identity of a folder that had this fingerprint before it was packed, unless it has another one by now."""
+        if not fingerprint or self.fingerprint(folder) != fingerprint:
+            return
+        with self._lock:
+            self._known[folder] = fingerprint, identity
+            self._known.move_to_end(folder)
+            while len(self._known) > MOST:
+                self._known.popitem(last=False)

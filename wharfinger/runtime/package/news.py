@@ -1,0 +1,99 @@
+"""The events of a package that are no news: the machine would change nothing, and ask for nothing.
+
+Tasks and the release engine report what they find, whether or not it was known: a run of an unchanged package repeats a dozen
+reports. `is_news` recognizes the frequent ones without a step of the machine, so they are neither carried out nor recorded. It
+may call an event news that is none, never the reverse. Pure.
+"""
+
+from typing import assert_never
+
+from wharfinger.runtime.lifecycle.desired_state import DecisionKind
+from wharfinger.runtime.package.events import (
+    DriftReported,
+    Event,
+    HealthSeen,
+    Placed,
+    Reachable,
+    Released,
+    Tracked,
+    Troubled,
+    WarnedOf,
+    WishAdopted,
+)
+from wharfinger.runtime.package.findings import ObjectsKnown, OverridesMatched, ValuesRead, Verified
+from wharfinger.runtime.package.reports import DRIFT, UPKEEP
+from wharfinger.runtime.package.state import Package
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
+
+
+def is_news(package: Package, event: Event) -> bool:
+    """Return False if the event would neither change the package nor have effects."""
+    match event:
+        case WarnedOf(subject, warnings):
+            return package.warnings.get(subject, ()) != warnings
+        case OverridesMatched(unmatched):
+            return package.applied.unmatched != unmatched
+        case ObjectsKnown(objects):
+            return package.applied.objects != objects
+        case ValuesRead():
+            return package.applied.dirty
+        case Verified():
+            return not package.applied.verified
+        case WishAdopted():
+            return not _is_adopted(package, event)
+        case Placed() | Released() | Reachable() | Tracked():
+            return _is_shown_anew(package, event)
+        case HealthSeen() | DriftReported() | Troubled():
+            return _is_found_anew(package, event)
+        case _:
+            return True
+
+
+def _is_shown_anew(package: Package, event: Placed | Released | Reachable | Tracked) -> bool:
+    status, manifest = package.status, package.files.manifest
+    match event:
+        case Placed():
+            return status.namespace != package.id.namespace
+        case Released(revision):
+            digest = manifest.descriptor.digest.text if manifest is not None else ""
+            return (status.version, status.digest, status.revision) != (package.wish.version, digest, revision)
+        case Reachable(urls):
+            return status.urls != urls
+        case Tracked():
+            return status.progress is not None or bool(event.remaining)
+        case _:
+            assert_never(event)
+
+
+def _is_found_anew(package: Package, event: HealthSeen | DriftReported | Troubled) -> bool:
+    status, applied, warnings = package.status, package.applied, package.warnings
+    match event:
+        case HealthSeen():
+            return status.scale_checked or event.any_stalled
+        case DriftReported(drift, fought):
+            fights = status.stages[Stage.APPLIED].reason == Reason.DRIFT_FOUGHT
+            return bool(drift or fought or applied.drift or applied.fought or warnings.get(DRIFT) or fights)
+        case Troubled(texts):
+            return bool(texts or warnings.get(UPKEEP))
+        case _:
+            assert_never(event)
+
+
+def _is_adopted(package: Package, event: WishAdopted) -> bool:
+    """Return whether the package has exactly this desired state already."""
+    wished, wish, status = event.wished, package.wish, package.status
+    directives = wished.directives
+    if event.decision.kind is not DecisionKind.NONE or event.new_login or event.needs_changed or wished.first:
+        return False
+    if status.blocked is not None or status.generation != event.generation or wish.account is not None:
+        return False
+    maintenance = status.maintenance.reason if status.maintenance is not None else ""
+    shown = (maintenance, status.rollback, wish.attempt.asked)
+    return shown == (directives.maintenance, directives.rolled_back, directives.asked) and (
+        wish.package,
+        wish.version,
+        wish.source,
+        wish.settings,
+        wish.directives,
+    ) == (wished.package, wished.version, wished.source, wished.settings, directives)
