@@ -140,7 +140,7 @@ class RecordWriter:
         """The last recorded state of the scheduler, its file, and how often texts were renewed by then."""
 
     def add(self, step: Step) -> None:
-        """Write a step of a machine of one package; with the whole state before it if it does not continue the last record."""
+        """Write one step of a package's machine. If the step does not continue the last record, write the whole state first."""
         machine, key, before, event, after = step.machine, step.key, step.before, step.event, step.after
         known = self._known.get((machine.name, key))
         if known is None or known.state is not before or known.file != self._file:
