@@ -79,7 +79,8 @@ class Log(Protocol):
 class _Known:
     """The recorded part of a machine: its last state, the file in which it can be stepped, and how often texts were renewed.
 
-    ``line`` is the last event whose record has no changes yet; those of this many ``steps`` begin with the state ``since``.
+    ``line`` is the last recorded event. Its record does not have its changes yet: these are the changes of the last ``steps``
+    steps together, from the state ``since`` on.
     """
 
     machine: Machine
