@@ -33,7 +33,7 @@ class ListedStates:
         self._until = 0.0
 
     async def read(self, client: ClusterClient) -> None:
-        """List the states. A failure is logged, and then every package reads its own state."""
+        """Read the states of all packages in one list. A failure is logged; each package then reads its own state."""
         self._secrets.clear()
         try:
             await look_at_all(client, SECRET, PACKAGE_LABEL, self._keep, field_selector=f"type={STATE_TYPE}")
