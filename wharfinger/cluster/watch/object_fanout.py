@@ -126,8 +126,9 @@ class ObjectFanout:
             self._tell(obj)
 
     def _tell(self, obj: RawObject, *changes: RawChange) -> None:
-        """Report ``changes`` to the listeners that know the object. Report the whole object as added to the others, as far as the
-        current list covers them.
+        """Report ``changes`` to the listeners that know the object.
+
+        To each other listener that the current list covers, report the whole object as added.
         """
         errors: list[Exception] = []
         for listener in self._listeners:

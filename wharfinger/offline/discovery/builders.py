@@ -56,7 +56,7 @@ class KustomizationFolder:
 
     @property
     def lies_inside(self) -> bool:
-        """True if its file lies in the folder that it builds."""
+        """True if the file that declares the Kustomization lies in the folder that the Kustomization builds."""
         return self.folder != "." and is_below(self.file, self.folder)
 
     @property
@@ -76,7 +76,7 @@ class ArgoFolder:
 
     @property
     def is_bootstrap(self) -> bool:
-        """True if it builds the folder in which its file lies."""
+        """True if the Application builds the folder that contains the Application's own file."""
         return self.folder != "." and is_below(self.file, self.folder)
 
 

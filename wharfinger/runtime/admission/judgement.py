@@ -27,6 +27,7 @@ from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.inspector import InvalidSettings, UnknownSettings, ValidSettings
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.resources.identity import IdentityError, ModuleId, PackageId
+from wharfinger.runtime.resources.release_claims import moved_text, taken_text
 from wharfinger.runtime.resources.repositories import read_repository
 from wharfinger.runtime.resources.resources import (
     IGNORE_DEPENDENTS,
@@ -125,15 +126,10 @@ class Judge:
             raise IdentityError(f"Module {identity}: expected a name without a dot; choose another name")
         placed = find_str(old, "status", "release", "namespace") if old is not None else ""
         if placed and placed != identity.namespace:
-            raise SpecError(
-                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
-            )
+            raise SpecError(moved_text(placed))
         owner = self.runtime.claims.owner_of(identity.namespace, identity.release)
         if owner is not None and owner.name != identity.name:
-            raise SpecError(
-                f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
-                "choose another name"
-            )
+            raise SpecError(taken_text(identity, owner))
 
     def _check_requirements(self, spec: PackageSpec) -> tuple[str, ...]:
         """Return a warning about a requirement that is not met. Raises SpecError for a cycle of dependencies."""
