@@ -20,8 +20,8 @@ from wharfinger.cluster.watch.shared_watches import SharedWatches
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 MAX_NAMES: Final = 20_000
-"""The largest number of names that are kept for one kind. If a kind has more objects, its watch ends, because that needs memory for
-each of them, and its objects are read instead.
+"""The largest number of names that are kept for one kind. If a kind has more objects, its watch ends, because it needs memory
+for each of them, and its objects are read instead.
 """
 
 
