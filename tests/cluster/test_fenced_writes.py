@@ -17,13 +17,16 @@ from tests.cluster.support.client_contract import config_map, key
 from tests.cluster.support.tcp_proxy import TcpProxy, open_proxy
 from tests.programs import PATIENCE_S
 from wharfinger.cluster.api.connection import load_connection
-from wharfinger.cluster.api.errors import FencedError
+from wharfinger.cluster.api.errors import FencedError, NotFoundError
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.api.http_session import ClientOptions
+from wharfinger.cluster.api.pod_exec import PodCommand
 from wharfinger.cluster.lease.fence import Fence
 from wharfinger.control_plane.faults.rule import ErrorAnswer, Rule, Selection
 from wharfinger.control_plane.serving import Address, Faults, serve_control_plane
 from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.pools.pods.resources import POD
 
 
 class Clock:
@@ -129,6 +132,20 @@ async def test_a_write_that_waited_for_its_next_attempt(tmp_path: Path) -> None:
                 await found.take_over()
         assert len(refusals) == 1
         assert await found.value() == "new"
+
+
+def ignore(_data: bytes) -> None:
+    pass
+
+
+async def test_a_command_in_a_pod_is_fenced_although_it_is_a_get(tmp_path: Path) -> None:
+    async with leaders(tmp_path) as found:
+        await found.take_over()
+        command = PodCommand(ObjectKey(POD, "default", "worker"), ("sh", "-c", "true"))
+        with pytest.raises(FencedError, match=r"run a command in .*worker: not sent"):
+            await found.old.executor.run(command, stdout=ignore, stderr=ignore)
+        with pytest.raises(NotFoundError):
+            await found.new.executor.run(command, stdout=ignore, stderr=ignore)
 
 
 async def test_reads_are_not_fenced(tmp_path: Path) -> None:

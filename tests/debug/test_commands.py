@@ -639,6 +639,8 @@ async def test_why_at_a_time(tmp_path: Path) -> None:
         ("10m", "2026-11-21T11:50:00+00:00"),
         ("yesterday", None),
         ("2026-11-21", None),
+        ("13:03:00+02:00", "2026-11-21T11:03:00+00:00"),
+        ("00:30:00-11:00", "2026-11-21T11:30:00+00:00"),
     ],
 )
 def test_the_time_that_a_user_means(text: str, expected: str | None) -> None:

@@ -225,7 +225,7 @@ CASES = (
             "web/map.yaml": config_map("web", text="${1bad}"),
             "ks.yaml": kustomization("web", "./web", "  postBuild: {substitute: {a: b}}\n"),
         },
-        {"Kustomization web": "spec.postBuild: ${1bad} is no variable"},
+        {"Kustomization web": "spec.postBuild: ${1bad} is not a valid variable"},
     ),
     Broken(
         "a file that nothing builds",

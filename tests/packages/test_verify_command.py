@@ -69,7 +69,7 @@ def test_everything_is_listed_with_its_signer(tmp_path: Path, capsys: pytest.Cap
     assert lines[1:] == [
         ["digest", str(digest)],
         ["signature", f"by {OURS}"],
-        ["not", "verified it is by another key"],
+        ["not", "verified it was made with another key"],
         ["statement", f"https://spdx.dev/Document {by}: SPDX: 0 packages"],
         ["statement", f"{PROVENANCE} {by}: built by https://ci.example from git+https://git.example/web"],
         [

@@ -9,10 +9,13 @@ Invariants, of every moment of death:
 * each hook ran as often as undisturbed, but for the one whose completion was not on record: that one ran once more;
 * a hook that was in flight is dead, and what it had started, before the next daemon is ready, and so before it runs again.
 
-A moment is before or after one write of operation steps (``before 3``), after something that the package wants was written in the
-cluster (``answered 3``), or in the middle of a run of a hook (``during 3``).
+A moment is before or after one write of operation steps (``before 3``), after something that the package wants was written in
+the cluster (``answered 3``), or in the middle of a run of a hook (``during 3``). The environment variable WHARFINGER_CRASH_ROUNDS
+says how often the daemon is killed at each moment.
 """
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -20,6 +23,7 @@ import trio
 
 from tests.runtime.support.crash_outcome import differences, interrupted, without_history
 from tests.runtime.support.crash_trials import Death, Ground, Phase, Result
+from tests.runtime.support.daemon_forks import DaemonForks, open_daemon_forks
 from tests.scale import FULL
 
 pytestmark = pytest.mark.unmeasured
@@ -28,6 +32,8 @@ WRITES = {Phase.INSTALL: 16, Phase.UPGRADE: 16, Phase.SETTINGS: 11, Phase.REMOVA
 """Writes of operation steps in an undisturbed run; `test_there_are_no_other_moments` holds all three tables."""
 REQUESTS = {Phase.INSTALL: 14, Phase.UPGRADE: 12, Phase.SETTINGS: 8, Phase.REMOVAL: 8}
 """What the package writes in the cluster meanwhile."""
+KILLS = int(os.environ.get("WHARFINGER_CRASH_ROUNDS", "1"))
+"""How often a daemon is killed at each moment, one time after the other."""
 ROUNDS = ("beforeHelm", "afterHelm", "afterHelm")
 HOOKS = {
     Phase.INSTALL: ("onStartup", *ROUNDS),
@@ -65,15 +71,16 @@ class Undisturbed:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    async def make() -> Undisturbed:
-        ground = Ground(tmp_path_factory.mktemp("crashes"))
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Undisturbed]:
+    async def make(forks: DaemonForks) -> Undisturbed:
+        ground = Ground(tmp_path_factory.mktemp("crashes"), forks)
         results = {Phase.INSTALL: await ground.prepare()}
         for phase in (Phase.UPGRADE, Phase.SETTINGS, Phase.REMOVAL):
             results[phase] = await ground.attempt(phase)
         return Undisturbed(ground, results)
 
-    return trio.run(make)
+    with open_daemon_forks() as forks:
+        yield trio.run(make, forks)
 
 
 @pytest.mark.slow
@@ -87,6 +94,11 @@ def test_there_are_no_other_moments(undisturbed: Undisturbed) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("phase", "at"), [one for one in MOMENTS if FULL or one.id in SAMPLE])
 async def test_killed(undisturbed: Undisturbed, phase: Phase, at: str) -> None:
+    for _ in range(KILLS):
+        await killed(undisturbed, phase, at)
+
+
+async def killed(undisturbed: Undisturbed, phase: Phase, at: str) -> None:
     alone = undisturbed.results[phase]
     crashed = await undisturbed.ground.attempt(phase, at)
     death = crashed.death

@@ -383,13 +383,15 @@ def _moment(text: str) -> datetime:
 
 
 def moment_in(text: str, now: datetime) -> datetime | None:
-    """Return the time that a user means: a time with its zone, the last such time of day in UTC, or a duration ago; None for any
-    other text.
+    """Return the time that a user means: a time with its zone, the last such time of day (in UTC unless it has an offset), or a
+    duration ago; None for any other text.
     """
     if (moment := parse_time(text)) is not None:
         return moment
     try:
-        of_day = datetime.combine(now.date(), time.fromisoformat(text), UTC)
+        clock = time.fromisoformat(text)
+        zone = clock.tzinfo or UTC
+        of_day = datetime.combine(now.astimezone(zone).date(), clock, zone).astimezone(UTC)
     except ValueError:
         pass
     else:

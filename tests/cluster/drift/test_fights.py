@@ -122,7 +122,7 @@ def test_all_who_fight_are_named_up_to_a_number() -> None:
     assert fight is not None
     assert fight.by == ("al", "ed")
     assert str(fight) == (
-        "Deployment.apps prod/web: changed again by al, ed after 3 corrections; corrected every 10 s at most"
+        "Deployment.apps prod/web: changed again by al, ed after 3 corrections; corrected at most every 10 s"
     )
 
     state, _ = run(Drifted(WEB, tuple("abcdefgh"), 7), state=state)
@@ -134,7 +134,7 @@ def test_all_who_fight_are_named_up_to_a_number() -> None:
 def test_a_fight_with_no_one_known() -> None:
     fight = Fight(WEB, (), 0, 5, 15)
 
-    assert str(fight) == "Deployment.apps prod/web: changed again after 5 corrections; corrected every 15 s at most"
+    assert str(fight) == "Deployment.apps prod/web: changed again after 5 corrections; corrected at most every 15 s"
 
 
 class Bouts(RuleBasedStateMachine):

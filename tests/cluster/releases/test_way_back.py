@@ -56,7 +56,7 @@ REFUSED: Final[dict[str, tuple[JsonObject, JsonObject, str]]] = {
         config(immutable=True, a="2"),
         "it is immutable, so its data cannot be changed",
     ),
-    "immutable no more": (config(immutable=True), config(), "it is immutable, and stays so"),
+    "immutable no more": (config(immutable=True), config(), "it is immutable, and cannot become mutable again"),
     "a selector": (workload("Deployment", "a"), workload("Deployment", "b"), "spec.selector cannot be changed"),
     "a template of a Job": (
         workload("Job", "a", template="x"),
@@ -109,7 +109,7 @@ def test_defaults_of_the_api_server_are_no_changes() -> None:
 
 def test_what_cannot_be_undone() -> None:
     assert one_way(claim("1Gi"), claim("2Gi")) == ("it has 2Gi and cannot shrink to 1Gi",)
-    assert one_way(config(), config(immutable=True)) == ("it is immutable, and stays so",)
+    assert one_way(config(), config(immutable=True)) == ("it is immutable, and cannot become mutable again",)
     assert one_way(crd(cure="string"), crd(cure="string", age="integer")) == refusals(
         crd(cure="string", age="integer"), crd(cure="string")
     )

@@ -60,4 +60,4 @@ def test_templates_are_told_the_version_of_kubernetes(tmp_path: Path, capsys: py
     code, (told,) = lint(capsys, folder, "--kubernetes-version", "v1.41.0")
     assert (code, "too new" in told) == (1, True)
     assert main(["package", "lint", str(folder), "--kubernetes-version", "new"]) == 1
-    assert "'new' is no version of Kubernetes" in capsys.readouterr().out
+    assert "'new' is not a valid version of Kubernetes" in capsys.readouterr().out

@@ -66,7 +66,7 @@ def test_a_negated_rule_for_folders_leaves_out_every_file() -> None:
         ("[", "not closed"),
         ("a\\", "backslash"),
         ("a" * (MAX_PATTERN + 1), "at most"),
-        ("[z-a]", "no pattern"),
+        ("[z-a]", "not a valid pattern"),
     ],
 )
 def test_what_is_no_rule_is_refused_with_its_line(rules: str, why: str) -> None:

@@ -223,7 +223,7 @@ async def test_what_could_not_be_installed_is_not_packed(files: dict[str, str], 
 async def test_an_archive_with_what_cannot_be_read(tmp_path: Path) -> None:
     archive = tmp_path / "web.tgz"
     archive.write_bytes(chart_archive(version="none"))
-    with pytest.raises(ArtifactError, match=f"^{archive}: .*no semantic version"):
+    with pytest.raises(ArtifactError, match=f"^{archive}: .*not a valid semantic version"):
         await load_package(archive)
 
 

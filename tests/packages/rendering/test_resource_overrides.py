@@ -124,7 +124,7 @@ def many(count: int, **more: JsonValue) -> list[JsonValue]:
         ([None], "spec.resourceRequests[0]: expected an object, found null"),
         ([{"kind": "Pod"}], "[0].kind: 'Pod' is not one of Deployment, StatefulSet, DaemonSet, Job, CronJob"),
         ([{"kind": "Job"}], "[0].name: required"),
-        ([{"kind": "Job", "name": "A_b"}], "[0].name: 'A_b' is no name"),
+        ([{"kind": "Job", "name": "A_b"}], "[0].name: 'A_b' is not a valid name"),
         ([{"kind": "Job", "name": 5}], "[0].name: expected a string, found an integer; put it in quotes"),
         (
             [{"kind": "Job", "name": "a", "replicas": 1}],

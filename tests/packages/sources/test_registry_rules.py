@@ -111,7 +111,7 @@ def test_hosts_are_compared_without_regard_to_case(tmp_path: Path) -> None:
 
 def test_a_rule_that_leads_to_no_repository(tmp_path: Path) -> None:
     found = rules(tmp_path, '[[registry]]\nprefix = "a.example/team"\nlocation = "b.example"\n')
-    with pytest.raises(RegistryError, match=r"leads to b\.example/, which is no repository; correct the rule"):
+    with pytest.raises(RegistryError, match=r"leads to b\.example/, which is not a valid repository; correct the rule"):
         found.candidates(parse_repository("a.example/team"))
 
 
@@ -121,7 +121,7 @@ def test_a_rule_that_leads_to_no_repository(tmp_path: Path) -> None:
         ("[[registry]]", r"registry 1: expected host\[:port\]\[/path\], found ''"),
         ("[registry]", r"expected at most 1000 tables \[\[registry\]\]"),
         ('[[registry]]\nlocation = "a b"', "registry 1: expected host"),
-        ('[[registry]]\nlocation = "a.example/B"', "found 'a.example/B': 'B' is no repository"),
+        ('[[registry]]\nlocation = "a.example/B"', "found 'a.example/B': 'B' is not a valid repository"),
         ("[[registry]]\nlocation = 3", "location: expected text, found int; put it in quotes"),
         ('[[registry]]\nlocation = "a"\nblocked = "yes"', "blocked: expected true or false, found str"),
         (

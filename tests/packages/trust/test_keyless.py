@@ -360,7 +360,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "another time",
         bundled(GOOD, time_changed),
         KEYLESS,
-        f"the promise of the transparency log does not verify: the entry or its time was changed; {AGAIN}",
+        f"the signed timestamp of the transparency log does not verify: the entry or its time was changed; {AGAIN}",
     ),
     (
         "another proof",

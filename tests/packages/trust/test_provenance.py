@@ -56,7 +56,7 @@ class Case:
 
 OLD = "is for web 0.9.0, but web 1.0.0 was requested; publish the file of the requested version"
 CASES = {
-    "another key": Case(by="other", message="the signature is by a key that is not in spec.verify.keyring"),
+    "another key": Case(by="other", message="the signature was made with a key that is not in spec.verify.keyring"),
     "another archive": Case(
         archive=b"other", message="is for another archive of web 1.0.0; package and sign the chart again"
     ),

@@ -50,7 +50,7 @@ async def test_the_reporter_of_a_shard_names_it(autojump_clock: MockClock) -> No
         recording() as (_, client, _faulty, clock, subject),
         open_recorder(client, clock, "h", "blue") as recorder,
     ):
-        recorder.record(subject, EventReason.MOVED, "shard red keeps it from now on")
+        recorder.record(subject, EventReason.MOVED, "shard red manages the package from now on")
         await trio.sleep(1)
         (event,) = await written(client)
         assert find_str(event, "reportingController") == "wharfinger/blue"

@@ -76,12 +76,12 @@ async def test_there_may_be_no_way_back(tmp_path: Path) -> None:
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
 
         def judged(obj: JsonObject) -> bool:
-            return "stays so" in find_str(obj, "status", "summary", "message")
+            return "become mutable again" in find_str(obj, "status", "summary", "message")
 
         shop = await world.until("prod", "shop", judged)
         message = find_str(shop, "status", "summary", "message")
         assert "returning to revision 1 (1.0.0), because 2.0.0 failed (HookFailed" in message
-        assert "ConfigMap prod/limits: it is immutable, and stays so; nothing was changed" in message
+        assert "ConfigMap prod/limits: it is immutable, and cannot become mutable again; nothing was changed" in message
         assert find_str(shop, "status", "summary", "state") == "Degraded"
         assert (await revisions(world))[-1][1] == ReleaseStatus.FAILED  # of the upgrade; the rollback wrote nothing
         # A resource that asks for something possible ends it.

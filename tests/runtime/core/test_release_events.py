@@ -231,7 +231,7 @@ async def test_troubles_are_warnings_without_secrets_until_they_are_over(
         assert caplog.messages.count(f"prod/shop: {text}") == 1
         keeping.troubled(OWNER, ())
         await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
-        assert caplog.messages[-1] == "prod/shop: everything that failed to be corrected or pruned is done"
+        assert caplog.messages[-1] == "prod/shop: all failed corrections and deletions have succeeded now"
         keeping.troubled(Owner("nobody", "prod"), (text,))
         assert caplog.messages[-1] == f"prod/nobody: {text}"
 

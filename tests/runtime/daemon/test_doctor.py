@@ -1,6 +1,9 @@
 """What is examined: programs, folders, a daemon, and a cluster; each with its verdict."""
 
+import os
+import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,12 +12,17 @@ import wharfinger
 from tests.packages.rendering.test_chart_engine import engine_program
 from tests.packages.support.charts import tool
 from tests.runtime.daemon.test_daemon import dead_kubeconfig
+from tests.runtime.support.world import open_ground
+from wharfinger.cluster.api.errors import ForbiddenError
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.runtime.daemon import doctor
 from wharfinger.runtime.daemon.doctor import DaemonAbsentError, Finding, Patient, Verdict, examine
 from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
 
 OK, WARNING, FAILED, SKIPPED = Verdict
 HELM = str(tool("helm"))
+PATH = os.environ["PATH"]
+OF_CLUSTER = ("API server", "clock", "rights", "definitions", "registries")
 
 
 def absent(path: Path) -> str:
@@ -122,11 +130,66 @@ def test_the_examined_rights_are_those_of_the_options(tmp_path: Path) -> None:
 async def test_without_a_kubeconfig_the_rest_is_skipped(tmp_path: Path) -> None:
     found = await examined(tmp_path)
     assert (found["kubeconfig"].verdict, "no such file" in found["kubeconfig"].message) == (FAILED, True)
-    assert {found[subject].verdict for subject in ("API server", "rights", "definitions")} == {SKIPPED}
+    assert {found[subject].verdict for subject in OF_CLUSTER} == {SKIPPED}
 
 
 async def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "CLUSTER_S", 0.01)
     found = await examined(tmp_path, dead_kubeconfig(tmp_path))
-    assert [found[subject].verdict for subject in ("API server", "rights", "definitions")] == [FAILED, SKIPPED, SKIPPED]
+    assert [found[subject].verdict for subject in OF_CLUSTER] == [FAILED, *4 * [SKIPPED]]
     assert "kubectl version" in found["API server"].remedy
+
+
+@pytest.mark.parametrize(
+    ("shift_s", "says"),
+    [
+        (0, "less than 30 s apart from the API server's"),
+        (-3600, r"this machine's clock is (3599|3600) s behind the API server's"),
+        (3600, r"this machine's clock is (3599|3600) s ahead of the API server's"),
+    ],
+)
+async def test_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shift_s: int, says: str) -> None:
+    monkeypatch.setenv("PATH", PATH)
+    async with open_ground(tmp_path) as ground:
+        monkeypatch.setattr(doctor, "utc_now", lambda: datetime.now(UTC) + timedelta(seconds=shift_s))
+        found = await doctor._clock(ground.client)
+        assert found.verdict is (WARNING if shift_s else OK)
+        assert re.fullmatch(says, found.message)
+        assert ("chrony" in found.remedy) == bool(shift_s)
+
+
+async def test_a_server_that_does_not_tell_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", PATH)
+    async with open_ground(tmp_path) as ground:
+
+        async def refuse(_obj: JsonObject) -> JsonObject:
+            raise ForbiddenError(403, "Forbidden", "no")
+
+        ground.client.create = refuse  # type: ignore[method-assign]
+        assert (await doctor._clock(ground.client)).verdict is SKIPPED
+
+
+async def test_the_registries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", PATH)
+    async with open_ground(tmp_path, with_password=True) as ground:
+        assert (await doctor._registries(ground.client)).message == "no PackageRepository names one"
+        await ground.client.create(repository("a", str(ground.address)))
+        found = await doctor._registries(ground.client)
+        assert found == Finding("registries", OK, f"http://{ground.address}: answering")
+        await ground.client.create(repository("b", "127.0.0.1:9"))
+        found = await doctor._registries(ground.client)
+        assert (found.verdict, "127.0.0.1:9" in found.message) == (WARNING, True)
+        assert "spec.registry.ca" in found.remedy
+        monkeypatch.setattr(doctor, "REGISTRY_S", 0.0)
+        assert "no answer within 0 s" in (await doctor._registries(ground.client)).message
+
+
+def repository(name: str, registry: str) -> JsonObject:
+    """A PackageRepository at a registry without TLS, with a login that doctor does not read."""
+    spec: JsonObject = {"registry": {"repo": f"{registry}/packages", "scheme": "HTTP"}}
+    return {
+        "apiVersion": "wharfinger.dev/v1alpha1",
+        "kind": "PackageRepository",
+        "metadata": {"name": name},
+        "spec": spec,
+    }

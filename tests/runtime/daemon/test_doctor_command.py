@@ -30,7 +30,7 @@ def test_a_sound_machine_and_one_that_lacks_rights(tmp_path: Path) -> None:
                 ["ok", subject]
                 for subject in (
                     *("helm", "chart engine", "bash", "jq", "state folder", "daemon"),
-                    *("kubeconfig", "API server", "rights", "definitions"),
+                    *("kubeconfig", "API server", "clock", "rights", "definitions", "registries"),
                 )
             ]
         weak = as_user(Kubectl(admin), tmp_path, "weak", without_definitions("weak"))
@@ -40,6 +40,12 @@ def test_a_sound_machine_and_one_that_lacks_rights(tmp_path: Path) -> None:
         assert found["daemon"]["verdict"] == "warning"
         assert found["rights"]["verdict"] == "failed"
         assert "create, patch customresourcedefinitions" in found["rights"]["message"]
+        assert "workerpools" not in found["rights"]["message"]
+        more = ("--worker-pools", "--admission", "--require-service-account")
+        done = attempt(*wharfinger("doctor", *more, "--kubeconfig", str(weak), *words), env=environment)
+        assert done.returncode == 1
+        for needed in ("workerpools", "validatingwebhookconfigurations", "impersonate"):
+            assert needed in done.stdout, needed
 
 
 def test_nothing_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +55,7 @@ def test_nothing_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     out = capsys.readouterr().out
     assert out.startswith("FAILED  helm: no 'helm' on PATH\n        remedy: install Helm 3.14 or newer")
     assert f"warning daemon: no daemon answers on {tmp_path}/state/run/debug.sock: no such socket" in out
-    assert out.count("\nskipped ") == 3
+    assert out.count("\nskipped ") == 5
     assert main([*words, "--admission", "--require-service-account", "-o", "json"]) == 1
     assert {each["verdict"] for each in json.loads(capsys.readouterr().out)} == {"failed", "warning", "ok", "skipped"}
 

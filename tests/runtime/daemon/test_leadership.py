@@ -77,7 +77,7 @@ def test_whatever_is_in_the_file_can_be_written_in_a_lease(tmp_path: Path) -> No
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / IDENTITY_FILE).mkdir()
-    with pytest.raises(StateDirError, match=r"identity: .*; look at the disk and at the owner of the state folder"):
+    with pytest.raises(StateDirError, match=r"identity: .*; check the disk and the owner of the state folder"):
         identity_of(tmp_path)
 
 

@@ -1,6 +1,7 @@
 """The kept log lines: whose they are, redacted before they are kept, and bounded in every way."""
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -36,6 +37,24 @@ def kept(max_chars: int = 1_000_000) -> Iterator[PackageLogs]:
 def messages(logs: PackageLogs, package: str, after: int = 0) -> list[str]:
     found = logs.of(package, after)
     return [line.message for line in found.lines] if found is not None else []
+
+
+def test_lines_are_not_read_while_another_thread_logs() -> None:
+    """A line that arrives during the iteration would be an error of the deque."""
+    with kept() as logs:
+        with acting_for("a"):
+            log.info("hello")
+        found: list[list[str]] = []
+        reader = threading.Thread(target=lambda: found.append(messages(logs, "a")))
+        logs.acquire()  # as logging does around `emit`
+        try:
+            reader.start()
+            reader.join(0.1)
+            assert found == []
+        finally:
+            logs.release()
+        reader.join()
+        assert found == [["hello"]]
 
 
 def test_lines_of_packages() -> None:

@@ -1,83 +1,36 @@
-"""The machine of one package: its table, and every order of events beside the real lifecycle store.
+"""The machine of one package: its table."""
 
-Invariants that hold after every step of a story:
-
-* a run that the scheduler ordered is answered exactly once: it is completed, has failed, begins, or the node is offered again;
-* the task of the CRDs has at most one live scope, and none once an update, a Disable, a suspension or a removal began;
-* a suspended package has no Disable under way, and begins no operation;
-* of a package that is being removed nothing begins;
-* a refused definition is not the node, and the next offer ends the refusal;
-* the same state and event give the same state and effects, and an event of a report never begins an operation.
-"""
-
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec import structs
 
-from tests.scale import scaled
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
 from wharfinger.packages.sources.source import FolderSource
 from wharfinger.queue.scope import WorkScope
-from wharfinger.runtime.core.operations import begun
 from wharfinger.runtime.lifecycle.desired_state import Change, Decision, DecisionKind, DesiredState
 from wharfinger.runtime.lifecycle.store import LifecycleStore
 from wharfinger.runtime.package.around import Around
 from wharfinger.runtime.package.effects import (
-    Begin,
     BeginUpdate,
-    Cancel,
-    CastVote,
     Effect,
-    Enqueue,
-    EnqueueCrds,
-    EnqueueDisable,
-    EnqueueReconciliation,
-    EnqueueRemoval,
-    EnqueueSuspend,
-    EnqueueUpdate,
-    EnqueueVote,
     Log,
     Offer,
     Simple,
     Tell,
 )
 from wharfinger.runtime.package.events import (
-    CrdsStarted,
     DecisionMade,
-    DisableDone,
-    DisableOrdered,
     Event,
-    EventHookDone,
-    NeedsChanged,
     NodeAccepted,
     NodeRefused,
-    NodeSettled,
-    OthersTurned,
-    ReconciliationStarted,
-    RemovalDone,
-    RemovalStarted,
-    RunDone,
-    RunOrdered,
-    StageFailed,
-    StoredLoaded,
-    Succeeded,
-    SuspendStarted,
-    UpdateDone,
     UpdateStarted,
     UpdateWanted,
     ValuesChanged,
-    Voted,
-    VoteRecorded,
-    VoteRepeated,
     WishAdopted,
 )
 from wharfinger.runtime.package.facts import Fact, Offered, Wished
@@ -88,14 +41,10 @@ from wharfinger.runtime.package.transitions import applied
 from wharfinger.runtime.resources.identity import AppId, PackageId
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.scheduler.events import (
-    Completed,
-    Failed,
     Rescheduled,
-    ScriptVoted,
 )
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import Failure
-from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -234,200 +183,3 @@ def test_a_decision_during_a_removal_ensures_no_definitions() -> None:
     assert Simple.CRDS in step(known, decided, Around(NOW, store.package(NAME)))[1]
     store.begin_removal(NAME)
     assert Simple.CRDS not in step(known, decided, Around(NOW, store.package(NAME)))[1]
-
-
-# --- every order -----------------------------------------------------------------------------------------------------------
-
-
-class PackageStory(RuleBasedStateMachine):
-    """One package with the real lifecycle store. What the scheduler and the tasks answer is up to the story."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.store = LifecycleStore()
-        self.package = package()
-        self.runs = 0
-        self.crds: list[WorkScope] = []
-        self.accepts = True
-        self.waiting: list[Event] = []
-        """The ends of tasks that were enqueued; any of them may come, unless its scope was cancelled."""
-        self.scopes: list[WorkScope] = []
-        self.answers: list[int] = []
-
-    def around(self) -> Around:
-        return Around(NOW, self.store.package(NAME))
-
-    def send(self, event: Event) -> None:
-        around, before = self.around(), self.package
-        self.package, effects = step(before, event, around)
-        assert step(before, event, around) == (self.package, effects)
-        if isinstance(event, Succeeded | StageFailed | EventHookDone | ValuesChanged | Voted):
-            assert not any(isinstance(effect, Begin | Enqueue | Offer) for effect in effects)
-        for effect in effects:
-            self.perform(effect)
-
-    def perform(self, effect: Effect) -> None:  # noqa: C901 - a table
-        match effect:
-            case Tell(Completed(_, run)) | Tell(Failed(_, run)):
-                self.answers.append(run)
-            case Offer(definition, fresh, stored, established):
-                self.answers.append(self.package.node.run)
-                assert self.package.node.refused is None
-                if self.accepts:
-                    self.send(NodeAccepted(definition, fresh, stored))
-                elif not stored:
-                    self.send(NodeRefused(CYCLE, fresh, established))
-            case Cancel(scope, cause):
-                assert cause
-                scope.cancel(cause)
-            case Simple.CRDS:
-                scope = WorkScope("crds")
-                self.crds.append(scope)
-                self.send(CrdsStarted(scope))
-            case Simple.SUSPEND:
-                if (begun_scope := self.store.begin_suspend(NAME)) is not None:
-                    self.send(SuspendStarted(begun_scope))
-            case Simple.SETTLE:
-                self.send(NodeSettled(enabled=True, unwanted=False))
-            case Simple.UPDATE_COMPLETE:
-                self.store.complete_update(NAME)
-            case Simple.RUN_COMPLETE:
-                self.store.complete_run(NAME)
-            case Simple.NEEDS_CHANGED:
-                self.send(NeedsChanged())
-            case CastVote(enabled, reason, error, _):
-                self.send(VoteRecorded(ScriptVoted(NAME, enabled, reason, error)))
-            case _ if isinstance(effect, Begin):
-                self.begin(effect)
-            case _ if isinstance(effect, Enqueue):
-                self.enqueue(effect)
-            case _:
-                pass
-
-    def begin(self, effect: Begin) -> None:
-        event = begun(effect, NAME, self.store)
-        if event is not None and not isinstance(event, ReconciliationStarted):
-            assert not self.store.is_suspended(NAME)
-            assert not self.store.is_removing(NAME)
-        if event is not None:
-            self.send(event)
-
-    def enqueue(self, effect: Enqueue) -> None:
-        scope = effect.scope
-        assert not scope.cancelled
-        self.scopes.append(scope)
-        ends: dict[type, Event] = {
-            EnqueueUpdate: UpdateDone(),
-            EnqueueDisable: DisableDone(),
-            EnqueueSuspend: StoredLoaded(),
-            EnqueueVote: VoteRepeated(),
-            EnqueueRemoval: RemovalDone(),
-        }
-        if isinstance(effect, EnqueueReconciliation):
-            self.answers.append(effect.run)
-            self.waiting.append(RunDone(effect.run))
-        elif not isinstance(effect, EnqueueCrds):
-            self.waiting.append(ends[type(effect)])
-        else:
-            self.scopes.pop()
-
-    def live_ends(self) -> Iterator[int]:
-        return (at for at, scope in enumerate(self.scopes) if not scope.cancelled)
-
-    # --- the story -------------------------------------------------------------------------------------------------------
-
-    @rule(version=st.sampled_from(["1.0.0", "2.0.0"]), suspended=st.booleans(), needs=st.booleans())
-    def wish(self, version: str, suspended: bool, needs: bool) -> None:
-        decision, scope = self.store.adopt(NAME, replace(WISH, version=version, suspended=suspended))
-        if decision.kind is not DecisionKind.REMOVING:
-            self.send(WishAdopted(WISHED, decision, 1, scope, new_login=False, needs_changed=needs))
-
-    @rule(definition=st.sampled_from([PLAIN, WITH_CRDS, SCRIPTED]), accepts=st.booleans())
-    def read(self, definition: Definition, accepts: bool) -> None:
-        self.accepts = accepts
-        if self.store.is_loading(NAME):
-            self.send(PackageRead(replace(definition), ()))
-
-    @rule(data=st.data())
-    def a_task_ends(self, data: st.DataObject) -> None:
-        live = list(self.live_ends())
-        if not live:
-            return
-        at = data.draw(st.sampled_from(live))
-        event = self.waiting[at]
-        if isinstance(event, UpdateDone) and self.package.files.definition is None:
-            return
-        del self.waiting[at], self.scopes[at]
-        self.send(event)
-
-    @rule()
-    def run_is_ordered(self) -> None:
-        self.runs += 1
-        self.answers.clear()
-        self.send(DecisionMade(allowed=True))
-        self.send(RunOrdered(self.runs, "test"))
-        assert self.answers.count(self.runs) == 1
-
-    @rule(uninstall=st.booleans())
-    def disable_is_ordered(self, uninstall: bool) -> None:
-        self.send(DecisionMade(allowed=False))
-        self.send(DisableOrdered("gone", uninstall))
-
-    @rule(before=st.sampled_from([(), ("dns",)]), forced=st.booleans())
-    def others_turn(self, before: tuple[str, ...], forced: bool) -> None:
-        self.send(OthersTurned(before, forced))
-
-    @rule(reported=st.sampled_from([Succeeded(Stage.LOADED), StageFailed(Stage.LOADED, CYCLE), ValuesChanged("a")]))
-    def something_is_reported(self, reported: Event) -> None:
-        self.send(reported)
-
-    @rule(error=st.sampled_from(["", "broken"]), lane=st.sampled_from(["a", "b"]))
-    def an_event_hook_ran(self, error: str, lane: str) -> None:
-        self.send(EventHookDone("hooks/a.sh", lane, error))
-        assert (("hooks/a.sh", lane) in self.package.hooks.failing) is bool(error)
-
-    @rule(enabled=st.sampled_from([None, True, False]))
-    def the_script_votes(self, enabled: bool | None) -> None:
-        self.send(Voted(enabled))
-        assert self.package.vote.cast == ScriptVoted(NAME, enabled)
-
-    @rule()
-    def what_was_applied_is_found(self) -> None:
-        self.send(Verified())
-
-    @rule()
-    def an_update_is_wanted_again(self) -> None:
-        self.send(UpdateWanted(1))
-
-    @rule()
-    def a_removal(self) -> None:
-        _, scope = self.store.begin_removal(NAME)
-        if scope is not None:
-            self.send(RemovalStarted(scope, None, None, disowned=False))
-
-    # --- what always holds -----------------------------------------------------------------------------------------------
-
-    @invariant()
-    def one_task_of_the_crds(self) -> None:
-        live = [scope for scope in self.crds if not scope.cancelled]
-        assert len(live) <= 1
-        assert all(scope is self.package.crds.scope for scope in live)
-        if live:
-            assert not self.store.is_removing(NAME)
-
-    @invariant()
-    def no_disable_of_a_suspended_package(self) -> None:
-        if self.store.is_suspended(NAME):
-            assert self.package.node.disabling is None
-
-    @invariant()
-    def a_refused_definition_is_not_the_node(self) -> None:
-        node = self.package.node
-        if node.refused is not None and not self.store.is_loading(NAME):
-            assert node.joined is not self.package.files.definition
-
-
-PackageStory.TestCase.settings = settings(
-    max_examples=scaled(10_000, 150), stateful_step_count=scaled(60, 30), deadline=None
-)
-TestPackageStory = PackageStory.TestCase

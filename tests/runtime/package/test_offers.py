@@ -2,18 +2,31 @@
 
 import pytest
 
-from tests.runtime.package.test_machine import LOADING, NAME, SCRIPTED, after, effects, loaded, offer, package, refused
+from tests.runtime.package.test_machine import (
+    LOADING,
+    NAME,
+    SCRIPTED,
+    WISHED,
+    after,
+    effects,
+    loaded,
+    offer,
+    package,
+    refused,
+)
 from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.lifecycle.desired_state import Change, Decision, DecisionKind
 from wharfinger.runtime.package.effects import BeginVote, CastVote, Effect, EnqueueVote, RepeatVote, Simple, Tell
 from wharfinger.runtime.package.events import (
     NeedsChanged,
     OthersTurned,
-    ReconfigureWanted,
+    UpdateStarted,
     Voted,
     VoteDone,
     VoteRecorded,
     VoteRepeated,
     VoteStarted,
+    WishAdopted,
 )
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.scheduler.events import Rescheduled, ScriptVoted
@@ -22,14 +35,17 @@ from wharfinger.runtime.scheduler.events import Rescheduled, ScriptVoted
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        (package(), Tell(Rescheduled(NAME, "why"))),
-        (loaded(), Tell(Rescheduled(NAME, "why"))),
-        (loaded(SCRIPTED), BeginVote("why")),
+        (package(), Tell(Rescheduled(NAME, "PatchesChanged"))),
+        (loaded(), Tell(Rescheduled(NAME, "PatchesChanged"))),
+        (loaded(SCRIPTED), BeginVote("PatchesChanged")),
         (refused(SCRIPTED), offer(SCRIPTED, fresh=True)),
     ],
 )
 def test_a_changed_specification(known: Package, expected: Effect) -> None:
-    assert effects(known, ReconfigureWanted("why")) == (expected,)
+    decision = Decision(DecisionKind.RECONFIGURE, (Change.PATCHES,))
+    wish = WishAdopted(WISHED, decision, 1, None, new_login=False, needs_changed=False)
+    assert effects(known, wish) == (Simple.UNPARK, expected)
+    assert effects(known, wish, LOADING) == (Simple.UNPARK,)
 
 
 def test_changed_needs_are_offered_unless_a_load_does_so_itself() -> None:
@@ -72,4 +88,25 @@ def test_a_script_is_asked_again_unless_it_is_asked_the_same(
     known = after(loaded(SCRIPTED), VoteStarted(scope, "", ("dns",)))
     if not runs:
         scope.cancel("superseded")
-    assert effects(known, OthersTurned(before, forced)) == ((RepeatVote(before),) if asked else ())
+    assert effects(known, OthersTurned(before, forced)) == ((RepeatVote(before, ""),) if asked else ())
+
+
+def test_a_vote_for_a_changed_specification_that_is_interrupted_for_other_modules_still_ends_in_a_run() -> None:
+    first, second = WorkScope("vote"), WorkScope("vote")
+    known = after(loaded(SCRIPTED), VoteStarted(first, "SettingsChanged", None))
+    assert effects(known, OthersTurned((), forced=False)) == ()
+    again = RepeatVote(("dns",), "SettingsChanged")
+    assert effects(known, OthersTurned(("dns",), forced=False)) == (again,)
+    assert effects(known, OthersTurned((), forced=True)) == (RepeatVote((), "SettingsChanged"),)
+    first.cancel("asked again")
+    known = after(known, VoteStarted(second, again.reason, again.before))
+    assert effects(known, OthersTurned(("web",), forced=False)) == (RepeatVote(("web",), "SettingsChanged"),)
+    known = after(known, VoteDone("SettingsChanged"))
+    assert (known.vote.voting, known.vote.reason) == (None, "")
+    assert effects(known, OthersTurned(("web",), forced=False)) == (RepeatVote(("web",), ""),)
+
+
+def test_an_update_runs_the_package_itself_so_no_vote_has_to() -> None:
+    known = after(loaded(SCRIPTED), VoteStarted(WorkScope("vote"), "SettingsChanged", None))
+    known = after(known, UpdateStarted(WorkScope("update"), 2))
+    assert (known.vote.voting, known.vote.reason) == (None, "")

@@ -34,6 +34,7 @@ from wharfinger.runtime.package.reports import DRIFT, RELEASE, UPKEEP
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.resources.identity import GLOBAL, AppId, ModuleId
 from wharfinger.runtime.scheduler.events import Rescheduled
+from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import Stage, Truth
 from wharfinger.runtime.status.reasons import Reason
@@ -123,6 +124,29 @@ def test_event_hooks_fail_and_recover_lane_by_lane() -> None:
     known = told(known, EventHookDone("a", "main", ""))
     assert known.status.stages[Stage.HOOKS].message == "b is broken"
     assert condition(told(known, EventHookDone("b", "main", "")), Stage.HOOKS)[0] is Truth.TRUE
+
+
+def test_the_failure_of_the_run_is_shown_rather_than_that_of_an_event_hook() -> None:
+    """A parked run stays parked for its user, whatever an event hook does meanwhile."""
+    stuck = StageFailed(Stage.HOOKS, replace(BROKEN, permanent=True))
+    lane = EventHookDone("a", "main", "a is broken")
+    for known in (told(ready(), stuck, lane), told(ready(), lane, stuck)):
+        assert condition(known, Stage.HOOKS) == (Truth.FALSE, BROKEN.reason)
+        assert statuses.is_stalled(known.status)
+        assert known.hooks.failing == {("a", "main"): "a is broken"}
+        recovered = told(known, EventHookDone("a", "main", ""))
+        assert statuses.is_stalled(recovered.status)
+        assert condition(told(recovered, Succeeded(Stage.APPLIED)), Stage.HOOKS)[0] is Truth.TRUE
+        # The run is done, and the event hook is not.
+        assert condition(told(known, Succeeded(Stage.APPLIED)), Stage.HOOKS) == (Truth.FALSE, "EventHookFailed")
+    assert effects(told(ready(), stuck), lane) == effects(ready(), lane)
+
+
+def test_a_start_of_hooks_that_is_at_work_is_not_done_when_an_event_hook_recovers() -> None:
+    starting = Progressed(Stage.HOOKS, "StartingHooks", "running b (onStartup)")
+    known = told(ready(), EventHookDone("a", "main", "a is broken"), starting, EventHookDone("a", "main", ""))
+    assert condition(known, Stage.HOOKS) == (Truth.UNKNOWN, "StartingHooks")
+    assert condition(told(known, Succeeded(Stage.HOOKS)), Stage.HOOKS)[0] is Truth.TRUE
 
 
 def test_a_stage_after_the_hooks_ends_their_failure() -> None:
@@ -215,7 +239,7 @@ def test_troubles_are_logged_when_they_come_and_when_they_are_over() -> None:
     known, said = step(known, Troubled(("b", "c")), IDLE)
     assert (said, known.warnings[UPKEEP]) == ((Log("c", warning=True),), ("b", "c"))
     known, said = step(known, Troubled(()), IDLE)
-    assert said == (Log("everything that failed to be corrected or pruned is done"),)
+    assert said == (Log("all failed corrections and deletions have succeeded now"),)
     assert step(known, Troubled(()), IDLE) == (known, ())
 
 

@@ -31,6 +31,7 @@ from wharfinger.runtime.package.facts import (
     SuspendBegun,
     UpdateBegun,
     ValuesOutdated,
+    VoteBegun,
     Warned,
     Wished,
 )
@@ -195,11 +196,15 @@ def test_a_reconciliation_ends_disables_and_a_suspension_keeps_the_reason() -> N
     assert (node.disabling, node.missed_disable) == (None, None)
 
 
-def test_a_run_of_the_script_only_for_other_modules_has_a_scope() -> None:
+def test_a_run_that_only_asks_the_script_has_a_scope() -> None:
     scope, kept = WorkScope("vote"), KeptVote("key", enabled=True, reason="")
-    asked = after(ScriptAsked(("dns",), scope), ScriptAsked(("dns", "web")), ScriptAnswered(kept))
+    begun = after(VoteBegun(scope, "", ("dns",)))
+    assert (begun.vote.voting, begun.vote.saw, begun.vote.reason) == (scope, ("dns",), "")
+    asked = after(ScriptAsked(("dns", "web")), ScriptAnswered(kept), VoteBegun(scope, "why", None), known=begun)
     assert (asked.vote.voting, asked.vote.saw, asked.vote.kept) == (scope, ("dns", "web"), kept)
-    assert after(ScriptDone(), known=asked).vote.voting is None
+    assert asked.vote.reason == "why"
+    done = after(ScriptDone(), known=asked).vote
+    assert (done.voting, done.reason) == (None, "")
 
 
 def test_the_scope_of_the_crds_ends_with_their_task() -> None:

@@ -105,7 +105,10 @@ CASES = {
         [SHOP, spec("db", suspended=True)],
         [node("web.shop", "db"), module("db")],
         NOTHING,
-        ["web.shop waits for db", "db is suspended: spec.suspend is true: nothing is reconciled, nothing is deleted"],
+        [
+            "web.shop waits for db",
+            "db is suspended: spec.suspend is true: nothing is reconciled, and nothing is deleted",
+        ],
         "kubectl patch modules.wharfinger.dev db",
     ),
     "not bootstrapped": (

@@ -23,8 +23,8 @@ from wharfinger.runtime.package.events import (
     StageFailed,
     WishAdopted,
 )
-from wharfinger.runtime.package.facts import Wished
-from wharfinger.runtime.package.findings import AccountGiven, PackageRead, ScriptAsked, Verified
+from wharfinger.runtime.package.facts import VoteBegun, Wished
+from wharfinger.runtime.package.findings import AccountGiven, PackageRead, Verified
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.state import NO_SETTINGS, Package
 from wharfinger.runtime.package.transitions import applied
@@ -68,7 +68,7 @@ def test_what_runs_and_what_is_cancelled_is_recorded_with_an_event() -> None:
     store.begin_reconciliation("shop.web", "again")
     assert surroundings(FRESH, Around(T0, store.package("shop.web"))) == [T0, 5]
     scope = WorkScope("vote")
-    known = step(applied(FRESH, ScriptAsked((), scope)), CrdsStarted(scope), Around(T0, None))[0]
+    known = step(applied(FRESH, VoteBegun(scope, "", ())), CrdsStarted(scope), Around(T0, None))[0]
     assert surroundings(known, Around(T0, None)) == [T0, 0]
     scope.cancel("test")
     assert surroundings(known, Around(T0, None)) == [T0, 24]

@@ -2,17 +2,15 @@
 
 A trial has its own control plane, in this process and served over TCP, whose state is a SQLite file, and its own state folder;
 both begin as copies of those of an installed package. All trials of a ground have the same paths, one after the other, so that
-what is recorded of paths is the same, too. The daemons are real processes (`tests.runtime.support.crashing`), and one that
-dies is killed by SIGKILL: before or after the N-th write of operation steps to its journal, when the N-th thing that its
-package wants is written in the cluster, or by a hook that is in flight.
+what is recorded of paths is the same, too. The daemons are real processes (`tests.runtime.support.crashing`), forked by one that
+has imported them (`tests.runtime.support.daemon_forks`). One that dies is killed by SIGKILL: before or after the N-th write of
+operation steps to its journal, when the N-th thing that its package wants is written in the cluster, or by a hook in flight.
 """
 
 import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
@@ -21,9 +19,10 @@ from pathlib import Path
 
 import trio
 
-from tests.programs import PATIENCE_S, ROOT
+from tests.programs import PATIENCE_S
 from tests.runtime.support.crash_outcome import outcome
 from tests.runtime.support.crash_package import crash_package
+from tests.runtime.support.daemon_forks import DaemonForks
 from tests.runtime.support.killing import Watched, watched
 from tests.runtime.support.objects import application
 from wharfinger.cluster.api.connection import Connection, bearer
@@ -62,20 +61,24 @@ class Phase(StrEnum):
 class Daemon:
     """A daemon as a process; ``lines`` is what it said and was waited for."""
 
-    process: trio.Process
+    pid: int
+    descriptor: int
+    """A descriptor of the process, which never means another one."""
+    output: trio.lowlevel.FdStream
+    forks: DaemonForks
+    returncode: int | None = None
     lines: list[str] = field(default_factory=list)
     rest: bytes = b""
 
     async def wait_line(self, text: str) -> None:
         """The next line that has ``text`` in it."""
-        assert self.process.stdout is not None
         while True:
             while b"\n" in self.rest:
                 line, _, self.rest = self.rest.partition(b"\n")
                 self.lines.append(line.decode(errors="replace"))
                 if text in self.lines[-1]:
                     return
-            chunk = await self.process.stdout.receive_some(65536)
+            chunk = await self.output.receive_some(65536)
             assert chunk, f"it ended before it said {text!r}:\n{self.said()}"
             self.rest += chunk
 
@@ -86,10 +89,15 @@ class Daemon:
 
     async def read_to_end(self) -> int:
         """Its status at its end, when everything that it said is here."""
-        assert self.process.stdout is not None
-        async for chunk in self.process.stdout:
+        async for chunk in self.output:
             self.rest += chunk
-        return await self.process.wait()
+        await trio.lowlevel.wait_readable(self.descriptor)
+        self.returncode = self.forks.status(self.pid)
+        return self.returncode
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        signal.pidfd_send_signal(self.descriptor, number)
 
     def said(self) -> str:
         """What is here of what it said."""
@@ -141,6 +149,7 @@ class Ground:
     """Where trials are made, one after the other."""
 
     folder: Path
+    forks: DaemonForks
 
     @property
     def trial(self) -> Path:
@@ -248,22 +257,22 @@ class Ground:
         state, kubeconfig, packages = self.trial / "state", self.trial / "kubeconfig", self.folder / "packages"
         asked = ("--hook-env", "CRASH_*", "--application-scope", "cluster")
         arguments = ("--kubeconfig", kubeconfig, "--state-dir", state, "--local-packages", packages, *asked)
-        process = await trio.lowlevel.open_process(
-            [sys.executable, "-m", "tests.runtime.support.crashing", "run", *map(str, arguments)],
-            cwd=ROOT,
-            env={**os.environ, **environment, "CRASH_AT": at},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        daemon = Daemon(process)
-        try:
-            yield daemon
-        finally:
-            if process.returncode is None:
-                process.kill()
-                with trio.move_on_after(PATIENCE_S, shield=True):
-                    await daemon.read_to_end()
-            (self.trial / f"{trace}.log").write_text(daemon.said())
+        readable, writable = os.pipe()
+        async with trio.lowlevel.FdStream(readable) as output:
+            pid = self.forks.start(
+                ("run", *map(str, arguments)), {**os.environ, **environment, "CRASH_AT": at}, writable
+            )
+            os.close(writable)
+            daemon = Daemon(pid, os.pidfd_open(pid), output, self.forks)
+            try:
+                yield daemon
+            finally:
+                if daemon.returncode is None:
+                    daemon.send(signal.SIGKILL)
+                    with trio.move_on_after(PATIENCE_S, shield=True):
+                        await daemon.read_to_end()
+                os.close(daemon.descriptor)
+                (self.trial / f"{trace}.log").write_text(daemon.said())
 
     async def _death(self, client: HttpClusterClient) -> Death:
         """Looked at in a copy: the second daemon is to find the journal as the first one left it."""
@@ -325,7 +334,7 @@ async def _finish(client: HttpClusterClient, phase: Phase, daemon: Daemon) -> No
         with informer.changes() as changes:
             while not holds(informer.get(APP)):
                 await changes.wait()
-    daemon.process.terminate()
+    daemon.send(signal.SIGTERM)
     await daemon.wait_ended(0)
 
 

@@ -17,8 +17,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.kube.service_account import ServiceAccount
 
-REVIEWS: Final = "authorization.k8s.io"
-"""The API group of the reviews that check permissions; a review is created but never stored."""
+REVIEWS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+"""The API groups of the reviews of users and permissions; a review is created but never stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class ClusterClient(Protocol):
     async def create(self, obj: JsonObject) -> JsonObject:
         """Create the object (POST) and return it.
 
-        A review (a kind of the group REVIEWS) has no name; the result contains its answer.
+        A review (a kind of one of the groups REVIEWS) has no name; the result contains its answer.
 
         Raises ConflictError (reason AlreadyExists) if the object exists.
         """

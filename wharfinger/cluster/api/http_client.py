@@ -305,7 +305,7 @@ class HttpClusterClient:
             name = name or (find_str(obj, "metadata", "generateName") if generated else "")
         except ShapeError as error:
             raise api_error(422, "Invalid", f"{verb}: {error}") from error
-        question = generated and api_version.partition("/")[0] == REVIEWS  # a review must have no name
+        question = generated and api_version.partition("/")[0] in REVIEWS  # a review must have no name
         if not api_version or not kind or not (name or question):
             raise api_error(422, "Invalid", f"{verb} {kind or 'object'} {name}: apiVersion, kind and name are needed")
         resource = await self.resource_type(api_version, kind)

@@ -117,10 +117,13 @@ class Call:
     timed: bool = False
     """True if the time of the answer shows how busy the server is: a request about a single object."""
 
+    commands: bool = False
+    """True for a GET that runs a command, and so may change something."""
+
     @property
     def writes(self) -> bool:
         """Return whether the request may change something."""
-        return self.method not in {"GET", "HEAD"}
+        return self.commands or self.method not in {"GET", "HEAD"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +366,7 @@ class HttpSession:
         except httpx.ReadTimeout as error:
             if silence_s is None:
                 raise unreachable(self.server, what, error) from error
-            raise SilentServerError(f"{what}: nothing was heard from {self.server} for {silence_s:g} s") from error
+            raise SilentServerError(f"{what}: received nothing from {self.server} for {silence_s:g} s") from error
         except (httpx.TransportError, zlib.error) as error:
             raise unreachable(self.server, what, error) from error
         finally:
@@ -408,7 +411,7 @@ def _inflater(encoding: str) -> _Inflater | None:
     if encoding in {"", "identity"}:
         return None
     if encoding != "gzip":
-        raise zlib.error(f"an answer in {encoding[:40]!r}, which was not asked for")
+        raise zlib.error(f"an answer in {encoding[:40]!r}, which was not requested")
     return _Inflater()
 
 

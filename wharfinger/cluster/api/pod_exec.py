@@ -151,4 +151,5 @@ def _call(command: PodCommand, key: str) -> Call:
             ("sec-websocket-protocol", PROTOCOL),
         ),
         repeatable=False,
+        commands=True,
     )

@@ -53,12 +53,12 @@ class Fight:
     def __str__(self) -> str:
         """Return a sentence about the fight.
 
-        An example: ``Deployment.apps prod/web: changed again by kubectl after 5 corrections; corrected every 15 s at most``.
+        An example: ``Deployment.apps prod/web: changed again by kubectl after 5 corrections; corrected at most every 15 s``.
         """
         by = f" by {', '.join(self.by)}" if self.by else ""
         return (
             f"{self.identity}: changed again{by} after {self.corrections} corrections; "
-            f"corrected every {self.delay_s:.0f} s at most"
+            f"corrected at most every {self.delay_s:.0f} s"
         )
 
 

@@ -123,7 +123,7 @@ async def predict(tools: Tools, request: ReleaseRequest, force: bool, *, whole: 
     changes = [*await foretelling.definitions(request.crds), *await foretelling.objects()]
     scoped = _scopes([*request.crds, *objects])
     changes += [
-        _by_chart(obj, "its kind comes with the same upgrade", _place_of(obj, owner, scoped)) for obj in survey.coming
+        _by_chart(obj, "the same upgrade creates its kind", _place_of(obj, owner, scoped)) for obj in survey.coming
     ]
     changes += await foretelling.leaving(leaving)
     last = history[-1].release if history else None
@@ -219,12 +219,12 @@ class _Foretelling:
             note = "the object is being deleted; the upgrade waits until it is gone, and creates a new one"
             return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
         if row.key.resource.group_kind in self._changing:
-            return _beside(name, wanted, live, "the definition of its kind changes with the same upgrade")
+            return _beside(name, wanted, live, "the same upgrade changes the definition of its kind")
         try:
             written = await self._writer.write(row.key, wanted, live, before=lambda: before, drift=drift)
         except NotFoundError as error:
             if live is None and row.key.namespace in self._namespaces:
-                return _by_chart(wanted, "its namespace comes with the same upgrade", row.key.namespace)
+                return _by_chart(wanted, "the same upgrade creates its namespace", row.key.namespace)
             return ObjectChange(name, Change.UNKNOWN, Source.DRY_RUN, live, note=f"the apply would fail: {error}")
         except UnreachableError:
             raise

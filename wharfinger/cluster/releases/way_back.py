@@ -66,7 +66,7 @@ def _refusals(present: JsonObject, wanted: JsonObject, manager: str) -> Iterator
     found = _data(present)
     if group == "" and kind in ("ConfigMap", "Secret") and present.get("immutable") is True:
         if wanted.get("immutable") is not True:
-            yield "it is immutable, and stays so"
+            yield "it is immutable, and cannot become mutable again"
         elif any(found.get(name) != value for name, value in _data(wanted).items()):
             yield "it is immutable, so its data cannot be changed"
 

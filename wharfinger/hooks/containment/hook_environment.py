@@ -114,7 +114,7 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
             variables[name] = value
         elif not any(one.takes(name) for one in asked):
             warnings.append(
-                f"{name} contains a name or a password, so hooks do not get it; pass it on with --hook-env {name}"
+                f"{name} contains a user name or a password, so hooks do not get it; pass it on with --hook-env {name}"
             )
     for one in asked:
         found = (

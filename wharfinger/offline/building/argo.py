@@ -154,7 +154,7 @@ def _image(value: JsonValue, own: set[str]) -> JsonObject:
     """Return ``old=new:tag`` as kustomize writes it."""
     match = _IMAGE.match(value) if isinstance(value, str) else None
     if match is None:
-        raise ArgoError(f"kustomize.images: {value!r} is no image; write NAME=IMAGE:TAG or IMAGE:TAG")
+        raise ArgoError(f"kustomize.images: {value!r} is not a valid image; write NAME=IMAGE:TAG or IMAGE:TAG")
     name = match["name"] or match["image"]
     if name in own:
         raise ArgoError(f"kustomize.images: the folder's kustomization sets {name}, too; set it in one place")

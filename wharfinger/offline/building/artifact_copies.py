@@ -172,7 +172,7 @@ class _Operation:
         if self.count > MAX_FILES:
             raise CopyError(f"{self.copy.field}: more than {MAX_FILES} files")
         if not path.is_file():
-            raise CopyError(f"{self.copy.field}.from: {path.name} is no file")
+            raise CopyError(f"{self.copy.field}.from: {path.name} is not a file")
         target.parent.mkdir(parents=True, exist_ok=True)
         if self.copy.strategy == MERGE and target.is_file():
             target.write_text(write_yaml(overlaid(_values(target), _values(path))))

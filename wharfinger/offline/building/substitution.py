@@ -79,7 +79,7 @@ def _end(text: str, start: int) -> int:
 def _value(expression: str, variables: Mapping[str, str], depth: int) -> str:
     match = _NAME.match(expression)
     if match is None:
-        raise SubstitutionError(f"${{{expression[:80]}}} is no variable; write $${{ for a literal ${{")
+        raise SubstitutionError(f"${{{expression[:80]}}} is not a valid variable; write $${{ for a literal ${{")
     value, rest = variables.get(match[0]), expression[match.end() :]
     if not rest:
         return value or ""

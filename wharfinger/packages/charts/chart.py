@@ -187,11 +187,11 @@ def _check(chart: Chart) -> None:
     """Raise ShapeError for a chart that Helm refuses."""
     # Helm 3 takes "." and "..", too; but a chart's name is a folder's name in its archive.
     if "/" in chart.name or chart.name in {".", ".."} or len(chart.name) > _MAX_NAME:
-        raise ShapeError(f"name: {chart.name[:100]!r} is no chart name: letters, digits, '-', '_', '.'")
+        raise ShapeError(f"name: {chart.name[:100]!r} is not a valid chart name: letters, digits, '-', '_', '.'")
     version = _VERSION.match(chart.version)
     fits = version is not None and all(int(part) <= _LARGEST_PART for part in version.groups() if part)
     if not fits or len(chart.version) > _MAX_VERSION:
-        raise ShapeError(f"version: {chart.version[:100]!r} is no semantic version, such as 1.2.3")
+        raise ShapeError(f"version: {chart.version[:100]!r} is not a valid semantic version, such as 1.2.3")
     if chart.type not in {"application", "library"}:
         raise ShapeError(f"type: {chart.type[:50]!r} is neither application nor library")
     seen: set[str] = set()

@@ -67,7 +67,7 @@ def _rule(line: str, number: int) -> Rule:
     try:
         compiled = re.compile(_translate(pattern.removeprefix("/")))
     except (re.error, ValueError) as error:
-        raise ArtifactError(f"{where}: {line!r} is no pattern: {error}") from error
+        raise ArtifactError(f"{where}: {line!r} is not a valid pattern: {error}") from error
     return Rule(compiled, whole_path, folders_only, negated)
 
 

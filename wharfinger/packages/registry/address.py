@@ -121,7 +121,7 @@ def parse_reference(text: str, *, insecure: bool = False) -> PackageReference:
     path, colon, tag = path.partition(":")
     if colon and not _TAG.match(tag):
         raise AddressError(
-            f"{_shown(text)}: {_shown(tag)} is no tag: up to 128 letters, digits, '_', '.', '-', not starting with '.' or '-'"
+            f"{_shown(text)}: {_shown(tag)} is not a valid tag: up to 128 letters, digits and '_.-', but no '.' or '-' first"
             + ("; write the '+' of a version as '_'" if "+" in tag else "")
         )
     repository = _repository(path, registry, text)
@@ -158,9 +158,21 @@ def is_tag(text: str) -> bool:
     return _TAG.match(text) is not None
 
 
+def check_tag(text: str) -> None:
+    """Raise AddressError if the grammar does not allow this tag."""
+    if not is_tag(text):
+        raise AddressError(f"{_shown(text)} is not a valid tag")
+
+
 def is_repository(text: str) -> bool:
     """Return whether the grammar allows this repository path."""
     return len(text) <= MAX_NAME and _REPOSITORY.match(text) is not None
+
+
+def check_repository(text: str) -> None:
+    """Raise AddressError if the grammar does not allow this repository path."""
+    if not is_repository(text):
+        raise AddressError(f"{_shown(text)} is not a valid repository")
 
 
 def _split_scheme(text: str) -> tuple[Scheme | None, str]:
@@ -181,14 +193,15 @@ def _registry(text: str, whole: str) -> RegistryAddress:
     match = _REGISTRY.match(text)
     if match is None or len(text) > MAX_NAME:
         raise AddressError(
-            f"{_shown(whole)}: {_shown(text)} is no host[:port]; write HOST[:PORT]/PATH, or oci-layout:FOLDER for a folder"
+            f"{_shown(whole)}: {_shown(text)} is not a valid host[:port]; write HOST[:PORT]/PATH, or oci-layout:FOLDER for a "
+            "folder"
         )
     host, port = match["host"].lower(), match["port"]
     if host.startswith("["):
         try:
             host = f"[{ipaddress.IPv6Address(host[1:-1])}]"
         except ValueError as error:
-            raise AddressError(f"{_shown(whole)}: {_shown(host)} is no IPv6 address") from error
+            raise AddressError(f"{_shown(whole)}: {_shown(host)} is not a valid IPv6 address") from error
     if port is not None and not 0 < int(port) < 65536:
         raise AddressError(f"{_shown(whole)}: port {port} is not between 1 and 65535")
     return RegistryAddress(host, int(port) if port is not None else None)
@@ -199,7 +212,7 @@ def _repository(path: str, registry: RegistryAddress, whole: str) -> str:
         raise AddressError(f"{_shown(whole)}: registry and repository have more than {MAX_NAME} characters")
     if not _REPOSITORY.match(path):
         raise AddressError(
-            f"{_shown(whole)}: {_shown(path)} is no repository: lower-case letters and digits, "
+            f"{_shown(whole)}: {_shown(path)} is not a valid repository: lower-case letters and digits, "
             "separated by '/', '.', '_', '__' or '-'"
         )
     return path

@@ -45,7 +45,7 @@ def template_arguments(request: RenderRequest) -> list[str]:
     if not is_label(request.namespace):
         raise RenderError(f"{request.namespace[:100]!r} cannot be a namespace")
     if not _KUBE_VERSION.match(request.kube_version):
-        raise RenderError(f"{request.kube_version[:100]!r} is no version of Kubernetes, such as v1.37.0")
+        raise RenderError(f"{request.kube_version[:100]!r} is not a valid version of Kubernetes, such as v1.37.0")
     arguments = [
         request.release,
         f"--namespace={request.namespace}",
@@ -99,7 +99,7 @@ def _api_versions(versions: tuple[str, ...]) -> Iterator[str]:
     known = sorted(set(versions))
     for version in known:
         if not _API_VERSION.match(version):
-            raise RenderError(f"{version[:100]!r} is no API version, such as apps/v1 or apps/v1/Deployment")
+            raise RenderError(f"{version[:100]!r} is not a valid API version, such as apps/v1 or apps/v1/Deployment")
     if len(known) > MAX_API_VERSIONS or sum(map(len, known)) + len(known) > MAX_API_BYTES:
         raise RenderError(f"{len(known)} API versions are more than helm accepts; leave out those of unused CRDs")
     flag: list[str] = []

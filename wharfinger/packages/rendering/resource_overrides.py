@@ -268,7 +268,7 @@ def _name(entry: JsonObject, where: str, is_name: Callable[[str], bool]) -> str:
     if not name:
         raise ShapeError(f"{at(where, 'name')}: required")
     if not is_name(name):
-        raise ShapeError(f"{at(where, 'name')}: {name[:60]!r} is no name: lower-case letters, digits and '-'")
+        raise ShapeError(f"{at(where, 'name')}: {name[:60]!r} is not a valid name: lower-case letters, digits and '-'")
     return name
 
 

@@ -116,7 +116,7 @@ def _signer_policy() -> ExtensionPolicy:
 
 def _is_authority(_policy: Policy, _certificate: x509.Certificate, found: x509.BasicConstraints) -> None:
     if not found.ca:
-        raise ValueError("the issuer is no authority")
+        raise ValueError("the issuer is not an authority")
 
 
 def _may_sign_certificates(_policy: Policy, _certificate: x509.Certificate, found: x509.KeyUsage) -> None:
@@ -178,7 +178,7 @@ def _long_text(data: bytes) -> str:
             (length,) = struct.unpack_from(form, data, 2)
             if len(data) == length + size + 2:
                 return data[size + 2 :].decode()
-    raise ValueError("the issuer is no text")
+    raise ValueError("the issuer is not a text")
 
 
 def check_logged(certificate: x509.Certificate, issuer: x509.Certificate, keys: Sequence[Verifying]) -> None:

@@ -144,7 +144,9 @@ def check_entry(entry: LogEntry, keys: Sequence[Verifying]) -> None:
         "logIndex": entry.index,
     }
     if not is_signed_by(key, canonical_json(stated), entry.promise):
-        raise ArtifactError("the promise of the transparency log does not verify: the entry or its time was changed")
+        raise ArtifactError(
+            "the signed timestamp of the transparency log does not verify: the entry or its time was changed"
+        )
     if entry.proof is not None:
         _check_proof(entry, entry.proof, key)
 

@@ -33,7 +33,7 @@ _SAID: Final = {
     "EXPSIG": "the signature has expired",
     "EXPKEYSIG": "the key of the signature has expired",
     "REVKEYSIG": "the key of the signature was revoked",
-    "ERRSIG": "the signature is by a key that is not in spec.verify.keyring",
+    "ERRSIG": "the signature was made with a key that is not in spec.verify.keyring",
     "NODATA": "expected a text signed with OpenPGP, found other text",
 }
 

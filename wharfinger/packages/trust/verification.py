@@ -21,7 +21,7 @@ from wharfinger.packages.trust.keys import PublicKey
 from wharfinger.packages.trust.policy import Policy
 
 MAX_NAMED: Final = 5
-_OTHER_KEY: Final = "it is by another key"
+_OTHER_KEY: Final = "it was made with another key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _about_statement(envelope: Envelope, signer: str, subject: Subject, policy: 
     try:
         if envelope.type != IN_TOTO:
             raise ArtifactError(
-                f"the signed statement is of the type {envelope.type[:100]!r}, which is no in-toto statement"
+                f"the signed statement is of the type {envelope.type[:100]!r}, which is not an in-toto statement"
             )
         statement = read_statement(envelope.payload)
     except ArtifactError as error:

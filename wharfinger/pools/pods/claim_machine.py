@@ -145,7 +145,7 @@ def decide(known: Known) -> Step:
     if not known.open:
         return _pending(known, Reason.NO_POOL, f"no WorkerPool {known.pool} serves in this namespace; create it")
     if known.full:
-        return _pending(known, Reason.POOL_FULL, f"too many claims wait for pool {known.pool}; retried each second")
+        return _pending(known, Reason.POOL_FULL, f"too many claims wait for pool {known.pool}; retried every second")
     return Ask()
 
 

@@ -151,7 +151,7 @@ class HookWebhooks:
                     if bound:
                         await self._write(package, bound)
                 except (ForbiddenError, InvalidError) as error:
-                    log.warning("%s: the webhooks of its hooks are not kept: %s", package, error)
+                    log.warning("%s: the webhooks of its hooks cannot be published: %s", package, error)
                 except ClusterError as error:
                     failure = error  # those of other packages are kept nevertheless
         if failure is not None:
@@ -191,7 +191,7 @@ class HookWebhooks:
                         await self.sweep(known)
                         swept_at = trio.current_time() + SWEEP_S
                 except ClusterError as error:
-                    log.warning("the webhooks of hooks cannot be kept: %s; trying again in %.0f s", error, RETRY_S)
+                    log.warning("the webhooks of hooks cannot be published: %s; trying again in %.0f s", error, RETRY_S)
                     await trio.sleep(RETRY_S)
                     self._changed.set()
 

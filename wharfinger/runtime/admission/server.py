@@ -98,7 +98,10 @@ class AdmissionServer:
             warnings=("wharfinger did not check it in time; the daemon checks it when it acts on it",)
         )
         with trio.move_on_after(JUDGE_S):
-            judgement = await self._judge.judge(review.obj, review.old)
+            if review.deletes:
+                judgement = self._judge.judge_removal(review.obj)
+            else:
+                judgement = await self._judge.judge(review.obj, review.old)
         return Response(200, answer_to(review, judgement.refusal, judgement.warnings))
 
     async def run(self) -> None:
@@ -109,7 +112,7 @@ class AdmissionServer:
                 await self.keep()
             except (ClusterError, OSError) as error:  # ssl.SSLError is an OSError
                 if str(error) != said:
-                    log.warning("admission: %s; trying again each %.0f s", error, RETRY_S)
+                    log.warning("admission: %s; trying again every %.0f s", error, RETRY_S)
                 said = str(error)
                 await trio.sleep(RETRY_S)
                 continue

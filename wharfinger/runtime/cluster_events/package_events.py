@@ -66,10 +66,10 @@ class PackageEvents:
             self._recorder.record(subject_of(obj), EventReason.DRIFT_CORRECTED, text)
 
     def moved(self, obj: JsonObject, shard: str) -> None:
-        """Record that the daemon of another shard keeps an Application from now on."""
+        """Record that the daemon of another shard manages an Application from now on."""
         keeper = f"shard {shard}" if shard else "the main daemon"
         self._recorder.record(
-            subject_of(obj), EventReason.MOVED, f"{keeper} keeps it from now on; nothing else changes"
+            subject_of(obj), EventReason.MOVED, f"{keeper} manages the package from now on; nothing else changes"
         )
 
     def _record(self, obj: JsonObject, note: Note) -> None:

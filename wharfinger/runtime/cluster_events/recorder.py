@@ -126,7 +126,7 @@ class Recorder:
             self._sweep(now_s)
         left = self._allowed.get(subject, Allowance()).use(now_s)
         if left is None or len(self._series) >= MAX_SERIES:
-            self._drop(key, "there are too many of them")
+            self._drop(key, "the limit of Events is reached")
             return
         self._allowed[subject] = left
         self._names.pop(key, None)

@@ -309,7 +309,7 @@ class Controller:
             try:
                 self.resting.run_as_installed(self._read(identity, obj))
             except SpecError as error:
-                log.info("%s: kept idle in its installed version: %s", identity, error)
+                log.info("%s: its installed version is kept, but not run: %s", identity, error)
         self.guard.say_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
         await self._write_status(identity.name, key, obj)
 
@@ -319,7 +319,7 @@ class Controller:
             spec = self._read(identity, obj)
             return self.lookup.last_settings(spec)
         except (SpecError, SettingsSourceError) as error:
-            log.debug("%s: the settings for its removal: %s", identity, error)
+            log.debug("%s: the settings for its removal cannot be read: %s", identity, error)
             return None
 
     async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> bool:
@@ -333,7 +333,7 @@ class Controller:
         try:
             await self.client.merge_patch(key, patch)
         except (NotFoundError, ConflictError) as error:
-            log.debug("finalizers of %s not written: %s", key, error)
+            log.debug("the finalizers of %s were not written: %s", key, error)
             return False
         return True
 
@@ -354,7 +354,7 @@ class Controller:
         try:
             await self.client.merge_patch(key, {"status": patch}, subresource="status")
         except NotFoundError as error:
-            log.debug("status of %s not written: %s", key, error)
+            log.debug("the status of %s was not written: %s", key, error)
         except BaseException:
             self.writer.unwritten.add(name)
             raise

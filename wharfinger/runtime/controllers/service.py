@@ -117,13 +117,15 @@ async def open_controller(
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs; the body begins once the informers have listed. Leaving stops intake at once.
 
-    ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
-    ``application_scope``: the scope of Applications whose namespace has no scope label. ``require_account``: whether a package
-    without a service account is refused. ``verify_s``: the time after the start during which a status is not written if it
-    differs only because a package is being verified. ``repository_client`` and ``scan_source`` are for PackageRepositories, if
-    they differ from those of packages. ``caches`` are those that the daemon opened on standby; without them, caches are opened
-    here. ``shard`` is the one that this daemon keeps, ``seizures`` take over from shards without a daemon, and ``moved`` is
-    called for each Application that was given to another shard.
+    * ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
+    * ``application_scope``: the scope of Applications whose namespace has no scope label.
+    * ``require_account``: whether a package without a service account is refused.
+    * ``verify_s``: the time after the start during which a status is not written if it differs only because a package is being
+      verified.
+    * ``repository_client``, ``scan_source``: those for PackageRepositories, if they differ from those for packages.
+    * ``caches``: those that the daemon opened on standby; without them, caches are opened here.
+    * ``shard``: the shard of this daemon. ``seizures`` take over from shards without a daemon, and ``moved`` is called for each
+      Application that was given to another shard.
     """
     async with open_references(client, keys.add) as references, AsyncExitStack() as stack:
         if caches is None:

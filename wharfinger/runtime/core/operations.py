@@ -78,9 +78,9 @@ def begun(effect: Begin, name: str, lifecycle: LifecycleStore) -> Event | None:
         case BeginVote(reason):
             scope = lifecycle.begin_vote(name)
             return None if scope is None else VoteStarted(scope, reason, None)
-        case RepeatVote(before):
+        case RepeatVote(before, reason):
             scope = lifecycle.begin_vote(name)
-            return None if scope is None else VoteStarted(scope, "", before)
+            return None if scope is None else VoteStarted(scope, reason, before)
         case _:
             assert_never(effect)
 

@@ -59,6 +59,7 @@ class ScriptVotes:
     def forget(self, name: str) -> None:
         """Forget a package that is gone."""
         self._provisional.discard(name)
+        self._seeing.discard(name)
 
     def ask_provisional(self) -> None:
         """Run again the scripts that voted before all installed packages were loaded."""

@@ -18,6 +18,7 @@ from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.formats.terminal_text import printable
 from wharfinger.packages.errors import AddressError
 from wharfinger.packages.registry.address import tag_of_version
+from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import resource_key
 from wharfinger.runtime.versions.version_policy import APPROVED
@@ -32,20 +33,16 @@ class NothingToApproveError(Exception):
 def add_approve(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger approve NAME [VERSION]`."""
     parser.description = (
-        "Let a package that follows a range or a channel be updated to a version that waits, by an annotation of its resource. "
-        "`wharfinger why NAME` shows the version that waits. The approval counts for this version only, in every mode of "
-        f"updates. Exit code 0: it is approved; {EXIT_NOTHING}: no version waits; 1: it cannot be approved; "
-        "2: an argument is wrong."
+        "Approve the update of a package that follows a range or a channel, with an annotation on its resource. `wharfinger why "
+        "NAME` shows the version that waits for approval. The approval is for this version only, in every mode of updates. "
+        f"Exit code 0: approved; {EXIT_NOTHING}: no version waits for approval; 1: the version cannot be approved; "
+        "2: wrong usage."
     )
-    parser.add_argument("name", metavar="NAME", help="NAMESPACE.NAME of an Application, or the name of a Module")
-    parser.add_argument("version", metavar="VERSION", nargs="?", default="", help="default: the version that waits")
+    add_package_name(parser)
     parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+        "version", metavar="VERSION", nargs="?", default="", help="the version to approve (default: the one that waits)"
     )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
+    add_cluster(parser)
     parser.set_defaults(handler=_approve)
 
 

@@ -188,9 +188,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_shard,
         default=MAIN,
         metavar="NAME",
-        help=f"keep only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of this "
-        f"shard; a daemon without this option keeps everything else, and both work at the same time (default: keep "
-        f"everything else)",
+        help=f"manage only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of this shard; a "
+        "daemon without this option manages everything else, and both work at the same time (default: manage everything else)",
     )
     parser.add_argument(
         "--lease-duration",

@@ -10,8 +10,9 @@ import shutil
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -19,16 +20,22 @@ from typing import Final
 import trio
 
 import wharfinger
+from wharfinger.cluster.api.bounded_map import each as each_of
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.connection import Connection, ConnectionConfigError, load_connection
-from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.errors import ApiError, ClusterError, NotFoundError, UnknownKindError
 from wharfinger.cluster.api.http_client import open_client
 from wharfinger.formats.json.value import find_str
 from wharfinger.kube.resource import name_of
-from wharfinger.packages.errors import RenderError
+from wharfinger.kube.times import parse_time
+from wharfinger.packages.errors import LoginRefusedError, RegistryError, RenderError
+from wharfinger.packages.network.proxies import read_proxies
+from wharfinger.packages.registry.oci_registry import open_registry
+from wharfinger.packages.registry.wire import Access
 from wharfinger.packages.rendering.chart_engine import EngineLimits, open_chart_engine
 from wharfinger.packages.rendering.helm_program import HelmProgram
 from wharfinger.packages.rendering.helm_renderer import RenderLimits
+from wharfinger.packages.sources.source import RegistrySource
 from wharfinger.runtime.daemon.engine import ENGINE
 from wharfinger.runtime.daemon.rights import (
     FOR_ACCOUNTS,
@@ -41,10 +48,17 @@ from wharfinger.runtime.daemon.rights import (
     missing_rights,
 )
 from wharfinger.runtime.resources.custom_resources import OF_POOLS, own_crds
+from wharfinger.runtime.resources.repositories import read_repository
+from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, SpecError
 
 LEAST_HELM: Final = (3, 14)
 LEAST_FREE: Final = 1024**3
 """The free space below which the state folder gets a warning, in bytes; one large chart takes some tens of megabytes."""
+MOST_APART_S: Final = 30.0
+"""The difference of two clocks in seconds that is no problem."""
+MOST_REGISTRIES: Final = 16
+REGISTRY_S: Final = 8.0
+_IDENTITY: Final = "authentication.k8s.io/v1"
 CLUSTER_S: Final = 20.0
 """The time for each examination that asks the API server."""
 _NEEDED_BY_HOOKS: Final = {"bash": "hooks that are shell scripts", "jq": "hooks that are shell scripts"}
@@ -111,12 +125,17 @@ async def examine(patient: Patient, ask_daemon: AskDaemon, tell: Callable[[Findi
     tell(await _daemon(patient.socket, ask_daemon))
     async with _connected(patient, tell) as client:
         if client is None:
-            for subject in ("API server", "rights", "definitions"):
+            for subject in ("API server", "clock", "rights", "definitions", "registries"):
                 tell(Finding(subject, Verdict.SKIPPED, "there is no kubeconfig that can be used", "see kubeconfig"))
             return
         reached = await _within(client, "API server", _server)
         tell(reached)
-        for subject, ask in (("rights", _rights_of(patient)), ("definitions", _definitions_of(patient))):
+        for subject, ask in (
+            ("clock", _clock),
+            ("rights", _rights_of(patient)),
+            ("definitions", _definitions_of(patient)),
+            ("registries", _registries),
+        ):
             if reached.verdict is Verdict.FAILED:
                 tell(Finding(subject, Verdict.SKIPPED, "the API server does not answer", "see API server"))
             else:
@@ -243,6 +262,72 @@ async def _server(client: ClusterClient) -> Finding:
     return Finding("API server", Verdict.OK, await client.server_version())
 
 
+def utc_now() -> datetime:
+    """Return the time of this machine's clock."""
+    return datetime.now(UTC)
+
+
+async def _clock(client: ClusterClient) -> Finding:
+    """Compare the clocks by a review of the own user, which contains the time at which the server made it."""
+    unknown = Finding("clock", Verdict.SKIPPED, "the API server does not tell its time", "compare the clocks by hand")
+    began = utc_now()
+    try:
+        review = await client.create({"apiVersion": _IDENTITY, "kind": "SelfSubjectReview", "metadata": {}})
+    except (ApiError, UnknownKindError):
+        return unknown
+    ended, made = utc_now(), parse_time(find_str(review, "metadata", "creationTimestamp"))
+    if made is None:
+        return unknown
+    behind_s = (made - ended).total_seconds()
+    ahead_s = (began - made).total_seconds() - 1.0  # the server leaves out fractions of seconds
+    if max(behind_s, ahead_s) <= MOST_APART_S:
+        return Finding("clock", Verdict.OK, f"less than {MOST_APART_S:g} s apart from the API server's")
+    apart = f"{behind_s:.0f} s behind" if behind_s > 0 else f"{ahead_s:.0f} s ahead of"
+    remedy = (
+        "synchronize the clocks, such as with chrony: certificates, tokens and the times in statuses depend on them"
+    )
+    return Finding("clock", Verdict.WARNING, f"this machine's clock is {apart} the API server's", remedy)
+
+
+async def _registries(client: ClusterClient) -> Finding:
+    """Ask the registries of all PackageRepositories for an answer, without a login."""
+    try:
+        found = (await client.list(PACKAGE_REPOSITORY)).items
+    except NotFoundError:  # the definition is not made yet
+        found = ()
+    sources: dict[str, RegistrySource] = {}
+    for obj in found:
+        # A folder or a token file is not examined here; wherever it is, the registry is the same.
+        with suppress(SpecError):
+            source = read_repository(obj, (), (Path("/"),)).source
+            if isinstance(source, RegistrySource):
+                sources.setdefault(f"{source.address.scheme}://{source.address.registry}", source)
+    if not sources:
+        return Finding("registries", Verdict.OK, "no PackageRepository names one")
+    asked = sorted(sources)[:MOST_REGISTRIES]
+    problems = [each for each in await each_of(asked, lambda name: _registry_problem(sources[name]), limit=4) if each]
+    if problems:
+        remedy = "check the addresses and spec.registry.ca of the PackageRepositories, the network and HTTPS_PROXY"
+        return Finding("registries", Verdict.WARNING, "; ".join(problems), remedy)
+    return Finding("registries", Verdict.OK, f"{', '.join(asked)}: answering")
+
+
+async def _registry_problem(source: RegistrySource) -> str:
+    """Return why a registry does not answer; "" if it answers, or demands a login."""
+    address = source.address
+    with trio.move_on_after(REGISTRY_S):
+        try:
+            access = Access(proxies=read_proxies(os.environ))
+            async with open_registry(address.registry, scheme=address.scheme, ca=source.ca, access=access) as registry:
+                await registry.check(address.path)
+        except LoginRefusedError:
+            return ""
+        except RegistryError as error:
+            return str(error)
+        return ""
+    return f"{address.registry}: no answer within {REGISTRY_S:g} s"
+
+
 def _rights_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Finding]]:
     async def ask(client: ClusterClient) -> Finding:
         if missing := await missing_rights(client, patient.rights):
@@ -262,7 +347,7 @@ def _definitions_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Fin
         served = {f"{each.plural}.{each.group}" for each in (await client.served_kinds()).kinds}
         if lacking := [name for name in names if name not in served]:
             return Finding(
-                "definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon makes these definitions when it starts"
+                "definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon creates these definitions when it starts"
             )
         return Finding("definitions", Verdict.OK, f"{', '.join(names)} are served")
 

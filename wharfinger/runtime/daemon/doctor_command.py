@@ -21,8 +21,9 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger doctor``."""
     parser.description = (
         "Examine this machine and the cluster for everything that the daemon needs: programs, the state folder, a running "
-        "daemon, the kubeconfig, the API server, rights, and definitions. Each failure is shown with a remedy, and nothing is "
-        "changed. Exit code 0 if nothing failed, although there may be warnings; 1 otherwise."
+        "daemon, the kubeconfig, the API server and its clock, rights, definitions, and the registries of PackageRepositories. "
+        "Each failure is shown with a remedy, and nothing is changed. Exit code 0 if nothing failed, although there may be "
+        "warnings; 1 otherwise."
     )
     parser.add_argument(
         "--kubeconfig",

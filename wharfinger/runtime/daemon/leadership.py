@@ -123,9 +123,7 @@ def identity_of(state: Path) -> str:
         fresh.write_text(f"{identity}\n")
         fresh.replace(path)
     except OSError as error:
-        raise StateDirError(
-            f"{path}: {error.strerror}; look at the disk and at the owner of the state folder"
-        ) from error
+        raise StateDirError(f"{path}: {error.strerror}; check the disk and the owner of the state folder") from error
     return identity
 
 
@@ -143,7 +141,7 @@ async def _ensure_namespace(client: ClusterClient) -> None:
         try:
             await _make_namespace(client)
         except ClusterError as error:
-            said.warn(f"namespace {SYSTEM_NAMESPACE}: {error}; trying again each {RETRY_S:g} s")
+            said.warn(f"namespace {SYSTEM_NAMESPACE}: {error}; trying again every {RETRY_S:g} s")
             await trio.sleep(RETRY_S)
         else:
             return

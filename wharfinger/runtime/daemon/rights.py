@@ -123,13 +123,13 @@ FOR_ADMISSION: Final = (
         (*_SEEN, "create", "patch", "delete"),
         "admissionregistration.k8s.io",
         "validatingwebhookconfigurations",
-        "tell API servers of its admission server and of hooks that validate",
+        "register the admission server and validating hooks with API servers",
     ),
     Right(
         (*_SEEN, "create", "patch", "delete"),
         "admissionregistration.k8s.io",
         "mutatingwebhookconfigurations",
-        "tell API servers of hooks that change objects",
+        "register mutating hooks with API servers",
     ),
 )
 """The rights that a daemon needs in addition with `--admission`."""
@@ -205,7 +205,7 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None], neede
             missing = await missing_rights(client, needed)
         except ClusterError as error:
             tell(f"its rights cannot be checked: {error}")
-            unanswered.warn(f"its rights cannot be checked: {error}; trying again each {RETRY_S:g} s")
+            unanswered.warn(f"its rights cannot be checked: {error}; trying again every {RETRY_S:g} s")
             await trio.sleep(RETRY_S)
             continue
         if not missing:

@@ -92,21 +92,31 @@ class PackageLogs(logging.Handler):
 
     def of(self, package: str, after: int = 0) -> LogSnapshot | None:
         """Return the kept lines of a package with a number above ``after``; None if nothing is kept about this package."""
-        ring = self._rings.get(package)
-        if ring is None:
-            return None
+        with self._locked():  # worker threads log, too
+            ring = self._rings.get(package)
+            if ring is None:
+                return None
+            found, dropped = [line for line in ring.lines if line.number > after], ring.dropped
         lines = tuple(
             LogLineSnapshot(line.number, datetime.fromtimestamp(line.time, UTC), line.level, line.message, line.hook)
-            for line in ring.lines
-            if line.number > after
+            for line in found
         )
-        return LogSnapshot(package, lines, max(ring.dropped - after, 0), self._run)
+        return LogSnapshot(package, lines, max(dropped - after, 0), self._run)
 
     def empty(self, package: str) -> LogSnapshot:
         """Return the log of a package that has printed nothing yet."""
         return LogSnapshot(package, (), run=self._run)
 
     # -- internal
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock under which `emit` is called."""
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
 
     def _line(self, number: int, package: str, record: logging.LogRecord) -> _Line:
         fields = _fields(record)

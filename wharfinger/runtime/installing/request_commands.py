@@ -19,19 +19,18 @@ from wharfinger.cluster.api.http_client import open_client
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_micro_time
+from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import FORCED, REQUESTED, RESET, resource_key
 
 _ANSWERED: Final = "`wharfinger why NAME` explains the result."
-_EXIT: Final = (
-    "Exit code 0: it is requested; 1: there is no such package, or the cluster refuses the change; 2: wrong usage."
-)
+_EXIT: Final = "Exit code 0: requested; 1: there is no such package, or the cluster refuses the change; 2: wrong usage."
 
 
 def add_reconcile(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger reconcile NAME`."""
     parser.description = (
-        "Let the daemon check everything about a package again now: its source, its settings, its objects in the cluster. "
+        "Request a complete reconciliation of a package now: of its source, its settings, and its objects in the cluster. "
         f"{_ANSWERED} {_EXIT}"
     )
     _add_arguments(parser)
@@ -56,7 +55,8 @@ def add_reconcile(parser: argparse.ArgumentParser) -> None:
 def add_retry(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger retry NAME`."""
     parser.description = (
-        f"Let the daemon try a package that failed again now, also if it waits for a change. {_ANSWERED} {_EXIT}"
+        "Request another attempt at a failed package now, even if the package is parked until a change. "
+        f"{_ANSWERED} {_EXIT}"
     )
     _add_arguments(parser)
     parser.set_defaults(handler=_request, annotation=REQUESTED)
@@ -65,8 +65,8 @@ def add_retry(parser: argparse.ArgumentParser) -> None:
 def add_suspend(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger suspend NAME`."""
     parser.description = (
-        "Stop all work on a package, by spec.suspend of its resource: its hooks do not run, nothing is applied, and nothing is "
-        f"deleted, until `wharfinger resume NAME`. {_EXIT}"
+        "Suspend all work on a package, with spec.suspend of its resource: its hooks do not run, nothing is applied, and nothing "
+        f"is deleted, until `wharfinger resume NAME`. {_EXIT}"
     )
     _add_arguments(parser)
     parser.set_defaults(handler=_suspend, suspended=True)
@@ -74,20 +74,14 @@ def add_suspend(parser: argparse.ArgumentParser) -> None:
 
 def add_resume(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger resume NAME`."""
-    parser.description = f"Let the work on a suspended package begin again, with a complete update. {_ANSWERED} {_EXIT}"
+    parser.description = f"Resume the work on a suspended package, with a complete update. {_ANSWERED} {_EXIT}"
     _add_arguments(parser)
     parser.set_defaults(handler=_suspend, suspended=False)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="NAMESPACE.NAME of an Application, or the name of a Module")
-    parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
-    )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    add_package_name(parser)
+    add_cluster(parser)
 
 
 async def request(client: ClusterClient, name: str, annotation: str, now: datetime) -> None:

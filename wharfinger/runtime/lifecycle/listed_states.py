@@ -37,9 +37,9 @@ class ListedStates:
         self._until = 0.0
 
     async def read(self, client: ClusterClient, packages: Container[str]) -> None:
-        """List the states of all packages, and keep those of ``packages``, the names of the daemon's own ones.
+        """Read the states of all packages in one list, and keep those of ``packages``, the names of the daemon's own ones.
 
-        A failure is logged, and then every package reads its own state.
+        A failure is logged; each package then reads its own state.
         """
         self._secrets.clear()
         keep = partial(self._keep, packages)

@@ -75,10 +75,12 @@ class PackageStateError(ClusterError):
 class PackageState:
     """The record of a package; empty fields if nothing is recorded.
 
-    ``source``, ``version`` and ``digest``: the installed package; ``started``: the onStartup hooks that are done for that
-    digest; ``patches``: the patches of hooks to the values, compacted. ``applied`` is the fingerprint of the last completed
-    reconciliation, ``values`` the checksum of the values at its end, ``settings`` the checksum of the settings at its beginning.
-    The first two are digests if they come from the stamp of ``revision``.
+    ``source``, ``version`` and ``digest`` identify the installed package. ``started`` has the onStartup hooks that are done for
+    that digest, and ``patches`` the patches of hooks to the values, compacted.
+
+    ``applied`` is the fingerprint of the last completed reconciliation, ``values`` the checksum of the values at its end, and
+    ``settings`` the checksum of the settings at its beginning. If ``applied`` and ``values`` were read from the stamp of
+    ``revision``, they are digests of the fingerprint and of the checksum.
     """
 
     source: str = ""

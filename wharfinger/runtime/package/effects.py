@@ -156,9 +156,12 @@ class BeginVote(BeginBase):
 
 @dataclass(frozen=True, slots=True)
 class RepeatVote(BeginBase):
-    """Ask for a vote, because these Modules are on now."""
+    """Ask for a vote, because these Modules are on now, and for the change of the specification that the interrupted run was for;
+    empty: there is none.
+    """
 
     before: tuple[str, ...]
+    reason: str
 
 
 # --- tasks to enqueue ------------------------------------------------------------------------------------------------------

@@ -263,8 +263,8 @@ class VoteRecorded(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteStarted(OutcomeBase):
-    """The lifecycle store gave a vote its scope, because the specification changed for ``reason``, or because Modules
-    ``before`` it are on now (None: not because of them).
+    """The lifecycle store gave a vote its scope, because the specification changed for ``reason`` (empty: it did not), or because
+    Modules ``before`` it are on now (None: not because of them).
     """
 
     scope: WorkScope
@@ -384,13 +384,6 @@ class UpdateWanted(RequestBase):
 
 
 @dataclass(frozen=True, slots=True)
-class ReconfigureWanted(RequestBase):
-    """The specification changed for this reason, without another version."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class NeedsChanged(RequestBase):
     """The dependencies of the resource changed, or whether it is on by default."""
 
@@ -483,7 +476,6 @@ Outcome: TypeAlias = (
 Request: TypeAlias = (
     WishAdopted
     | UpdateWanted
-    | ReconfigureWanted
     | NeedsChanged
     | OthersTurned
     | DecisionReported

@@ -196,8 +196,19 @@ class VoteCast(ScriptBase):
 
 
 @dataclass(frozen=True, slots=True)
+class VoteBegun(ScriptBase):
+    """A run that only asks the script has this scope. ``reason`` is the change of the specification that it is for (empty: none);
+    ``before`` are the Modules that it is for (None: it is not because of them).
+    """
+
+    scope: WorkScope
+    reason: str
+    before: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class ScriptDone(ScriptBase):
-    """A run of the script that was begun only to repeat its vote is over."""
+    """A run that only asked the script is over."""
 
 
 # --- the release -----------------------------------------------------------------------------------------------------------
@@ -210,7 +221,7 @@ class ValuesOutdated(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class DriftSeen(ReleaseBase):
-    """The fields that differ from what was applied, and those for which another writer fights."""
+    """The fields that differ from what was applied, and those that another writer sets again after each correction."""
 
     drift: tuple[str, ...]
     fought: tuple[str, ...]
@@ -319,7 +330,7 @@ NodeFact: TypeAlias = (
     | MissedDisableDropped
     | SuspendBegun
 )
-ScriptFact: TypeAlias = VoteCast | ScriptAsked | ScriptAnswered | VoteReported | ScriptDone
+ScriptFact: TypeAlias = VoteCast | VoteBegun | ScriptAsked | ScriptAnswered | VoteReported | ScriptDone
 ConfigurationFact: TypeAlias = SettingsConverted | Configured | AdoptedForRemoval | ValuesPatched
 ReleaseFact: TypeAlias = (
     ObjectsKnown | ChartApplied | OverridesMatched | ValuesRead | ValuesOutdated | Verified | DriftSeen

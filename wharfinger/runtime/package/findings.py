@@ -173,10 +173,9 @@ class WebhooksSearched(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class ScriptAsked(ScriptBase):
-    """The script is asked, with these Modules on. ``scope`` is that of a run that only asks the script; None otherwise."""
+    """The script is asked, with these Modules on."""
 
     before: tuple[str, ...]
-    scope: WorkScope | None = None
 
 
 @dataclass(frozen=True, slots=True)

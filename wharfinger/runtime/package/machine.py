@@ -23,8 +23,8 @@ RunOrdered         reconciliation   the run failed; the    done, if it is       
 DisableOrdered     Disable          Disable; missed if     missed                Disable            Disable
                                     nothing was read
 DecisionMade, on   -                -                      -                     -                  its CRDs
-ReconfigureWanted  Rescheduled      offer, vote, or        offer, vote, or       offer again        vote if it has a
-                                    Rescheduled            Rescheduled                              script, else Rescheduled
+WishAdopted [2]    Rescheduled      - (the load reads      - [3]                 offer again        vote if it has a
+                                    the settings late)                                              script, else Rescheduled
 NeedsChanged       -                -                      offer                 offer              offer
 ValuesChanged      Rescheduled      Rescheduled            Rescheduled           Rescheduled        Rescheduled; noted while
                                                                                                     a run applies them
@@ -32,6 +32,8 @@ ValuesChanged      Rescheduled      Rescheduled            Rescheduled          
 
 [1] The lifecycle machine refuses it if the package is suspended, being removed or unknown: the run then counts as completed for
 dependents if the package is installed and suspended, and as failed otherwise.
+[2] Of a change that needs no other version, that is, with the decision RECONFIGURE. [3] That decision is never made about a
+suspended package.
 
 And the end of an operation's last task:
 
@@ -40,7 +42,8 @@ UpdateDone         the definition is offered to the scheduler, and scripts that 
 RunDone            the scheduler is notified; if the values changed meanwhile, it is asked for another run
 DisableDone,       the standing decision is reported again, because a failure may have been reported in between
 VoteRepeated
-VoteDone           the same, and the scheduler is asked for a run
+VoteDone           the same, and the scheduler is asked for a run. The end of a vote that was interrupted by another one for
+                   other Modules is the end of that other one
 StoredLoaded       the definition is offered, so that the package counts as present for its dependents
 RemovalDone        the package is forgotten, outside of its queue
 =================  ===================================================================================================
@@ -76,7 +79,6 @@ from wharfinger.runtime.package.events import (
     Outcome,
     OutcomeBase,
     ReconciliationStarted,
-    ReconfigureWanted,
     RemovalAccountChanged,
     RemovalDone,
     RemovalStarted,
@@ -124,8 +126,6 @@ def _request(package: Package, event: Request, around: Around) -> Next:
     match event:
         case UpdateWanted(generation):
             return applied(package, RefreshWanted()), (BeginUpdate(generation),)
-        case ReconfigureWanted(reason):
-            return reconfigured(package, reason)
         case WishAdopted():
             return _wished(package, event, around)
         case NeedsChanged():

@@ -1,6 +1,6 @@
 """The offer of a package to the scheduler: its node, and the vote of its enabled script, which votes before a run. Pure.
 
-A part of the machine (:mod:`~wharfinger.runtime.package.machine`), whose table says when these are called.
+These functions are a part of the machine; the table in :mod:`~wharfinger.runtime.package.machine` has the events that call them.
 """
 
 from typing import assert_never
@@ -8,8 +8,7 @@ from typing import assert_never
 from wharfinger.runtime.package.around import Around, Next
 from wharfinger.runtime.package.effects import BeginVote, Effect, EnqueueVote, Offer, RepeatVote, Simple, Tell
 from wharfinger.runtime.package.events import VoteDone, VoteRecorded, VoteRepeated, VoteStarted
-from wharfinger.runtime.package.facts import Offered, ScriptDone, VoteCast
-from wharfinger.runtime.package.findings import ScriptAsked
+from wharfinger.runtime.package.facts import Offered, ScriptDone, VoteBegun, VoteCast
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.package.transitions import applied
 from wharfinger.runtime.scheduler.events import Rescheduled
@@ -46,11 +45,9 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
             applies = package.node.refused is None and not around.loading
             return applied(package, VoteCast(vote)), (Tell(vote),) if applies else ()
         case VoteStarted(scope, reason, before):
-            if before is not None:
-                package = applied(package, ScriptAsked(before, scope))
-            return package, (EnqueueVote(scope, reason),)
+            return applied(package, VoteBegun(scope, reason, before)), (EnqueueVote(scope, reason),)
         case VoteDone(reason):
-            return package, (Simple.RESTATE, Tell(Rescheduled(package.id.name, reason)))
+            return applied(package, ScriptDone()), (Simple.RESTATE, Tell(Rescheduled(package.id.name, reason)))
         case VoteRepeated():
             return applied(package, ScriptDone()), (Simple.RESTATE,)
         case _:
@@ -58,9 +55,12 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
 
 
 def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tuple[Effect, ...]:
-    """Run the script for the Modules that are on now, unless it already runs for exactly these Modules."""
+    """Run the script for the Modules that are on now, unless it already runs for exactly these Modules.
+
+    A run for a change of the specification is interrupted; the new run is for that change, too.
+    """
     vote = package.vote
     runs = vote.voting is not None and not vote.voting.cancelled
-    if before == vote.saw and (runs or not forced):
+    if before == vote.saw and ((runs and not vote.reason) or not forced):
         return ()
-    return (RepeatVote(before),)
+    return (RepeatVote(before, vote.reason if runs else ""),)

@@ -41,6 +41,7 @@ from wharfinger.runtime.package.facts import (
     LoadCompleted,
     ReconciliationBegun,
     RemovalBegun,
+    ScriptDone,
     SettingsGiven,
     SuspendBegun,
     UpdateBegun,
@@ -64,6 +65,8 @@ def updated(package: Package, event: UpdateStarted | UpdateDone, around: Around)
             # After a restart, other packages wait for one attempt to load this one, because they were applied with its kinds.
             waited_for = is_module and package.status.installed_since is not None and not package.files.loaded_once
             tries = (Attempt(Phase.CRDS, begins=True),) if waited_for else ()
+            if package.vote.voting is not None:  # interrupted; Load asks the script, and its end orders a run
+                package = applied(package, ScriptDone())
             package, ended = _without_crds(applied(package, UpdateBegun(around.now)), "update started")
             # The interrupted run holds nothing back.
             interrupted = Tell(Failed(package.id.name, package.node.run))

@@ -1,10 +1,11 @@
 """The effect of reports on the status of a package. Reports come from its tasks, its hooks and its release. Pure.
 
-A stage's report replaces the condition of that stage. Health is shown only after a package was ready once: until then, the
-waiting task reports what it waits for. If objects are unready for a while, as during each scaling and each rollout, the package
-stays Ready, and is Reconciling; it becomes Degraded once an object failed or stalled. Drift that is only reported, and revisions
-made by another writer, are warnings, because a retry would not help. Fields that another manager sets again and again make the
-package Degraded, with that manager's name, until it stops.
+A stage's report replaces the condition of that stage. The stage of the hooks shows the failure of the operation's own hooks until
+they succeed, because it keeps the package from being applied; the failure of an event hook is shown otherwise. Health is shown
+only after a package was ready once: until then, the waiting task reports what it waits for. If objects are unready for a while,
+as during each scaling and each rollout, the package stays Ready, and is Reconciling; it becomes Degraded once an object failed or
+stalled. Drift that is only reported, and revisions made by another writer, are warnings, because a retry would not help. Fields
+that another manager sets again and again make the package Degraded, with that manager's name, until it stops.
 """
 
 from typing import Final, assert_never
@@ -134,8 +135,8 @@ def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
     After a complete run no hook counts as failed, except event hooks that wait for their next run.
     """
     status = package.status
-    if stage in (Stage.HOOKS, Stage.APPLIED) and not package.hooks.failing:
-        status = statuses.succeeded(status, Stage.HOOKS, around.now)
+    if stage in (Stage.HOOKS, Stage.APPLIED) and not (package.hooks.failing and _shows_event_hook(status)):
+        status = _with_event_hooks(package, around)
     if stage is not Stage.HOOKS:
         status = statuses.succeeded(status, stage, around.now)
     package = with_status(package, status)
@@ -150,8 +151,12 @@ def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
 
 def failed(package: Package, stage: Stage, failure: Failure, around: Around) -> Next:
     """Report that a stage failed. Other packages wait for one attempt only."""
+    return _with_failure(package, stage, failure, around), _after_failure(package, stage, failure)
+
+
+def _after_failure(package: Package, stage: Stage, failure: Failure) -> tuple[Effect, ...]:
     text = f"{stage}: {failure.reason}: {failure.message}"
-    return _with_failure(package, stage, failure, around), (
+    return (
         Log(text, warning=True),
         Attempt(Phase.CRDS, begins=False),
         Attempt(Phase.LOAD, begins=False),
@@ -199,16 +204,34 @@ def _by_hook(package: Package, event: EventHookDone | ValuesChanged | Voted, aro
 
 def _lane_done(package: Package, hook: str, lane: str, error: str, around: Around) -> Next:
     if error:
-        failure = Failure(Reason.EVENT_HOOK_FAILED, error, permanent=False)
-        return failed(applied(package, LaneFailed(hook, lane, error)), Stage.HOOKS, failure, around)
+        failure, package = _of_event_hook(error), applied(package, LaneFailed(hook, lane, error))
+        stage = package.status.stages[Stage.HOOKS]
+        if stage.truth is Truth.FALSE and not _shows_event_hook(package.status):
+            return package, _after_failure(package, Stage.HOOKS, failure)
+        return failed(package, Stage.HOOKS, failure, around)
     if (hook, lane) not in package.hooks.failing:
         return package, ()
     package = applied(package, LaneRecovered(hook, lane))
+    return with_status(package, _with_event_hooks(package, around)) if _shows_event_hook(
+        package.status
+    ) else package, ()
+
+
+def _of_event_hook(error: str) -> Failure:
+    return Failure(Reason.EVENT_HOOK_FAILED, error, permanent=False)
+
+
+def _shows_event_hook(status: PackageStatus) -> bool:
+    """Return whether the stage of the hooks shows the failure of an event hook, and not one of the operation's own hooks."""
+    return status.stages[Stage.HOOKS].reason == Reason.EVENT_HOOK_FAILED
+
+
+def _with_event_hooks(package: Package, around: Around) -> PackageStatus:
+    """Return the status in which the stage of the hooks is done, unless an event hook's last run in a lane failed."""
     if not package.hooks.failing:
-        return with_status(package, statuses.succeeded(package.status, Stage.HOOKS, around.now)), ()
+        return statuses.succeeded(package.status, Stage.HOOKS, around.now)
     _, left = min(package.hooks.failing.items())
-    failure = Failure(Reason.EVENT_HOOK_FAILED, left, permanent=False)
-    return _with_failure(package, Stage.HOOKS, failure, around), ()
+    return _with_failure(package, Stage.HOOKS, _of_event_hook(left), around).status
 
 
 # --- the release -------------------------------------------------------------------------------------------------------------
@@ -229,7 +252,7 @@ def _by_release(
         case Troubled(texts):
             before = package.warnings.get(UPKEEP, ())
             new = tuple(Log(text, warning=True) for text in texts if text not in before)
-            done = (Log("everything that failed to be corrected or pruned is done"),) if before and not texts else ()
+            done = (Log("all failed corrections and deletions have succeeded now"),) if before and not texts else ()
             return warned(package, around, UPKEEP, texts), (*new, *done)
         case _:
             assert_never(event)
@@ -269,7 +292,7 @@ def _fought(package: Package, around: Around) -> Next:
     text = listed(package.applied.fought, SHOWN_FIGHTS, "; ")
     failure = Failure(Reason.DRIFT_FOUGHT, text, permanent=False)
     after = _with_failure(package, Stage.APPLIED, failure, around)
-    return after, (Log(f"fields are fought for: {text}", warning=True),)
+    return after, (Log(f"another manager changes fields again after each correction: {text}", warning=True),)
 
 
 def _warned_of_drift(package: Package, around: Around) -> Package:

@@ -136,7 +136,9 @@ class Vote(msgspec.Struct, frozen=True):
     saw: tuple[str, ...] = ()
     """The Modules before this one that were on when the script was last asked."""
     voting: WorkScope | None = None
-    """The scope of the script's run while it is run again for the Modules in ``saw``."""
+    """The scope of a run that only asks the script, while it waits or runs."""
+    reason: str = ""
+    """The change of the specification that this run is for; empty: it is only for the Modules in ``saw``."""
     asked_about: str = ""
     """The checksum of the settings that the script was last asked about."""
     kept: KeptVote | None = None
@@ -172,7 +174,7 @@ class Applied(msgspec.Struct, frozen=True):
     unmatched: tuple[str, ...] = ()
     """The overrides that name something that the chart does not have."""
     drift: tuple[str, ...] = ()
-    """The fields of its objects that are not as applied, with the managers that set them."""
+    """The fields of applied objects that have drifted, with the managers that set them."""
     fought: tuple[str, ...] = ()
     """The drifted fields that another manager sets again and again."""
 

@@ -12,8 +12,8 @@ files               Downloaded … LoadCompleted, ChartSearched,     a search of
                     WebhooksSearched
 node                Offered, Joined, JoinRefused,                  a refusal lasts until the next offer; a reconciliation ends
                     Reconciliation…, Disable…, SuspendBegun        Disables; one interrupted by a suspension counts as missed
-vote                VoteCast, ScriptAsked, ScriptAnswered,         a failure is not an answer, but counts as asked
-                    VoteReported, ScriptDone
+vote                VoteCast, VoteBegun, ScriptAsked,              a failure is not an answer, but counts as asked
+                    ScriptAnswered, VoteReported, ScriptDone
 configuration       SettingsConverted, Configured,                 settings for a removal are in force without being
                     AdoptedForRemoval, ValuesPatched               configured by any definition
 applied             ObjectsKnown, ChartApplied, OverridesMatched,  other inputs end the fights about the earlier ones
@@ -74,6 +74,7 @@ from wharfinger.runtime.package.facts import (
     SuspendBegun,
     UpdateBegun,
     ValuesOutdated,
+    VoteBegun,
     VoteCast,
     Warned,
     Wished,
@@ -265,14 +266,16 @@ def _vote(vote: Vote, event: ScriptFact) -> Vote:
     match event:
         case VoteCast(cast):
             return replace(vote, cast=cast)
-        case ScriptAsked(before, scope):
-            return replace(vote, saw=before, voting=scope or vote.voting)
+        case VoteBegun(scope, reason, before):
+            return replace(vote, voting=scope, reason=reason, saw=vote.saw if before is None else before)
+        case ScriptAsked(before):
+            return replace(vote, saw=before)
         case ScriptAnswered(kept):
             return replace(vote, kept=kept)
         case VoteReported(about):
             return replace(vote, asked_about=about)
         case ScriptDone():
-            return replace(vote, voting=None)
+            return replace(vote, voting=None, reason="")
         case _:
             assert_never(event)
 

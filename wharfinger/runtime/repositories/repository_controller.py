@@ -338,7 +338,7 @@ class Repositories:
         try:
             await self.client.merge_patch(key, {"status": {**gone, **status}}, subresource="status")
         except NotFoundError as error:
-            log.debug("status of %s not written: %s", key, error)
+            log.debug("the status of %s was not written: %s", key, error)
 
     async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: Sequence[str]) -> None:
         entries: list[JsonValue] = list(finalizers)
@@ -346,7 +346,7 @@ class Repositories:
         try:
             await self.client.merge_patch(key, {"metadata": {"finalizers": entries, "resourceVersion": version}})
         except (NotFoundError, ConflictError) as error:
-            log.debug("finalizers of %s not written: %s", key, error)  # its change reconciles it again
+            log.debug("the finalizers of %s were not written: %s", key, error)  # its change reconciles it again
 
     async def _forget(self, name: str) -> None:
         self.references.want(name, ())

@@ -54,7 +54,7 @@ _SECONDS: Final = (
     _Option(
         "permanent_retry_s",
         "--apply-retry-refused",
-        "time between two retries of an object whose failure only a change of it can resolve",
+        "time between two retries of an object after a permanent failure, which only a change of the object can resolve",
     ),
     _Option(
         "refresh_s",

@@ -31,7 +31,7 @@ async def check_by_hook(instance: Instance, tools: Tools, host: Host, settings: 
     if hook is None:
         return
     if why := await ask_hook(instance, tools, host, hook, (), settings=settings, values=values):
-        raise SettingsError([Problem("", f"{hook.name} refuses them: {why}")])
+        raise SettingsError([Problem("", f"{hook.name} refuses the settings: {why}")])
 
 
 async def await_ready_by_hook(instance: Instance, tools: Tools, host: Host) -> None:

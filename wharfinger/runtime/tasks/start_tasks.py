@@ -61,7 +61,7 @@ async def configure(instance: Instance, tools: Tools, host: Host) -> None:
     else:
         await record.update(lambda state: state.configured_as(None))
     current = newest.version
-    older = (f"spec.settings are of version {version}, and converted; the newest is {current}",)
+    older = (f"spec.settings have version {version}, and are converted to version {current}, the newest one",)
     said = tuple(instance.masked(f"spec.settings.{warning.path}: {warning.message}") for warning in report.warnings)
     host.emit(instance, WarnedOf("settings", (older if 0 < version < current else ()) + said))
 

@@ -80,7 +80,7 @@ def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | N
 
 
 def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """Yield the causes of the wait of a node that may be on, or whose enabled script has not answered yet."""
+    """Yield the causes why a node waits, if it may be on, or if its enabled script has not answered yet."""
     if node.state != "idle" or node.decision not in (_ON, "Undefined"):
         return
     for lack in node.lacks:
@@ -95,7 +95,7 @@ def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
         yield replace(cause, message="; ".join(filter(None, (cause.message, AGAIN))))
 
 
-KEPT_ELSEWHERE: Final = "is kept by the daemon of another shard"
+KEPT_ELSEWHERE: Final = "is managed by the daemon of another shard"
 
 
 def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Cause:

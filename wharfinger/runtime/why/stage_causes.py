@@ -26,7 +26,7 @@ REMOVED: Final = "Removed"
 
 ACCEPTED is False if the resource cannot be acted on, REMOVED while the package is being removed.
 """
-SUSPENDED: Final = "spec.suspend is true: nothing is reconciled, nothing is deleted"
+
 _HELD: Final = "a slot"
 _OF_GATES: Final = {"Disable": "cannot be stopped", "EnabledScript": "cannot run its enabled script"}
 """The tasks that fail in the stage of the requirements (:mod:`~wharfinger.runtime.tasks.pipeline`), with the state to
@@ -46,7 +46,7 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
         first = _gone_first(known, package, blocked)
         return Cause("is not acted on", message, blocked.last_transition, through=first, remedy=remedy)
     if package.suspended:
-        return Cause("is suspended", SUSPENDED, remedy=of_reason(package.name, Reason.SUSPENDED))
+        return Cause("is suspended", explanation(Reason.SUSPENDED), remedy=of_reason(package.name, Reason.SUSPENDED))
     return None
 
 

@@ -1,0 +1,120 @@
+"""`python -m tests.runtime.support.daemon_forks DESCRIPTOR`: a process that has imported the daemon, and forks itself for each.
+
+An import of the product takes longer than everything else that a daemon does before it is ready. A fork is a process as real as
+any other: it has a number of its own, is killed alone, and leaves what a killed daemon leaves. The process that forks has one
+thread, and runs nothing of the product itself.
+
+It is asked by messages through a socket, and answers each: for a fork, whose output goes to the descriptor that comes along, and
+for the status of one that has ended.
+"""
+
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.programs import ROOT
+
+MAX_MESSAGE = 128 * 1024
+LATE = ("wharfinger.runtime.daemon.commands", "wharfinger.debug.server.activation", "wharfinger.debug.server.server")
+"""Modules of the daemon that it imports only when it has read its command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonForks:
+    """The process that forks, seen from the test. Its methods block for as long as a fork takes, or the end of a process."""
+
+    control: socket.socket
+
+    def start(self, arguments: Sequence[str], environment: Mapping[str, str], output: int) -> int:
+        """Fork a daemon whose standard output and error are this descriptor, and return its number."""
+        message = json.dumps({"arguments": list(arguments), "environment": dict(environment)}).encode()
+        assert len(message) < MAX_MESSAGE
+        socket.send_fds(self.control, [message], [output])
+        return self._answer()
+
+    def status(self, pid: int) -> int:
+        """Wait for the end of a daemon, and return its exit code, or the negative number of the signal that killed it."""
+        self.control.sendall(json.dumps({"wait": pid}).encode())
+        return self._answer()
+
+    def _answer(self) -> int:
+        answer = self.control.recv(MAX_MESSAGE)
+        assert answer, "the process that forks daemons has ended"
+        return int(answer)
+
+
+@contextmanager
+def open_daemon_forks() -> Iterator[DaemonForks]:
+    """Start the process that forks; it and all its forks are dead when the block has ended."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = (sys.executable, "-m", "tests.runtime.support.daemon_forks", str(theirs.fileno()))
+    with ours, subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),)) as process:
+        theirs.close()
+        try:
+            yield DaemonForks(ours)
+        finally:
+            ours.close()
+            process.wait()
+
+
+def serve(control: socket.socket) -> None:
+    """Fork when asked. Returns in the process that forks when nobody can ask any more, and in a fork when that is to begin."""
+    alive = set[int]()
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE, 1)
+        if not data:
+            break
+        message = json.loads(data)
+        if "wait" in message:
+            _, status = os.waitpid(message["wait"], 0)
+            alive.discard(message["wait"])
+            control.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+            continue
+        (output,) = descriptors
+        assert len(list(Path("/proc/self/task").iterdir())) == 1
+        pid = os.fork()
+        if not pid:
+            control.close()
+            become(message["arguments"], message["environment"], output)
+        os.close(output)
+        alive.add(pid)
+        control.sendall(str(pid).encode())
+    for pid in alive:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def become(arguments: list[str], environment: dict[str, str], output: int) -> None:
+    """Be a daemon from now on, and end as one."""
+    from tests.runtime.support.crashing import run  # tests import this module, too
+
+    for descriptor in (1, 2):
+        os.dup2(output, descriptor)
+    os.close(output)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv[1:] = arguments
+    sys.exit(run())
+
+
+def main() -> None:
+    """Import what a daemon needs, and fork until the socket is closed."""
+    for name in ("tests.runtime.support.crashing", *LATE):
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a fork does not copy what nobody looks at
+    serve(socket.socket(fileno=int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()
