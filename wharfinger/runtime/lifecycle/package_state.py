@@ -178,8 +178,8 @@ class PackageState:
     def ready_as(self, ready: ReadyRevision, generation: int) -> "PackageState":
         """Record that the package is Ready with this revision.
 
-        That ends a rollback, with two exceptions: the revision is not what the resource asks for, or the rollback was made for
-        the same generation of the resource but for another version (the resource may follow a range).
+        This ends a rollback, except in two cases: if the revision is not what the resource asks for, or if the resource follows a
+        range of versions and the rollback was made for the same generation of it but for another version.
         """
         kept = self.rollback
         if kept is not None and ready.asked and (kept.asked == ready.asked or kept.generation != generation):
