@@ -155,6 +155,7 @@ class Controller:
             self._leave_to_others(name)
             return
         if self.shards.arrives(name):
+            self.runtime.tools.states.forget(name)
             for _, owner in releases_of({key: obj}):
                 self.takeover.arrives(name, owner)
         if is_deleting(obj):
