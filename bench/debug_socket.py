@@ -32,7 +32,7 @@ ROUNDS: Final = 3
 MOST_SLOWDOWN: Final = 1.05
 TURN_S: Final = 0.3
 """The processor time of a turn of own work."""
-PAIRS: Final = 15
+PAIRS: Final = 9
 
 
 def measure(long: bool) -> Iterator[Ratio]:
@@ -63,19 +63,25 @@ async def _measure(rounds: int) -> list[Ratio]:
 
 
 async def slowdowns(path: Path, pairs: int) -> list[float]:
-    """Return for each pair of turns the processor time of own work under attack, divided by that without an attack."""
+    """Return for each pair of turns the time of own work under attack, divided by that without an attack.
+
+    The time is that of a daemon with a core for itself. The server paces attackers by the clock, so what an attack takes is a
+    share of each second. On a machine that is busy with other work, own work takes longer, and the attack takes its share of
+    all this time; therefore the additional processor time is divided by the time that passed.
+    """
     units, found = await units_of(TURN_S), list[float]()
     for number in range(pairs):
-        cost = dict[Path, float]()
+        cost, passed = dict[Path, float](), dict[Path, float]()
         elsewhere = path.with_name("nobody")
         for where in (path, elsewhere) if number % 2 else (elsewhere, path):
             with attack(where):
                 await trio.sleep(0.05)  # the attackers are at work before the turn begins
-                began = time.process_time()
+                began, clock = time.process_time(), time.monotonic()
                 await own_work(units)
-                cost[where] = time.process_time() - began
+                cost[where], passed[where] = time.process_time() - began, time.monotonic() - clock
             await answer_time(path)  # what attackers have left behind is cleared away
-        found.append(cost[path] / cost[elsewhere])
+        share = (cost[path] - cost[elsewhere]) / passed[path]
+        found.append(1 / (1 - share))
     return found
 
 

@@ -64,6 +64,7 @@ async def test_words_and_names(shell: str, tmp_path: Path) -> None:
         assert await offered("wharfinger why prod") == ["prod.shop"]
         assert await offered("wharfinger get packages te") == ["test.shop"]
         assert await offered("wharfinger uninstall -n prod s") == ["shop"]
+        assert await offered("wharfinger queues prod") == ["prod.shop"]
 
 
 @pytest.mark.parametrize("command", ["reconcile", "retry", "suspend", "resume", "approve", "rollback"])

@@ -121,7 +121,6 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
         ("get package -o jsn", "did you mean 'json'?"),
         ("get repositores", "did you mean 'repositories'?"),
         ("get nonsense", "there is no 'nonsense'; known are 'packages', 'applications', 'modules'"),
-        ("queues nonsense", "there is no 'nonsense'; known are 'dump'"),
         ("frobnicate", "there is no 'frobnicate'; known are 'run', 'doctor'"),
         (f"{'get' * 100}", "choose from 'run', 'doctor'"),
     ],

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 import pytest
 
 from tests.offline.support import FLEET, cli, cli_process, config_map, kustomization, release, with_chart, write_tree
+from tests.packages.rendering.test_chart_engine import engine_program
 from tests.packages.support.charts import chart, tool
 from tests.packages.support.web_server import Quiet, serving
 from tests.programs import ROOT
@@ -120,10 +121,11 @@ def test_secrets_are_wiped_on_request(tmp_path: Path) -> None:
 
 def test_definitions_may_be_missing_on_request(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"set.yaml": NEEDS_DEFINITION})
-    refused = cli("build", str(tree), cache=tmp_path / "cache")
+    arguments = ["build", str(tree), "--engine", str(engine_program())]
+    refused = cli(*arguments, cache=tmp_path / "cache")
     assert refused.returncode == 1
     assert "CustomResourceDefinition a.example.com does not exist" in refused.stderr
-    allowed = cli("build", str(tree), "--allow-missing-crds", cache=tmp_path / "cache")
+    allowed = cli(*arguments, "--allow-missing-crds", cache=tmp_path / "cache")
     assert allowed.returncode == 0, allowed.stderr
     assert "name: defined" in allowed.stdout
 

@@ -23,7 +23,7 @@ DOCUMENTS: Final = (
     *(f"tasks --package default.nope{form}" for form in FORMS),
     *(f"queues{form}" for form in ("", " -o table", " -o json")),
     *(f"pools{form}" for form in ("", " -o table", " -o json")),
-    *(f"scheduler dump default.shop{form}" for form in ("", " -o table", " -o json")),
+    *(f"scheduler default.shop{form}" for form in ("", " -o table", " -o json")),
     *(f"graph{form}" for form in ("", " -o dot", " -o mermaid", " -o json")),
     *(f"statistics{form}" for form in ("", *FORMS)),
     "render default.shop",

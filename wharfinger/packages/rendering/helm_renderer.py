@@ -188,15 +188,24 @@ class HelmRenderer:
             return False  # such values are refused when they are written for helm
 
     async def _is_same_helm(self, engine: ChartEngine) -> bool:
-        """Return whether the engine has the version of ``helm``, so that both render the same."""
+        """Return whether the engine renders the same as ``helm``: it has the same version, and its program was not replaced."""
+        if not engine.is_unchanged:
+            return False
         version = await self._helm.version(self._workspace)
         return version.partition("+")[0] == engine.versions.helm
 
     async def _by_engine(self, engine: ChartEngine, request: RenderRequest, chart: Path, values: Path) -> Outcome:
         try:
-            return await engine.template(request, chart, values)
+            outcome = await engine.template(request, chart, values)
         except ProcessError as error:
             raise RenderError(f"release {request.release}: {error}", transient=True) from error
+        if outcome.returncode in NOT_RUN:
+            said = clean_message(outcome.stderr.decode(errors="replace"), {})
+            raise RenderError(
+                f"release {request.release}: the chart engine cannot be run: {said}; check --engine",
+                transient=True,
+            )
+        return outcome
 
     async def _run(
         self, arguments: list[str], work: Path, request: RenderRequest, kubeconfig: JsonObject | None

@@ -123,6 +123,11 @@ class Rollbacks:
         if instance is not None and instance.record is None and record is not None:
             instance.know_record(record)
 
+    def forget(self, name: str) -> None:
+        """Discard the record of a package that is gone, or belongs to another daemon. It may return with another record."""
+        self._records.pop(name, None)
+        self._due.pop(name, None)
+
     async def carry_out(self, name: str) -> None:
         """Find and record the rollback that `settle` called for, if any; it is in force from the next reconciliation on.
 

@@ -167,7 +167,7 @@ async def open_controller(
             verify_s=verify_s,
         )
         _sweep_journal(controller)
-        await runtime.tools.states.read(client)
+        await runtime.tools.states.read(client, _own_packages(controller))
         intake = Intake(applications, modules, repositories, scopes, accounts, caches.shards, keys)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(intake.follow_packages, applications, name="follow Applications")
@@ -185,6 +185,12 @@ async def open_controller(
             yield controller
             # A status patch in flight may be cancelled: it is written after the queues have drained (last_statuses).
             nursery.cancel_scope.cancel()
+
+
+def _own_packages(controller: Controller) -> frozenset[str]:
+    """Return the names of the packages that belong to this daemon now."""
+    objects = (*controller.applications.objects().items(), *controller.modules.objects().items())
+    return frozenset(package_name(key) for key, obj in objects if controller.shards.owns(key, obj))
 
 
 def _sweep_journal(controller: Controller) -> None:
