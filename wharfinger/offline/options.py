@@ -94,7 +94,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="values of a chart or settings of a package, YAML or JSON; of several files later ones win",
+        help="values of a chart or settings of a package, YAML or JSON; later files override earlier ones",
     )
     parser.add_argument(
         "--name", default="", metavar="NAME", help="the release name of a chart or package (default: its own name)"

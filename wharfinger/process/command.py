@@ -41,9 +41,9 @@ class Command:
 class Limits:
     """The limits of one run. Set by configuration, never in inner code.
 
-    After ``wall_s`` the group gets SIGTERM, after ``term_grace_s`` more SIGKILL. Output beyond ``stdout_bytes`` ends the run
-    in the same way; of stderr, only the last ``stderr_bytes`` are kept. ``drain_s`` is how long the pipes may stay open after
-    the leader ended; then the processes that hold them are killed.
+    After ``wall_s`` the group gets SIGTERM, after ``term_grace_s`` more SIGKILL. Output beyond ``stdout_bytes`` ends the run in
+    the same way. Only the last ``stderr_bytes`` of stderr are kept. ``drain_s`` is how long the pipes may stay open after the
+    leader ended; then the processes that hold them are killed.
 
     ``cancel_grace_s`` takes the place of ``term_grace_s`` after a cancellation, and is never longer. It is short because the task
     that cancels the run waits for its end, and must continue within a second.

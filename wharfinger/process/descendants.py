@@ -144,8 +144,8 @@ def numbers_before(marks: Sequence[Mark], born: bytes) -> int:
     A leader starts nothing before it gets its work. The kernel gives out pids in ascending order, and begins anew after the
     highest one (``alloc_pid``), which takes far longer than YOUNG_S. So if all leaders are held, got their work less than
     YOUNG_S ago, and ``born`` is not lower than the last pid at that time, all their descendants have higher pids than that.
-    Otherwise the result is 0. A process that may choose its pid (CAP_CHECKPOINT_RESTORE) is not found unless the run has a
-    user of its own; this is also the case after ``setsid env -i``.
+    Otherwise the result is 0. A process that may choose its pid (CAP_CHECKPOINT_RESTORE) is found only if the run has a user of
+    its own. The same holds for a process that was started with ``setsid env -i``.
     """
     oldest = min(mark.work_ticks or mark.start_ticks for mark in marks)
     numbers = [mark.work_number or mark.pid - 1 for mark in marks]

@@ -15,4 +15,4 @@ class Span(Protocol):
 
 
 Trace: TypeAlias = Callable[[str, str, str], AbstractContextManager[Span]]
-"""The function that opens the span of a run: of the package, of the task, and of the operation that the task belongs to."""
+"""The function that opens the span of a run. It gets the package, the task, and the operation that the task belongs to."""

@@ -12,7 +12,7 @@ A key is in one place (:class:`Place`) and has one status (:class:`Kind`)::
                                      change, wherever it is │ failed
                                                 take, DUE ──┴─ RETRY ◄── RUNNING
 
-Invariants, which tests/cluster/reconciler/test_model.py holds against random histories:
+Invariants, which tests/cluster/reconciler/test_model.py checks with random histories:
 
 * a key is at most once in a line or with a worker, so two operations never run at once for it;
 * an outcome counts only if the row has not changed since the attempt began (compare and set on its revision): otherwise it is
@@ -401,7 +401,8 @@ class Machine(Generic[K, R]):
     # --- time --------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[K]:
-        """Move due keys into their lines: retries, refreshes that the rate allows, and old rows; of each, at most a round's size.
+        """Move due keys into their lines: retries, refreshes that the rate allows, and old rows, each up to the size of a
+        round.
 
         Late operations give up their places. Return the keys whose operations must be cut off early because too few slow
         places are free.

@@ -116,11 +116,11 @@ class Work(Generic[K, R]):
 class Record(Generic[K, R]):
     """The record of one key.
 
-    ``revision``: of the row or, if ``deleting``, of its deletion. ``created``: the revision since which there is a row with
-    this key.
+    ``revision`` is the revision of the row, or of its deletion if ``deleting``. ``created`` is the revision since which there
+    is a row with this key.
 
-    ``number``: attempts at this revision. ``again``: a refresh was requested while a worker had it. ``kind``, ``id``,
-    ``at``: its status. ``work``: the owner for which it was attempted last.
+    ``number`` is the number of attempts at this revision. ``again`` is True if a refresh was requested while a worker had the
+    key. ``kind``, ``id`` and ``at`` are the status. ``work`` is the owner for which the key was attempted last.
     """
 
     key: K

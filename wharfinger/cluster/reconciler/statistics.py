@@ -47,10 +47,10 @@ class Tally:
 class ReconcilerStatistics:
     """The numbers of one reconciler, by its ``name``.
 
-    ``rows``: of the table; ``revision`` of ``table_revision``: the revision up to which the table was read. ``keys``: now, by the
-    operation that is due; ``rounds``: the number of times that changes were read; ``dropped``: outcomes that did not count,
-    because the row had changed; ``updates``, ``deletions``, ``prunes``: since the start; ``prune_error``: the error of the last
-    prune.
+    ``rows`` is the number of rows in the table. The table was read up to ``revision``, and is at ``table_revision`` now.
+    ``keys`` counts the present keys by the operation that is due. ``rounds`` is the number of times that changes were read.
+    ``dropped`` outcomes did not count, because the row had changed. ``updates``, ``deletions`` and ``prunes`` are counted since
+    the start. ``prune_error`` is the error of the last prune.
     """
 
     name: str

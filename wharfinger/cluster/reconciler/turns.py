@@ -19,8 +19,8 @@ place is a retry.
 Shares. An owner has at most `owner_concurrency` operations at once, half of it after a late one, a quarter after two, and so on
 down to two; one of these two is kept for first attempts. A key that changes while it is in a line keeps its place.
 
-The bound, which tests/cluster/reconciler/test_fairness.py holds: the first attempt at a row of an owner that has nothing else to
-do begins within `patience_s * (2 + 2 * U / concurrency)` seconds after its change was taken in, where U counts the owners
+The bound, which tests/cluster/reconciler/test_fairness.py checks: the first attempt at a row of an owner that has nothing else
+to do begins within `patience_s * (2 + 2 * U / concurrency)` seconds after its change was taken in, where U counts the owners
 that came before it and have not had a turn since.
 """
 

@@ -8,7 +8,7 @@ that waits for a certain row or index value uses a watch.
 In a commit all tables of the transaction get their new snapshot, *then* watches fire, *then* the tables are released: a task
 that is woken reads the new rows.
 
-Invariants, held by tests/cluster/tables/test_model.py against a model that copies everything:
+Invariants, which tests/cluster/tables/test_model.py checks against a model that copies everything:
 
 * revisions only increase; an aborted transaction leaves no trace, and neither does a transaction without changes;
 * replaying a change stream gives the snapshot; a deletion is reported to every stream that reported the row, or the stream is

@@ -6,8 +6,9 @@ while all other listeners only get the differences. ``told`` has the objects tha
 
 Invariants:
 
-* Applying all notifications of a listener gives the held state: of all objects if it is not fresh, otherwise of the
-  objects in its ``told``. So if a list is interrupted and another list follows, no object is reported twice or omitted.
+* Applying all notifications of a listener gives the state that is held here: of all objects if the listener is not fresh,
+  otherwise of the objects in its ``told``. So if a list is interrupted and another list follows, no object is reported twice
+  or omitted.
 * An object with another uid under the same key is reported as deleted before it is added.
 * Every listener is notified of an object before the next object is processed. A listener that raises has a bug: the others are
   notified of that object nevertheless, and then the exceptions are raised to the owner of the stream, as a group.

@@ -29,7 +29,7 @@ class _Partition:
         self.places: list[str] = []
 
     def between(self, namespace: str, start: str) -> tuple[int, int]:
-        """Return the indexes of the places of a namespace ("": of all) from ``start`` on."""
+        """Return the indexes of the places of a namespace from ``start`` on; those of all namespaces if ``namespace`` is ""."""
         first, last = 0, len(self.places)
         if namespace:
             first = bisect_left(self.places, f"{namespace}/")

@@ -1,4 +1,4 @@
-"""The bytes of a tar, gzipped or not, in bounded pieces and with everything counted.
+"""The bytes of a tar, gzipped or not, in bounded pieces, whose sizes are counted and limited.
 
 A few hundred bytes of gzip can become a gigabyte. The stream inflates at most one chunk at a time, and refuses as soon as
 the output is over the allowed size or ratio, so memory stays at a few chunks for any input. A gzip stream must be whole: its
@@ -147,7 +147,7 @@ class ArchiveStream:
         return b""
 
     def _next_member(self) -> "_Member | None":
-        """Return a new gzip member; None at the end of the input, after padding of zeros if there is any."""
+        """Return a new gzip member; None at the end of the input. Zeros that pad the end are skipped."""
         head = self._raw()
         while head and len(head) < len(_GZIP_MAGIC) and (more := self._read()):
             head += more

@@ -35,9 +35,9 @@ class ShapeError(FormatError):
 def decode_json(data: bytes | str, *, max_bytes: int, what: str) -> JsonValue:
     """Read one JSON document; ``what`` names it in errors.
 
-    A number with a point or an exponent is a float, any other an integer of any size; of a duplicate key the last wins, as
-    in the API server. Raises JsonError for more than ``max_bytes``, more than MAX_DEPTH levels, or anything that is not
-    JSON, including half a surrogate pair, a number out of range and text that is not UTF-8.
+    A number with a point or an exponent is a float; any other number is an integer of any size. If a key occurs more than once,
+    the last value counts, as in the API server. Raises JsonError for more than ``max_bytes``, more than MAX_DEPTH levels, or
+    anything that is not JSON, including half a surrogate pair, a number out of range and text that is not UTF-8.
     """
     if len(data) > max_bytes:
         raise JsonError(f"{what}: {len(data)} bytes is over the limit of {max_bytes}")

@@ -113,7 +113,7 @@ def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
 
 
 def by_keys(items: JsonValue, keys: tuple[str, ...]) -> dict[bytes, JsonValue]:
-    """Return the items of a map list by their keys; of items with the same keys, only the first.
+    """Return the items of a map list by their keys. If several items have the same keys, only the first is returned.
 
     Raises ShapeError, as `item_key`.
     """

@@ -369,7 +369,7 @@ def _defers_objects(each: _Builder, paths: tuple[str, ...], bootstraps: Abstract
 
 
 def _not_built_by_others(paths: tuple[str, ...], builders: Sequence[_Builder]) -> tuple[str, ...]:
-    """Return the paths that nothing in another path builds; of two paths that build each other, the later one."""
+    """Return the paths that nothing in another path builds. If two paths build each other, the later one is returned."""
     left = list(paths)
     for path in paths:
         others = {*left} - {path}

@@ -61,7 +61,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR[:DIR]",
-        help="folders of module folders; of modules with the same name, the first is used (may be repeated; default: "
+        help="folders of module folders; if several modules have the same name, the first is used (may be repeated; default: "
         f"${_MODULES[0]} or ${_MODULES[1]}, or none)",
     )
     folders.add_argument(
@@ -99,7 +99,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         )
     given = parser.add_argument_group(
         "environment of hooks",
-        "hooks get an environment of their own; of the daemon's variables, they get only harmless ones and those named here",
+        "hooks get an environment of their own, with only those of the daemon's variables that are harmless or named here",
     )
     add_environment_option(given)
     given.add_argument(

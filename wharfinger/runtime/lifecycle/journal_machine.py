@@ -43,7 +43,7 @@ MAX_RESULT: Final = 4096
 
 
 class Operation(StrEnum):
-    """The kinds of operations; of each at most one runs for a package."""
+    """The kinds of operations. At most one operation of each kind runs for a package."""
 
     UPDATE = "update"
     RECONCILIATION = "reconciliation"

@@ -1,9 +1,9 @@
 """Applications and Modules from files, for a plan: the files that a user would give to ``kubectl apply -f``.
 
-Files are read as kubectl reads them: YAML or JSON, several documents, lists; of a folder, the files directly in it that end in
-``.yaml``, ``.yml`` or ``.json``. Because no API server checks the documents, each document is validated against the definition
-(``crds/``) that an API server uses, too; unknown fields are reported as well. Then it is read as the daemon reads it. Other
-kinds, and objects that are being deleted, are skipped and counted.
+Files are read as kubectl reads them: YAML or JSON, several documents, lists. In a folder, only the files directly in it that
+end in ``.yaml``, ``.yml`` or ``.json`` are read. Because no API server checks the documents, each document is validated against
+the definition (``crds/``) that an API server uses, too; unknown fields are reported as well. Then it is read as the daemon
+reads it. Other kinds, and objects that are being deleted, are skipped and counted.
 
 All problems are found in one go, and each names its file and its document (counted from 1, empty ones left out).
 """

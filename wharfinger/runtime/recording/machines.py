@@ -41,7 +41,7 @@ from wharfinger.runtime.scheduler import state as scheduler_state
 from wharfinger.runtime.status.reasons import Reason
 
 MOST_WAITING: Final = 16
-"""The most waiting tasks of a lane that a state lists; of longer lanes, only the number of tasks is compared."""
+"""The largest number of a lane's waiting tasks that a state lists. If more tasks wait, only their number is compared."""
 
 Step: TypeAlias = Callable[[object, object, JsonValue], tuple[object, tuple[object, ...]]]
 TextOf: TypeAlias = Callable[[str], Text]

@@ -115,7 +115,7 @@ class Masking:
 
 
 class Derived:
-    """The masking of one step of a package: of the texts of its event, and of the texts that the machine made from them.
+    """The masking of one step of a package: the texts of its event, and the texts that the machine made from them, are masked.
 
     If a text of the machine contains a text of the event, that part is replaced by its masked form. So a replay, which only has
     the masked form, makes the same text.

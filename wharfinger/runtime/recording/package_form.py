@@ -120,7 +120,7 @@ _HELD: Final = cast(
 
 
 def package_changes(codec: Codec, before: Package | None, after: Package, text: Text, mark: Mark) -> JsonValue:
-    """Return the form of the changed parts; of all parts if there was no earlier state."""
+    """Return the parts of a state that changed, in recorded form; all parts if there was no earlier state."""
     changed: JsonObject = {}
     if before is after:
         return changed

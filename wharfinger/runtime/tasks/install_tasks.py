@@ -90,7 +90,7 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
 
 
 async def _installed(instance: Instance, tools: Tools, source: Source, state: PackageState) -> Manifest | None:
-    """Return the manifest of the recorded version, if it is on the disk; of a folder, only if its files have that digest."""
+    """Return the manifest of the recorded version if it is on the disk. For a folder, the files must have the recorded digest."""
     if isinstance(source, FolderSource):
         wanted = instance.wish.directives
         if wanted.digest or wanted.kept_digest:
