@@ -1,7 +1,9 @@
 """The debug socket under attack: the processor time and the memory that attackers can take from the daemon.
 
-The attackers are a process that never pauses. The daemon does nothing else meanwhile, so all of its processor time is work for
-them. A daemon that is busy wakes up less often for them, and so loses less. A well-behaved client asks now and then.
+The attackers are a process that never pauses. In the first rows the daemon does nothing else meanwhile, so all of its processor
+time is work for them. A well-behaved client asks now and then. In the last row the daemon is busy: the same work of its own is
+done under attack and without, in turns, and the median of the quotients of each two turns counts. In the turns without an attack
+the attackers run, too, but nobody listens where they connect. So both turns have the same competition for caches and cores.
 """
 
 import os
@@ -17,13 +19,20 @@ import trio
 from bench.measure import Ratio, Unit
 from tests.debug.support.attack import SLOW, attack
 from tests.debug.support.canned import CannedInspector
+from tests.debug.support.samples import PACKAGES
 from tests.debug.support.socket_client import socket_client
+from wharfinger.debug.encoding.package import packages_to_json
+from wharfinger.debug.printing.output import render
 from wharfinger.debug.server.server import open_debug_server
 
 SHARE: Final = 0.05
 """The share of a core that attackers may take."""
 SECONDS: Final = 3.0
 ROUNDS: Final = 3
+MOST_SLOWDOWN: Final = 1.05
+TURN_S: Final = 0.3
+"""The processor time of a turn of own work."""
+PAIRS: Final = 9
 
 
 def measure(long: bool) -> Iterator[Ratio]:
@@ -43,12 +52,53 @@ async def _measure(rounds: int) -> list[Ratio]:
                     shares.append(await share_of_core(SECONDS))
                     waits.append(await answer_time(path))
             after = memory()
+            slowdown = statistics.median(await slowdowns(path, PAIRS * rounds // ROUNDS))
     what = f"{SLOW} slow clients, garbage: a second"
     return [
         Ratio("debug_socket", what, f"{SHARE} of a core", statistics.median(shares), SHARE, 1.0),
         Ratio("debug_socket", "the same: a client is answered", "2 s", statistics.median(waits), 2.0, 1.0),
         Ratio("debug_socket", "the same: memory afterwards", "before", after, before, 1.2, Unit.BYTES),
+        Ratio("debug_socket", "the same: 1 s of the daemon's own work", "without attack", slowdown, 1.0, MOST_SLOWDOWN),
     ]
+
+
+async def slowdowns(path: Path, pairs: int) -> list[float]:
+    """Return for each pair of turns the time of own work under attack, divided by that without an attack.
+
+    The time is that of a daemon with a core for itself. The server paces attackers by the clock, so what an attack takes is a
+    share of each second. On a machine that is busy with other work, own work takes longer, and the attack takes its share of
+    all this time; therefore the additional processor time is divided by the time that passed.
+    """
+    units, found = await units_of(TURN_S), list[float]()
+    for number in range(pairs):
+        cost, passed = dict[Path, float](), dict[Path, float]()
+        elsewhere = path.with_name("nobody")
+        for where in (path, elsewhere) if number % 2 else (elsewhere, path):
+            with attack(where):
+                await trio.sleep(0.05)  # the attackers are at work before the turn begins
+                began, clock = time.process_time(), time.monotonic()
+                await own_work(units)
+                cost[where], passed[where] = time.process_time() - began, time.monotonic() - clock
+            await answer_time(path)  # what attackers have left behind is cleared away
+        share = (cost[path] - cost[elsewhere]) / passed[path]
+        found.append(1 / (1 - share))
+    return found
+
+
+async def own_work(units: int) -> None:
+    """Do work as a daemon does: short pieces, with the loop's turn between them."""
+    for _ in range(units):
+        render(packages_to_json(PACKAGES), "json")
+        await trio.lowlevel.checkpoint()
+
+
+async def units_of(seconds: float) -> int:
+    """Return how many units of own work take this processor time."""
+    sample = 100
+    await own_work(sample)
+    began = time.process_time()
+    await own_work(sample)
+    return max(round(sample * seconds / (time.process_time() - began)), 1)
 
 
 async def share_of_core(seconds: float) -> float:

@@ -80,6 +80,12 @@ def main() -> int:
     return 0
 
 
+def program_folders() -> list[str]:
+    """Return the folders of the programs that the demo uses; the chart engine's only if the daemon found an engine."""
+    engine = shutil.which("wharfinger-engine")
+    return [f"{ROOT}/.venv/bin", f"{ROOT}/.cache/tools/bin", *([str(Path(engine).parent)] if engine else [])]
+
+
 class Demo:
     """The steps of the demo, in order."""
 
@@ -331,7 +337,7 @@ class Demo:
             print(f"  export {name}={shlex.quote(self.environment[name])}")
         print(f"  export REGISTRY={self.registry} DAEMON_PID={daemon.pid}")
         print(f"  export DAEMON_LOG={shlex.quote(str(self.folder / 'daemon.log'))}")
-        print(f"  export PATH={shlex.quote(f'{ROOT}/.venv/bin:{ROOT}/.cache/tools/bin')}:$PATH")
+        print(f"  export PATH={shlex.quote(':'.join(program_folders()))}:$PATH")
         print(
             "  wharfinger install examples/web-service --name mine  # a folder of this machine, as an Application",
             flush=True,

@@ -63,12 +63,30 @@ async def test_words_and_names(shell: str, tmp_path: Path) -> None:
     async with open_debug_server(tmp_path / "debug.sock", CannedInspector()):
         assert await offered("wharfinger why prod") == ["prod.shop"]
         assert await offered("wharfinger get packages te") == ["test.shop"]
+        assert await offered("wharfinger uninstall -n prod s") == ["shop"]
+        assert await offered("wharfinger queues prod") == ["prod.shop"]
+
+
+@pytest.mark.parametrize("command", ["reconcile", "retry", "suspend", "resume", "approve", "rollback"])
+async def test_requests_complete_names_of_the_daemon(command: str, tmp_path: Path) -> None:
+    async with open_debug_server(tmp_path / "debug.sock", CannedInspector()):
+        assert await trio.to_thread.run_sync(from_program, f"wharfinger {command} prod", tmp_path) == ["prod.shop"]
+
+
+async def test_uninstall_completes_applications_of_its_namespace(tmp_path: Path) -> None:
+    async with open_debug_server(tmp_path / "debug.sock", CannedInspector()):
+        for line, names in (("-n prod ", ["shop"]), ("--namespace test s", ["shop"]), ("s", [])):
+            found = await trio.to_thread.run_sync(from_program, f"wharfinger uninstall {line}", tmp_path)
+            assert found == names, line
 
 
 def test_every_command_is_offered(tmp_path: Path) -> None:
-    """The protocol that the scripts of all shells speak, with one run of the program."""
+    assert {*from_program("wharfinger ", tmp_path)} >= {command.name for command in COMMANDS}
+
+
+def from_program(line: str, home: Path) -> list[str]:
+    """The words that one run of the program offers, by the protocol that the scripts of all shells speak."""
     program = "import os, sys; os.dup2(1, 8); from wharfinger.__main__ import main; main()"
-    line = "wharfinger "
     protocol = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
     done = subprocess.run(
         (sys.executable, "-c", program),
@@ -76,9 +94,9 @@ def test_every_command_is_offered(tmp_path: Path) -> None:
         text=True,
         check=False,
         timeout=PATIENCE_S,
-        env={**environment(tmp_path), **protocol},
+        env={**environment(home), **protocol},
     )
-    assert {each.strip() for each in done.stdout.split("\n")} >= {command.name for command in COMMANDS}
+    return [word for each in done.stdout.split("\n") if (word := each.strip())]
 
 
 @pytest.mark.slow

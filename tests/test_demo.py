@@ -85,9 +85,18 @@ def test_it_shows_the_main_job_and_ends_well(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_starts_a_daemon_again_that_was_killed(folder: Path) -> None:
-    with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
-        demo.wait_line("export PATH=")
+def test_it_starts_a_daemon_again_that_was_killed(folder: Path, tmp_path: Path) -> None:
+    engine = tmp_path / "engine" / "wharfinger-engine"
+    engine.parent.mkdir()
+    engine.write_text("#!/bin/sh\nexit 1\n")
+    engine.chmod(0o755)
+    environment = {
+        "PYTHONUNBUFFERED": "1",
+        "TMPDIR": str(folder),
+        "PATH": f"{engine.parent}:{os.environ['PATH']}",
+    }
+    with program(*DEMO, "--stay", env=environment) as demo:
+        assert str(engine.parent) in demo.wait_line("export PATH="), "`wharfinger doctor` finds the daemon's engine"
         (daemon,) = [process for process in processes_below(folder) if b"\0wharfinger\0run\0" in command_line(process)]
         os.kill(daemon, signal.SIGKILL)
         demo.wait_line("the daemon was ended by signal 9; it is started again")

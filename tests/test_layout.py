@@ -29,7 +29,7 @@ def test_nothing_is_reached_through_a_link() -> None:
 
 
 def test_the_package_holds_parts_and_the_command_line_and_nothing_else() -> None:
-    of_the_command_line = {"__main__.py", "command_table.py", "standard_streams.py"}
+    of_the_command_line = {"__main__.py", "command_table.py", "completion.py", "standard_streams.py"}
     assert {path.name for path in PACKAGE.iterdir() if path.is_file()} == {
         "__init__.py",
         "py.typed",

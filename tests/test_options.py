@@ -1,7 +1,7 @@
 """Every option of every `--help` is used by a test.
 
 An option counts as used if a test module names it together with its command: in a command line, or as an argument. That cannot
-show that the test is good; it shows which options nobody has tried. `UNUSED` is the documented rest, and may only become shorter.
+show that the test is good; it shows which options nobody has tried.
 """
 
 import argparse
@@ -22,24 +22,6 @@ WORDS: Final = [
     if path != Path(__file__).resolve()
 ]
 """The words and options that each test module has."""
-_OFFLINE: Final = ("build", "check", "diff", "test", "tree")
-_NOT_TYPED: Final = "its effect is tested through the options of the library, and it is never typed"
-_FETCHES: Final = "it needs a source that fails at first; the retries are tested below the command"
-_REALM: Final = "it needs a token server beside the registry; the registry client is tested with one"
-UNUSED: Final[dict[str, str]] = {
-    **{f"{command} --allow-missing-crds": _NOT_TYPED for command in _OFFLINE},
-    **{f"{command} --attempts": _FETCHES for command in _OFFLINE},
-    "control-plane --until-stdin-ends": "the daemon's own embedded control plane gets it",
-    "doctor --worker-pools": "no test examines a cluster for pools yet",
-    "package rights --module": "no test types it yet",
-    "package inspect --token-realm": _REALM,
-    "package verify --token-realm": _REALM,
-    "package push --token-realm": _REALM,
-    "repository mirror --token-realm": _REALM,
-}
-"""Options that no test uses, each with the reason: ``command --option``."""
-
-
 Option = tuple[tuple[str, ...], tuple[str, ...], str]
 """The words of a command, the spellings of one of its options, and its help."""
 
@@ -73,7 +55,7 @@ def test_every_option_is_used_by_a_test() -> None:
     unused = {
         " ".join((*command, spellings[-1])) for command, spellings, told in found if (spellings, told) not in used
     }
-    assert sorted(unused) == sorted(UNUSED)
+    assert unused == set()
 
 
 @pytest.mark.parametrize("command", ["get", "wait", "logs", "describe", "diff", "run", "build", "package"])

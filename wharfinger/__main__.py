@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import wharfinger
 from wharfinger.command_table import COMMANDS, LIVE_DIFF, Command
+from wharfinger.completion import COMPLETERS, add_completion
 from wharfinger.standard_streams import StdoutError, drop_stdout, name_stdout_in_errors, open_closed_streams
 
 if TYPE_CHECKING:
@@ -169,15 +170,8 @@ def build_parser(asked_for: str | None, *, is_live: bool = False, only: Sequence
             _fill(LIVE_DIFF if command.name == LIVE_DIFF.name and is_live else command, sub)
     version = commands.add_parser("version", help="print the version", description="Print the version.")
     version.set_defaults(handler=_print_version)
-    completion = commands.add_parser(
-        "completion",
-        help="print a shell completion script",
-        description="Print a completion script for your shell. It completes commands, options, and the names of the packages of "
-        'the running daemon. For bash: `eval "$(wharfinger completion bash)"` in ~/.bashrc; for fish: `wharfinger completion '
-        "fish | source` in its config.fish.",
-    )
-    completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
-    completion.set_defaults(handler=_print_completion)
+    about = "print a shell completion script"
+    add_completion(commands.add_parser("completion", help=about), _PROGRAM)
     return parser
 
 
@@ -197,6 +191,8 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
         parser.set_defaults(
             serve_inspector=_open_debug_server, serve_metrics=_open_metrics, chaos_problem=_chaos_problem
         )
+    if command.name in COMPLETERS:
+        parser.set_defaults(complete_name=COMPLETERS[command.name])
     if command.name == "doctor":
         parser.set_defaults(ask_daemon=_ask_daemon)
     if command.name == "check":
@@ -392,13 +388,6 @@ def _chaos_problem(rules: str) -> str:
 
 def _print_version(_args: argparse.Namespace) -> int:
     print(version_line())
-    return 0
-
-
-def _print_completion(args: argparse.Namespace) -> int:
-    from argcomplete.shell_integration import shellcode  # noqa: PLC0415 - only this command needs it
-
-    print(shellcode([_PROGRAM], shell=str(args.shell)))
     return 0
 
 

@@ -3,6 +3,7 @@ import io
 import signal
 import socket
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import httpx
 import pytest
 
 from tests.control_plane.support.served import READY, served
-from tests.programs import attempt, program, wharfinger
+from tests.programs import PATIENCE_S, attempt, program, wharfinger
 from wharfinger.cluster.api.connection import load_connection
 from wharfinger.control_plane.commands import add_control_plane
 from wharfinger.control_plane.service import FIRST_NAMESPACES
@@ -83,6 +84,22 @@ def test_a_process_prints_its_address_and_ends_at_a_signal(sign: signal.Signals,
 
         assert plane.process.wait() == 0
     assert len(plane.process.lines) == 1
+
+
+@pytest.mark.slow
+def test_a_parent_ends_it_by_closing_its_standard_input(tmp_path: Path) -> None:
+    words = wharfinger("control-plane", "--until-stdin-ends", "--listen", "127.0.0.1:0")
+    with subprocess.Popen(
+        [*words, "--kubeconfig", str(tmp_path / "kubeconfig")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(READY)
+        process.stdin.close()
+        assert process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.slow

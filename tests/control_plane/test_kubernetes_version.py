@@ -86,7 +86,7 @@ def test_the_version_cannot_be_changed_once_a_table_was_read() -> None:
     assert table(Path("x/kinds.json")) == Path("x/kinds.json")
     assert chosen() == DEFAULT
     choose(DEFAULT)
-    with pytest.raises(RuntimeError, match=f"already follows Kubernetes {DEFAULT}; start another one for {NEXT}"):
+    with pytest.raises(RuntimeError, match=f"already follows Kubernetes {DEFAULT}; start another process for {NEXT}"):
         choose(NEXT)
     with pytest.raises(ValueError, match=r"expected 1\.36 or 1\.37, found '1\.20'"):
         choose("1.20")

@@ -208,6 +208,10 @@ async def test_queues(tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert yaml.safe_load(out) == queues_to_json(each.queue for each in PACKAGES)
     _, out, _ = await run_against(CannedInspector(), "queues dump prod.shop -o json", tmp_path / "s")
+    for words in ("queues prod.shop -o json", "queues -o json dump prod.shop"):
+        assert await run_against(CannedInspector(), words, tmp_path / "s") == (0, out, "")
+    code, _, err = await run_against(CannedInspector(), "queues prod.shop ingress", tmp_path / "s")
+    assert (code, err) == (2, "error: expected `dump` or one NAME, found prod.shop ingress\n")
     assert json.loads(out) == queues_to_json([PACKAGES[1].queue])
 
 
@@ -416,9 +420,6 @@ def test_no_daemon(line: str, tmp_path: Path) -> None:
         "get pods",
         "get packages -o xml",
         "dump -o table",
-        "queues list",
-        "pools list",
-        "scheduler list",
         "render",
     ],
 )

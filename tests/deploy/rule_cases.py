@@ -33,6 +33,7 @@ from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.sources.source import Source
 from wharfinger.pools.pods.pod_pools import open_pod_pools
 from wharfinger.pools.pods.resources import POD
+from wharfinger.runtime.admission.endpoint import Endpoint, endpoint_slice
 from wharfinger.runtime.admission.hook_webhooks import HookWebhooks
 from wharfinger.runtime.cluster_events.reasons import EventReason
 from wharfinger.runtime.cluster_events.recorder import Subject, open_recorder
@@ -169,6 +170,12 @@ async def sweep_webhooks(client: ClusterClient) -> None:
     await HookWebhooks(client, "wharfinger").sweep(frozenset())
 
 
+async def lead_the_service(client: ClusterClient) -> None:
+    found = endpoint_slice(Endpoint("", 9443, (SYSTEM_NAMESPACE, "wharfinger"), "10.0.0.1"), 9443)
+    assert found is not None
+    await client.apply(found, field_manager="wharfinger", force=True)
+
+
 async def keep_pools(client: ClusterClient) -> None:
     async with open_pod_pools(client, now=utc_now):
         await trio.sleep_forever()
@@ -233,6 +240,7 @@ CASES: Final = (
     ),
     case("admissionregistration.k8s.io", "validatingwebhookconfigurations", "list", sweep_webhooks),
     case("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "list", sweep_webhooks),
+    case("discovery.k8s.io", "endpointslices", "patch", lead_the_service, SYSTEM_NAMESPACE),
     case(GROUP, "workerpools", "list", keep_pools),
     case(GROUP, "workerclaims", "list", keep_pools),
     case(GROUP, "workerpools/status", "patch", keep_pools, "default"),

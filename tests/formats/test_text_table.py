@@ -35,6 +35,16 @@ def test_only_the_last_column_is_cut_and_only_on_a_terminal() -> None:
     assert narrow == "prod.shop   Ready   " + "m" * 19 + "…"
 
 
+def test_a_long_cell_does_not_pad_the_other_rows() -> None:
+    rows = [("a", "s" * 30, "first"), ("b", "Ready", "second")]
+    assert layout(HEADER, rows, None, widest_column=8) == [
+        "NAME   STATE      MESSAGE",
+        f"a      {'s' * 30}   first",
+        "b      Ready      second",
+    ]
+    assert layout(HEADER, [("b", "Ready", "m" * 100)], 60, widest_column=8)[1] == "b      Ready   " + "m" * 44 + "…"
+
+
 def test_a_row_is_always_one_line() -> None:
     lines = layout(HEADER, [(HOSTILE, HOSTILE, HOSTILE)], 80)
     assert len(lines) == 2

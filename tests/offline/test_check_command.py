@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.offline.support import FLEET, cli, cli_process, config_map, kustomization, write_tree
+from tests.packages.support.charts import chart
 from tests.programs import ROOT
 
 WRONG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wrong, namespace: apps}\ndta: {a: b}\n"
@@ -57,3 +58,9 @@ def test_a_path_that_cannot_be_read(tmp_path: Path) -> None:
     done = cli_process("check", str(tmp_path / "absent"), cache=tmp_path / "cache")
     assert done.returncode == 2
     assert "does not exist" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_chart_that_names_no_namespace_is_sound(tmp_path: Path) -> None:
+    done = cli("check", str(chart(tmp_path / "web")), "-n", "apps", cache=tmp_path / "cache")
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,14 +1,43 @@
 """``wharfinger build`` as a user runs it."""
 
+import io
 import subprocess
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import ClassVar, Final
 
 import pytest
 
 from tests.offline.support import FLEET, cli, cli_process, config_map, kustomization, release, with_chart, write_tree
+from tests.packages.rendering.test_chart_engine import engine_program
 from tests.packages.support.charts import chart, tool
+from tests.packages.support.web_server import Quiet, serving
 from tests.programs import ROOT
+from wharfinger.__main__ import main
 from wharfinger.formats.yaml.reader import read_yaml_all
+from wharfinger.packages.charts.chart import pack_chart
+
+NEEDS_DEFINITION: Final = """\
+apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSet
+metadata: {name: a, namespace: apps}
+spec:
+  dependsOn:
+  - {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: a.example.com}
+  resources:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: defined}}
+"""
+FROM_REPOSITORY: Final = """\
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: charts, namespace: apps}
+spec: {url: "%s"}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: web, namespace: apps}
+spec: {chart: {spec: {chart: web, version: 1.0.0, sourceRef: {kind: HelmRepository, name: charts}}}}
+"""
 
 
 @pytest.mark.slow
@@ -88,6 +117,48 @@ def test_secrets_are_wiped_on_request(tmp_path: Path) -> None:
     wiped = cli("build", str(tree), "--wipe-secrets", cache=tmp_path / "cache").stdout
     assert wiped == plain.replace("stringData:\n  word: hidden", "stringData:\n  word: ..PLACEHOLDER_word..")
     assert wiped != plain
+
+
+def test_definitions_may_be_missing_on_request(tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "tree", {"set.yaml": NEEDS_DEFINITION})
+    arguments = ["build", str(tree), "--engine", str(engine_program())]
+    refused = cli(*arguments, cache=tmp_path / "cache")
+    assert refused.returncode == 1
+    assert "CustomResourceDefinition a.example.com does not exist" in refused.stderr
+    allowed = cli(*arguments, "--allow-missing-crds", cache=tmp_path / "cache")
+    assert allowed.returncode == 0, allowed.stderr
+    assert "name: defined" in allowed.stdout
+
+
+class FailsOnce(Quiet):
+    """A server that is out of order at first."""
+
+    left: ClassVar[int]
+
+    def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+        if type(self).left:
+            type(self).left -= 1
+            self.send_error(503)
+        else:
+            super().do_GET()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("attempts", "code"), [("1", 1), ("2", 0)])
+def test_a_source_that_fails_at_first_is_asked_again(attempts: str, code: int, tmp_path: Path) -> None:
+    served = write_tree(
+        tmp_path / "served",
+        {"index.yaml": "apiVersion: v1\nentries: {web: [{name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}]}\n"},
+    )
+    (served / "web-1.0.0.tgz").write_bytes(pack_chart(chart(tmp_path / "web", "web", "1.0.0")))
+    FailsOnce.left = 1
+    with serving(served, FailsOnce) as url:
+        tree = write_tree(tmp_path / "tree", {"release.yaml": FROM_REPOSITORY % url})
+        arguments = ["build", str(tree), "--attempts", attempts, "--cache-dir", str(tmp_path / "cache")]
+        with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+            assert main(arguments) == code, err.getvalue()
+    assert ("text: none" in out.getvalue()) == (code == 0)
+    assert ("503" in err.getvalue()) == (code == 1)
 
 
 @pytest.mark.parametrize(

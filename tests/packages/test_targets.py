@@ -1,14 +1,21 @@
 """The targets of commands, and the login for them."""
 
 import argparse
+import io
+import sys
 from pathlib import Path
 
 import pytest
+import trio
 
+from tests.packages.support.charts import chart
 from tests.packages.support.connect_proxy import open_connect_proxy
 from tests.packages.support.registry_contract import push
-from tests.registry_server import open_registry_server
+from tests.packages.support.token_realm import open_token_registry
+from tests.registry_server import PASSWORD, USER, open_registry_server
+from wharfinger.__main__ import main
 from wharfinger.packages.errors import AddressError
+from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.targets import add_registry_arguments, open_target, read_target
 
@@ -30,6 +37,27 @@ def test_a_target_prints_as_it_is_typed(text: str) -> None:
 def test_targets_that_are_none(text: str) -> None:
     with pytest.raises(AddressError):
         read_target(text, plain_http=False)
+
+
+async def test_a_login_goes_to_a_foreign_realm_only_if_a_user_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The registry is at localhost, and names a realm at 127.0.0.1."""
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+
+    async def run(*arguments: str) -> int:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(PASSWORD))
+        login = ("--username", USER, "--password-stdin")
+        return await trio.to_thread.run_sync(lambda: main(["package", *arguments, *login]))
+
+    async with open_token_registry(tmp_path, Credentials(USER, PASSWORD)) as there:
+        reference = f"localhost:{there.address.port}/charts/web:1.0.0"
+        assert await run("push", str(folder), reference) == 1
+        assert "it requests the login for another host, 127.0.0.1; refused" in capsys.readouterr().err
+        assert there.realm.requests == []
+        assert await run("push", str(folder), reference, "--token-realm", "127.0.0.1") == 0
+        assert await run("inspect", reference, "--token-realm", "elsewhere.example", "--token-realm", "127.0.0.1") == 0
+        assert await run("inspect", reference, "--token-realm", "elsewhere.example") == 1
 
 
 async def test_a_command_uses_the_proxy_of_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

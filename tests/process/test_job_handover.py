@@ -85,3 +85,30 @@ async def test_a_close_reaches_all_senders_and_slots() -> None:
         await wait_all_tasks_blocked()
         other.close()
     assert waiting.is_shut_down
+
+
+@pytest.mark.parametrize("attempt", range(8))  # trio runs the tasks of one moment in random order
+async def test_a_slot_that_gives_up_at_the_same_moment_loses_no_request(
+    autojump_clock: trio.testing.MockClock, attempt: int
+) -> None:
+    assert autojump_clock.autojump_threshold == 0
+    handover: JobHandover[Job] = JobHandover()
+    jobs, taken = [Job() for _ in range(8)], list[Job]()
+
+    async def serve() -> None:
+        for _ in jobs:
+            with trio.move_on_after(60):
+                taken.append(await handover.warm.receive())
+                continue
+            taken.append(await handover.receive())
+
+    async def ask() -> None:
+        for job in jobs:
+            await trio.sleep(60)
+            await handover.send(job)
+
+    with trio.fail_after(1000):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve)
+            nursery.start_soon(ask)
+    assert taken == jobs, attempt

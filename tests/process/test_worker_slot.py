@@ -55,6 +55,20 @@ async def test_an_idle_worker_is_left_after_a_time_limit() -> None:
     assert (job.answer, job.shut) == (b"one", 1)
 
 
+async def test_a_request_at_the_end_of_the_idle_time_is_served(mock_clock: trio.testing.MockClock) -> None:
+    first, second = Asked(b"one"), Asked(b"two", usable=False)
+
+    class Late:
+        async def receive(self) -> Asked:
+            await trio.lowlevel.checkpoint()
+            mock_clock.jump(60)
+            return second
+
+    async with open_worker(CAT) as worker:
+        await serve_jobs(worker, first, echo, Late(), idle_s=60)
+    assert (second.answer, second.shut) == (b"two", 1)
+
+
 async def test_a_worker_that_dies_while_idle_gets_no_request() -> None:
     send, receive = trio.open_memory_channel[Asked](5)
     first = Asked(b"one")

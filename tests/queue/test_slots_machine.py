@@ -52,14 +52,14 @@ def test_the_default_limits() -> None:
 
 @pytest.mark.parametrize("name", ["work", "downloads", "renders", "hooks", "loads", "api"])
 def test_a_limit_below_one_is_refused_by_name(name: str) -> None:
-    with pytest.raises(ValueError, match=f"limit of {name}: 0; at least 1"):
+    with pytest.raises(ValueError, match=f"limit of {name}: expected at least 1, found 0"):
         SlotLimits(**{name: 0})
 
 
 @pytest.mark.parametrize("name", ["source_share", "namespace_share"])
 @pytest.mark.parametrize("percent", [0, 101])
 def test_an_invalid_percentage_is_refused_by_name(name: str, percent: int) -> None:
-    with pytest.raises(ValueError, match=f"{name}: {percent}; a percentage between 1 and 100"):
+    with pytest.raises(ValueError, match=f"{name}: expected a percentage from 1 to 100, found {percent}"):
         SlotLimits(**{name: percent})
 
 

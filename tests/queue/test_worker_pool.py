@@ -38,6 +38,34 @@ async def test_idle_trio_tasks_are_bounded_and_end_with_the_queues(
     assert hands() == []
 
 
+async def test_idle_trio_tasks_that_nobody_needs_end_except_for_a_few(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_pool, "FEW_IDLE", 2)
+    diary = Diary()
+
+    def begin(count: int) -> None:
+        for number in range(count):
+            queues.enqueue(f"web-{number}", Work("Run", diary, 1), scope())
+
+    async with open_queues() as queues:
+        begin(10)
+        for _ in range(8):  # four of the ten are needed again and again
+            await trio.sleep(1.5)
+            begin(4)
+        await trio.sleep(1.5)
+        assert len(at_rest()) == 6
+        await trio.sleep(2 * worker_pool.IDLE_S)
+        assert hands() == [AT_REST] * 2
+        begin(10)
+    assert hands() == []
+
+
+def at_rest() -> list[str]:
+    """The idle trio tasks."""
+    return [name for name in hands() if name == AT_REST]
+
+
 async def test_one_trio_task_serves_queues_one_after_the_other(autojump_clock: MockClock) -> None:
     seen: list[tuple[str, str]] = []
     tasks: set[trio.lowlevel.Task] = set()

@@ -32,7 +32,7 @@ def choose(version: str) -> None:
         raise ValueError(f"expected {' or '.join(RELEASES)}, found {version!r}")
     if _Choice.is_used and version != _Choice.version:
         raise RuntimeError(
-            f"this process already follows Kubernetes {_Choice.version}; start another one for {version}"
+            f"this process already follows Kubernetes {_Choice.version}; start another process for {version}"
         )
     _Choice.version = version
 

@@ -14,12 +14,14 @@ from typing import cast
 from wharfinger.debug.addresses import MAX_SETTINGS, MAX_SETTINGS_VERSION, MAX_SHOWN, read_settings_version
 from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.client.command_client import (
+    add_dump_word,
     add_name,
     add_socket,
     fail,
     print_answer,
     show,
     terminal_columns,
+    with_name,
 )
 from wharfinger.debug.client.command_output import (
     EXIT_KEPT,
@@ -123,9 +125,7 @@ def add_dump(parser: argparse.ArgumentParser) -> None:
 
 def add_queues(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger queues dump [NAME]`."""
-    parser.add_argument(
-        "what", nargs="?", choices=("dump",), default="dump", help="dump (default): every task, head of the queue first"
-    )
+    add_dump_word(parser, "dump (default): every task, head of the queue first")
     add_name(parser)
     parser.add_argument(
         "-o",
@@ -136,17 +136,14 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
         "and what it waits for",
     )
     add_socket(parser)
-    parser.set_defaults(handler=_queues)
+    parser.set_defaults(handler=with_name(_queues))
 
 
 def add_pools(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger pools dump [NAME]`."""
-    parser.add_argument(
-        "what",
-        nargs="?",
-        choices=("dump",),
-        default="dump",
-        help="dump (default): every pool of warm hooks, hook that keeps running, and WorkerPool, with claims and memory",
+    add_dump_word(
+        parser,
+        "dump (default): every pool of warm hooks, hook that keeps running, and WorkerPool, with claims and memory",
     )
     parser.add_argument(
         "name",
@@ -163,18 +160,12 @@ def add_pools(parser: argparse.ArgumentParser) -> None:
         help="yaml (default), json, table: a line for each pool, or name: names only",
     )
     add_socket(parser)
-    parser.set_defaults(handler=_pools)
+    parser.set_defaults(handler=with_name(_pools))
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger scheduler dump [NAME]`."""
-    parser.add_argument(
-        "what",
-        nargs="?",
-        choices=("dump",),
-        default="dump",
-        help="dump (default): every package, whether it is on and what it waits for",
-    )
+    add_dump_word(parser, "dump (default): every package, whether it is on and what it waits for")
     add_name(parser)
     parser.add_argument(
         "-o",
@@ -184,7 +175,7 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
         help="yaml (default), json, or table: a line for each package, with its order, its state, and what it waits for",
     )
     add_socket(parser)
-    parser.set_defaults(handler=_scheduler)
+    parser.set_defaults(handler=with_name(_scheduler))
 
 
 def add_statistics(parser: argparse.ArgumentParser) -> None:

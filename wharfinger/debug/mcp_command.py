@@ -165,7 +165,7 @@ def make_server(tools: Tools) -> "MCPServer[object]":
     )
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     for each in (tools.why, tools.plan, tools.graph, tools.history, tools.diff):
-        tool = _told(cast("_Tool", each))
+        tool = _with_tool_errors(cast("_Tool", each))
         server.add_tool(tool, name=each.__name__, annotations=reads, structured_output=False)
     return server
 
@@ -176,20 +176,20 @@ class _Tool(Protocol):
     def __call__(self, *args: object, **named: object) -> Awaitable[str]: ...
 
 
-def _told(tool: _Tool) -> _Tool:
+def _with_tool_errors(tool: _Tool) -> _Tool:
     """Wrap a tool so that a DebugError is reported to the client as a ToolError."""
     from functools import wraps  # noqa: PLC0415
 
     from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415
 
     @wraps(tool)
-    async def told(*args: object, **named: object) -> str:
+    async def reporting(*args: object, **named: object) -> str:
         try:
             return await tool(*args, **named)
         except DebugError as error:
             raise ToolError(str(error)) from error
 
-    return told
+    return reporting
 
 
 def _asked(socket: Path, question: Callable[[DebugClient], Coroutine[object, None, _T]]) -> _T:

@@ -6,12 +6,14 @@ names of months and days; ``@hourly``, ``@daily`` or ``@midnight``, ``@weekly``,
 date that does not exist (``0 0 31 2 *``) are refused when the schedule is read.
 
 **Days.** If both day fields are restricted, either is enough: ``0 0 13 * 5`` is every Friday and every 13th. A field that
-starts with ``*`` does not count as restricted, even with a step: ``0 0 */2 * 1`` is the Mondays with an odd number.
+starts with ``*`` does not count as restricted, even with a step: ``0 0 */2 * 1`` is every
+Monday whose day of the month is odd.
 
-**Clock changes.** If the hour field is not ``*``, the schedule means wall-clock times. A time that does not exist on the day
-the clock goes forward runs at the first moment after the gap, once even if several times are in the gap. A time that occurs
-twice when the clock goes back runs at the first of the two. If the hour field is ``*``, the schedule means every hour that
-passes: missed runs are not made up for, and both passes of a repeated hour (or half an hour, on Lord Howe Island) count.
+**Clock changes.** If the hour field is not ``*``, the schedule means wall-clock times. If a time does not exist because the
+clock goes forward, the hook runs at the first moment after the gap, and only once, even if several times are in the gap. If a
+time occurs twice because the clock goes back, the hook runs at the first of the two. If the hour field is ``*``, the schedule
+means every hour that passes: missed runs are not made up for, and both passes of a repeated hour (or half an hour, on Lord Howe
+Island) count.
 
 **@every** counts from the given moment: ``next_after(moment)`` is one interval later, in whole seconds, at least one; the
 caller passes the time of the last run.

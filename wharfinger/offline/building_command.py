@@ -30,7 +30,7 @@ GC_THRESHOLDS: Final = (50_000, 20, 50)
 
 
 class BuildError(Exception):
-    """A path cannot be built at all: it cannot be read, or there is no place for files."""
+    """A path cannot be built at all: it cannot be read, or a folder for files cannot be created."""
 
 
 @contextmanager

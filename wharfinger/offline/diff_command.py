@@ -186,7 +186,7 @@ async def _base(options: OfflineOptions, against: str) -> OfflineOptions:
     there = await trio.to_thread.run_sync(_counterparts, options, root, other)
     if not there:
         named = ", ".join(str(path.resolve().relative_to(root)) for path in options.paths)
-        raise SourceError(f"--against {against}: has no {named}; name a side that has it")
+        raise SourceError(f"--against {against}: {named} does not exist there; name a folder or a revision that has it")
     # A checkout of a revision has no remotes of its own.
     found = await trio.to_thread.run_sync(repository_of, root)
     tools = replace(

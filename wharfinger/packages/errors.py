@@ -114,8 +114,9 @@ class ConversionError(PackageError):
 
 
 class RulesError(PackageError):
-    """The rules of a schema could not be evaluated, although the rules are not at fault. Transient, because a process may start
-    later.
+    """The rules of a schema could not be evaluated, although the rules are not at fault.
+
+    The error is transient by default, because the worker process may be able to start later.
     """
 
     def __init__(self, message: str, *, transient: bool = True) -> None:

@@ -42,14 +42,15 @@ class Limits:
     """The limits of one run. Set by configuration, never in inner code.
 
     After ``wall_s`` the group gets SIGTERM, after ``term_grace_s`` more SIGKILL. Output beyond ``stdout_bytes`` ends the run
-    in the same way; ``stderr_bytes`` only limits the number of kept bytes, which are the last ones. ``drain_s`` is how long
-    the pipes may stay open after the leader ended; then the processes that hold them are killed.
+    in the same way; of stderr, only the last ``stderr_bytes`` are kept. ``drain_s`` is how long the pipes may stay open after
+    the leader ended; then the processes that hold them are killed.
 
-    ``cancel_grace_s`` is the grace after a cancellation, never more than ``term_grace_s``: the cancelling task waits for the
-    end, and its next step must begin within a second.
+    ``cancel_grace_s`` takes the place of ``term_grace_s`` after a cancellation, and is never longer. It is short because the task
+    that cancels the run waits for its end, and must continue within a second.
 
-    The last four are the kernel's (setrlimit(2)), for each process of the run: address space, number of processes of its
-    user (effective only if the user is the run's own), descriptors, and the size of a file. None: this process's own limit.
+    The other limits are enforced by the kernel (setrlimit(2)) for each process of the run: ``memory_bytes`` is its address space,
+    ``processes`` the number of processes of its user (effective only if no other run has this user), ``open_files`` its
+    descriptors, and ``file_bytes`` the size of a file. None means the limit of the daemon itself.
     """
 
     wall_s: float

@@ -1,8 +1,9 @@
 """The handover of requests to the slots of a pool: to a slot whose worker is running, else to a slot that has to start a worker.
 
-A request is handed over, never stored: its sender waits until a slot takes it, so nothing piles up here. A plain channel
-would give each request to the slot that waited longest. Then every slot would start a worker, even if one worker could serve
-all requests.
+A request is handed over, never stored: its sender waits until a slot takes it, so nothing piles up here. If the wait of that
+slot ends at the same moment, because its worker was idle for too long, the next slot takes the request. A plain channel would
+give each request to the slot that waited longest. Then every slot would start a worker, even if one worker could serve all
+requests.
 """
 
 from collections import deque
@@ -44,14 +45,7 @@ class JobHandover(Generic[AnyJob]):
     async def send(self, job: AnyJob) -> None:
         """Wait until a slot takes the request; after the close, shut it down."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        if self._is_closed:
-            job.shut_down()
-            return
-        slots = self._slots[True] or self._slots[False]
-        if slots:
-            slot = slots.pop()
-            slot.job = job
-            slot.done.set()
+        if self._has_given(job):
             return
         sender = _Waiter(job)
         self._senders.append(sender)
@@ -81,12 +75,28 @@ class JobHandover(Generic[AnyJob]):
         self._slots[warm].append(slot)
         try:
             await slot.done.wait()
-        finally:
+        except BaseException:
             if slot in self._slots[warm]:
                 self._slots[warm].remove(slot)
+            elif slot.job is not None and not self._has_given(slot.job):  # it was given a request at this moment
+                self._senders.appendleft(_Waiter(slot.job))
+            raise
         if slot.job is None:
             raise trio.EndOfChannel
         return slot.job
+
+    def _has_given(self, job: AnyJob) -> bool:
+        """Give a request to a waiting slot, or shut it down after the close; return False if no slot waits."""
+        if self._is_closed:
+            job.shut_down()
+            return True
+        slots = self._slots[True] or self._slots[False]
+        if not slots:
+            return False
+        slot = slots.pop()
+        slot.job = job
+        slot.done.set()
+        return True
 
     def close(self) -> None:
         """Hand over no more requests: waiting requests are shut down, and waiting slots get trio.EndOfChannel."""

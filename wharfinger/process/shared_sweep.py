@@ -50,7 +50,7 @@ class SharedSweep:
         return result
 
     async def _conduct(self) -> None:
-        """Conduct a round for all waiting runs, and wake the tasks of those that are done."""
+        """Sweep once for all waiting runs, and wake the tasks of the runs whose sweep is complete."""
         self._conducted = True
         try:
             await trio.lowlevel.checkpoint()  # runs that are added in this turn of the loop join this round
@@ -63,7 +63,7 @@ class SharedSweep:
                     over.set()
 
     def _hand_over(self) -> None:
-        """Let another waiting task lead the next round."""
+        """Wake another waiting task, which conducts the next round."""
         for hunt, turn in self._waiting.items():
             if hunt.result is None:
                 turn.set()

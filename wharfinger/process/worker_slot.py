@@ -70,8 +70,9 @@ async def _next_job(worker: Worker, jobs: Jobs[AnyJob]) -> AnyJob | None:
 
             nursery.start_soon(watch)
             job = await jobs.receive()
+            nursery.cancel_scope.shield = True  # the end of the idle time at this moment must not end the request
             nursery.cancel_scope.cancel()
-    except BaseException:  # cancelled although a request had come already, or the worker could not be killed
+    except BaseException:  # the worker could not be killed
         if job is not None:
             job.shut_down()
         raise

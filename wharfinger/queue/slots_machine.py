@@ -100,10 +100,10 @@ class SlotLimits:
     def __post_init__(self) -> None:
         for name in ("work", *(kind.value for kind in Kind)):
             if (limit := getattr(self, name)) < 1:
-                raise ValueError(f"limit of {name}: {limit}; at least 1 is needed, or nothing would ever run")
+                raise ValueError(f"limit of {name}: expected at least 1, found {limit}; with 0, nothing would ever run")
         for name in ("source_share", "namespace_share"):
             if not 1 <= (share := getattr(self, name)) <= 100:
-                raise ValueError(f"{name}: {share}; a percentage between 1 and 100 is needed")
+                raise ValueError(f"{name}: expected a percentage from 1 to 100, found {share}")
 
 
 # --- state -----------------------------------------------------------------------------------------------------------------

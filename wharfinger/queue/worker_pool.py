@@ -2,8 +2,9 @@
 
 A trio task whose lane is done becomes idle, and is given the next lane that begins, of any queue, because starting a trio
 task and entering a cancel scope costs more than the rest of a small task. (If the hooks of a thousand packages are bound to
-the same event, each event makes a thousand small tasks.) At most MAX_IDLE trio tasks are idle; further ones end. Idle queues
-have no other cost.
+the same event, each event makes a thousand small tasks.) At most MAX_IDLE trio tasks are idle; further ones end. Those that were
+not needed for IDLE_S end, too, except for FEW_IDLE: a start of the daemon needs many at once, and then none. Idle queues have no
+other cost.
 
 A trio task has the context of the code that made the pool, not of the code that enqueued, because it outlives that request.
 """
@@ -16,7 +17,11 @@ import trio
 from wharfinger.queue.lane import LaneWork
 
 MAX_IDLE: Final = 1024
-"""The largest number of idle trio tasks, which take about 3 MB."""
+"""The largest number of idle trio tasks, which take about 6 MB."""
+FEW_IDLE: Final = 64
+"""The number of idle trio tasks that never end for want of work."""
+IDLE_S: Final = 2.0
+"""The time after which trio tasks that were idle all the while end."""
 
 
 class WorkerPool:
@@ -27,12 +32,15 @@ class WorkerPool:
         self._nursery = nursery
         self._context = contextvars.copy_context()
         self._idle: list[_Worker] = []
-        self._dismissed = False
+        self._least_idle = 0
+        self._trimming = False
+        self._dismissed = trio.Event()
 
     def begin(self, lane: LaneWork) -> None:
         """Let an idle trio task serve the lane; start a new task if none is idle."""
         if self._idle:
             self._idle.pop().take(lane)
+            self._least_idle = min(self._least_idle, len(self._idle))
         else:
             self.begin_new(lane)
 
@@ -42,21 +50,39 @@ class WorkerPool:
 
     def keep(self, worker: "_Worker") -> bool:
         """Return whether a trio task may become idle; if so, it will be given another lane, or be ended."""
-        if self._dismissed or len(self._idle) >= MAX_IDLE:
+        if self._dismissed.is_set() or len(self._idle) >= MAX_IDLE:
             return False
         self._idle.append(worker)
+        if len(self._idle) > FEW_IDLE and not self._trimming:
+            self._trimming = True
+            self._context.run(self._start_trimming)
         return True
 
     def lose(self, worker: "_Worker") -> None:
         """Forget an idle trio task that was cancelled from outside, so that it is given no lane."""
         if worker in self._idle:
             self._idle.remove(worker)
+            self._least_idle = min(self._least_idle, len(self._idle))
 
     def dismiss(self) -> None:
         """End the idle trio tasks, and each of the others when its lane is done."""
-        self._dismissed = True
+        self._dismissed.set()
         while self._idle:
             self._idle.pop().take(None)
+
+    async def _trim(self) -> None:
+        """End the trio tasks that nobody needs, until only few are idle."""
+        while len(self._idle) > FEW_IDLE and not self._dismissed.is_set():
+            self._least_idle = len(self._idle)
+            with trio.move_on_after(IDLE_S):
+                await self._dismissed.wait()
+            for worker in self._idle[: max(0, self._least_idle - FEW_IDLE)]:
+                self._idle.remove(worker)
+                worker.take(None)
+        self._trimming = False
+
+    def _start_trimming(self) -> None:
+        self._nursery.start_soon(self._trim, name="end of idle workers")
 
     def _start(self, lane: LaneWork) -> None:
         self._nursery.start_soon(_Worker(lane, self).work, name=lane.label)

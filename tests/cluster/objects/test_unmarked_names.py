@@ -74,6 +74,34 @@ async def test_of_a_kind_with_too_many_objects_nothing_is_known(autojump_clock: 
         await client.create(config_map("e"))
         await wait_all_tasks_blocked()
         assert not live.is_absent(key("a"))
+        await client.create(config_map("f"))
+        await wait_all_tasks_blocked()
+        assert not live.is_absent(key("a"))
+        live.release(CONFIG_MAP)
+
+
+async def test_a_kind_with_too_many_objects_is_not_watched(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, open_shared_watches(client, jitter=lambda: 0.0) as watches:
+        names = UnmarkedNames(watches, most=3)
+        names.attend(CONFIG_MAP)
+        await wait_all_tasks_blocked()
+        assert [one.subscribers for one in watches.statistics()] == [1]
+        for name in ("a", "b", "c", "d", "e"):
+            await client.create(config_map(name))
+        await wait_all_tasks_blocked()
+        assert watches.statistics() == ()
+        names.attend(CONFIG_MAP)  # another release with this kind
+        await wait_all_tasks_blocked()
+        assert watches.statistics() == ()
+
+        # When the kind is attended anew, it may have fewer objects.
+        names.release(CONFIG_MAP)
+        for name in ("d", "e"):
+            await client.delete(key(name))
+        names.attend(CONFIG_MAP)
+        await wait_all_tasks_blocked()
+        assert names.is_absent(key("d"))
+        assert not names.is_absent(key("a"))
 
 
 async def test_while_a_watch_fails_nothing_is_known(autojump_clock: MockClock) -> None:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from wharfinger.cluster.api.watch_type import WatchType
-from wharfinger.cluster.watch.object_cache import ObjectCache, ObjectChange, without_managers
-from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
+from wharfinger.cluster.watch.object_cache import ObjectCache, ObjectChange, with_shared_texts, without_managers
+from wharfinger.formats.json.value import JsonObject, ShapeError, find, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 POD = ResourceType("", "v1", "Pod", "pods", namespaced=True)
@@ -156,6 +156,19 @@ def test_an_object_is_kept_without_its_managers() -> None:
     assert seen == [managed]
     bare: JsonObject = {"metadata": metadata}
     assert without_managers(bare) is bare
+
+
+def test_equal_texts_of_conditions_are_kept_once() -> None:
+    def read(name: str) -> JsonObject:
+        condition: JsonObject = {"type": b"Ready".decode(), "observedGeneration": 1}
+        status: JsonObject = {"conditions": [condition], "summary": {"state": "Ready"}}
+        return {"metadata": {"name": name, "managedFields": []}, "status": status}
+
+    one, other = with_shared_texts(read("a")), with_shared_texts(read("b"))
+    assert one == {**without_managers(read("a"))}
+    assert find(one, "status", "conditions", 0, "type") is find(other, "status", "conditions", 0, "type")
+    odd: list[JsonObject] = [{"status": 1}, {"status": {"conditions": "none"}}, {"metadata": {}}]
+    assert [with_shared_texts(each) for each in odd] == odd
 
 
 def test_what_is_kept_is_not_what_is_told() -> None:

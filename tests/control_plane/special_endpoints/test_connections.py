@@ -1,10 +1,14 @@
 """Connections are shown to policies and webhooks as the operation CONNECT, with the options of the request."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.control_plane.support.bench import new_plane, send
+from tests.control_plane.support.pod_commands import open_kubelet
 from tests.control_plane.support.policy_asking import bind_policy
 from tests.control_plane.support.webhook_server import allow, configure, configure_mutating, patch, serving
+from wharfinger.cluster.api.errors import ApiError
 from wharfinger.control_plane.service import ControlPlane
 from wharfinger.control_plane.special_endpoints.connections import switched_on
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_str
@@ -77,6 +81,21 @@ async def test_what_admission_changes_is_what_the_connection_asks_for() -> None:
         hook.judge = lambda _: patch(change)
         after = await send(plane, "GET", f"{PODS}/p/attach?container=c")
         assert find_str(after.body, "message") == "container gone is not valid for pod p"
+
+
+async def test_a_command_runs_once_webhooks_allow_it_with_the_arguments_that_they_leave(tmp_path: Path) -> None:
+    async with serving() as (hook, _), open_kubelet(tmp_path) as kubelet:
+        await kubelet.start()
+        await configure_mutating(hook, kubelet.plane, "a", rules=[RULE])
+        await configure(hook, kubelet.plane, rules=[RULE])
+        assert await kubelet.run("echo", "one") == (0, b"one\n", b"")
+        change: JsonValue = {"op": "replace", "path": "/command/1", "value": "two"}
+        hook.judge = lambda _: {"allowed": True} if len(hook.seen) % 2 == 0 else patch(change)
+        assert await kubelet.run("echo", "one") == (0, b"two\n", b"")
+        assert [find(each, "object", "command", 1) for each in hook.seen] == ["one", "one", "one", "two"]
+        hook.judge = lambda _: {"allowed": False, "status": {"message": "not today"}}
+        with pytest.raises(ApiError, match="not today"):
+            await kubelet.run("echo", "one")
 
 
 async def test_a_mutating_policy_changes_the_options() -> None:

@@ -11,7 +11,7 @@ import trio
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.samples import PACKAGES, POOLS
 from wharfinger.debug.client import name_completion
-from wharfinger.debug.client.name_completion import complete_by, complete_name
+from wharfinger.debug.client.name_completion import complete_by, complete_instance, complete_name
 from wharfinger.debug.server.server import open_debug_server
 
 
@@ -31,9 +31,23 @@ async def test_names_of_packages_and_pools(tmp_path: Path) -> None:
         assert await names("", pools) == sorted(each.name for each in POOLS)
 
 
+async def test_names_of_applications_in_a_namespace(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    async with open_debug_server(path, CannedInspector()):
+
+        async def offered(prefix: str, namespace: str) -> list[str]:
+            args = argparse.Namespace(socket=path, namespace=namespace)
+            return await trio.to_thread.run_sync(complete_instance, prefix, args)
+
+        assert await offered("", "prod") == ["shop"]
+        assert await offered("x", "prod") == []
+        assert await offered("", "pro") == []
+
+
 def test_no_daemon_offers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHARFINGER_SOCKET", str(tmp_path / "none"))
     assert complete_name("", argparse.Namespace()) == []
+    assert complete_instance("", argparse.Namespace(namespace="default")) == []
 
 
 def test_a_daemon_that_is_stopped_offers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

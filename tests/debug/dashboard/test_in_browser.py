@@ -12,8 +12,8 @@ import trio
 from tests.debug.support.browser import Browser, needs_browser, open_browser
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.dashboard_samples import inspector, opened
+from tests.debug.support.golden import REWRITES
 from tests.debug.support.samples import HOSTILE
-from tests.debug.support.session import REWRITES
 from tests.debug.support.top_samples import PACKAGES
 from tests.programs import ROOT
 

@@ -45,7 +45,7 @@ def test_what_is_told_of_a_package() -> None:
     (drawn,) = make_graph([replace(ON, message="")], [known]).nodes
     assert (drawn.kind, drawn.version, drawn.order) == ("Application", "1.0.0", 999)
     assert (drawn.status, drawn.message) == ("Degraded", "two pods are missing")
-    assert drawn.says == "degraded"
+    assert drawn.state_text == "degraded"
     assert drawn.caption == "1.0.0, degraded"
     (drawn,) = make_graph([], [known]).nodes
     assert (drawn.version, drawn.order, drawn.caption) == ("0.9.0", None, "0.9.0, not loaded, Degraded")

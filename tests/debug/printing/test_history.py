@@ -18,6 +18,13 @@ def test_a_line_for_each_event() -> None:
     ]
 
 
+def test_one_long_state_does_not_widen_every_line() -> None:
+    first, *others = HISTORY.events
+    long = replace(first, before="waits for " + "x" * 1000)
+    lines = history_lines(replace(HISTORY, events=(long, *others)), None)
+    assert len([line for line in lines if len(line) > 200]) == 1, "nothing is cut in a pipe"
+
+
 def test_no_events() -> None:
     assert history_lines(replace(HISTORY, events=(), dropped=0), None) == ["no decisions; --all shows the other events"]
 

@@ -1,14 +1,8 @@
-"""A scripted session: a real daemon with a control plane of its own, a package with hooks and secrets, and commands.
-
-`transcript` runs commands and replaces what differs between two runs (times, digests, identifiers) by fixed words, so that the
-whole can be compared with a golden file. `WHARFINGER_REWRITE=1` writes the file anew.
-"""
+"""A scripted session: a real daemon with a control plane of its own, a package with hooks and secrets, and commands."""
 
 import os
 import pty
-import re
 import select
-import shlex
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -19,12 +13,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
+from tests.debug.support.golden import transcript_of
 from tests.programs import PATIENCE_S, ROOT, Program, attempt, wharfinger
 from tests.runtime.support.killing import Kubectl, embedded_daemon
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 
-GOLDEN: Final = ROOT / "tests" / "debug" / "testdata"
-REWRITES: Final = bool(os.environ.get("WHARFINGER_REWRITE"))
 SETTING: Final = "planted-setting-7Q"
 IN_SECRET: Final = "planted-secret-4W"
 LOGIN: Final = "planted-login-9K"
@@ -94,13 +87,6 @@ kind: Application
 metadata: {name: shop, namespace: default, labels: {team: web}}
 spec: {packageName: shop, packageVersion: 1.0.0, settings: {apiToken: SETTING}}
 """
-_CHANGES: Final = (
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"), "TIME"),
-    (re.compile(r"\d\d:\d\d:\d\d UTC \([0-9a-z.]+\)"), "TIME (AGE)"),
-    (re.compile(r"sha256:[0-9a-f]{64}"), "DIGEST"),
-    (re.compile(r"\b[0-9a-f]{12}\b"), "DIGEST"),
-    (re.compile(r"\(\d[0-9a-z.]*\)"), "(AGE)"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +105,19 @@ class Session:
         """The daemon's socket."""
         return self.folder / "state" / "run" / "debug.sock"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which commands find the daemon and its cluster."""
+        kubeconfig = self.folder / "state" / "embedded" / "kubeconfig"
+        return {"WHARFINGER_SOCKET": str(self.socket), "KUBECONFIG": str(kubeconfig)}
+
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run one command of wharfinger."""
-        return attempt(*wharfinger(*words), env={"WHARFINGER_SOCKET": str(self.socket), "NO_COLOR": ""})
+        return attempt(*wharfinger(*words), env={**self.environment, "NO_COLOR": ""})
 
     def in_terminal(self, *words: str, columns: int = 100) -> tuple[int, str]:
         """Run one command of wharfinger in a terminal; its exit code and all that the terminal received."""
-        environment = {**os.environ, "WHARFINGER_SOCKET": str(self.socket), "COLUMNS": str(columns)}
+        environment = {**os.environ, **self.environment, "COLUMNS": str(columns)}
         environment.pop("NO_COLOR", None)
         ours, its_end = pty.openpty()
         try:
@@ -204,31 +196,4 @@ def open_session(folder: Path) -> Iterator[Session]:
 
 def transcript(session: Session, commands: Sequence[str]) -> str:
     """Return what commands print, with their exit codes."""
-    parts = []
-    for line in commands:
-        done = session.run(*words_of(line))
-        err = "".join(f"! {each}\n" for each in done.stderr.splitlines())
-        code = f"exit code {done.returncode}\n" if done.returncode else ""
-        parts.append(f"$ wharfinger {line}\n{done.stdout}{err}{code}")
-    return unchanging("\n".join(parts), session.folder)
-
-
-def words_of(line: str) -> list[str]:
-    """Split a command line as a shell does."""
-    return shlex.split(line)
-
-
-def unchanging(text: str, folder: Path) -> str:
-    """Replace what differs between two runs. Runs of spaces are one, because columns are as wide as what differs."""
-    text = text.replace(str(folder), "FOLDER")
-    for pattern, word in _CHANGES:
-        text = pattern.sub(word, text)
-    return re.sub(r"(?<=[^\s+]) {2,}", "  ", text)
-
-
-def check_golden(name: str, text: str) -> None:
-    """Compare a text with a golden file, or write the file."""
-    path = GOLDEN / name
-    if REWRITES:
-        path.write_text(text)
-    assert text.splitlines() == path.read_text().splitlines()
+    return transcript_of(commands, session.run, session.folder)

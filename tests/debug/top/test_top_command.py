@@ -13,8 +13,8 @@ import pytest
 import trio
 
 from tests.debug.support.canned import CannedInspector
+from tests.debug.support.golden import GOLDEN, REWRITES, check_golden
 from tests.debug.support.samples import HOSTILE, LOG, package
-from tests.debug.support.session import GOLDEN, REWRITES, check_golden
 from tests.debug.support.terminal import OnTerminal, on_terminal
 from tests.debug.support.top_samples import PACKAGES
 from tests.programs import ROOT, attempt, wharfinger

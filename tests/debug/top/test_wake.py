@@ -18,8 +18,8 @@ def test_signals_are_written_into_the_pipe() -> None:
         for number in (signal.SIGTERM, signal.SIGWINCH, signal.SIGINT):
             signal.raise_signal(number)
         assert is_readable(wake.descriptor)
-        assert wake.heard() == [signal.SIGTERM, signal.SIGWINCH, signal.SIGINT]
-        assert wake.heard() == []
+        assert wake.signals() == [signal.SIGTERM, signal.SIGWINCH, signal.SIGINT]
+        assert wake.signals() == []
     assert [signal.getsignal(number) for number in SIGNALS] == before
     assert signal.SIGWINCH not in ENDING
 
@@ -28,7 +28,7 @@ def test_news_wake_without_a_signal() -> None:
     with open_wake() as wake:
         wake.ring()
         assert is_readable(wake.descriptor)
-        assert wake.heard() == []
+        assert wake.signals() == []
 
 
 def test_a_full_or_a_closed_pipe_is_no_error() -> None:

@@ -40,7 +40,7 @@ def test_half_a_surrogate_pair_is_not_sent() -> None:
 
 @pytest.mark.parametrize("text", [b"", b'{"a":', b"1 2", b'"\xff"', b"[" * 100_000])
 def test_invalid_json_is_not_sent(text: bytes) -> None:
-    with pytest.raises(JqProtocolError, match="is no JSON"):
+    with pytest.raises(JqProtocolError, match="is not JSON"):
         encode_request(JqRequest(".", text, whole=True))
 
 

@@ -91,8 +91,8 @@ async def test_a_text_that_cannot_be_filtered_costs_no_worker(ledger: ProcessLed
     async with open_jq_pool(ledger, workers=1, limits=replace(PATIENT, input_bytes=1000)) as pool:
         for program, text, why in (
             (".a.b", b'{"a":"x"}', "Cannot index string with string"),
-            (".", b'{"a":', "is no JSON: Input data was truncated"),
-            (".", b'"\xff"', "is no JSON"),
+            (".", b'{"a":', "is not JSON: Input data was truncated"),
+            (".", b'"\xff"', "is not JSON"),
             (".", deep, "nested deeper"),
             ("reduce range(300) as $i (.; [.])", b"1", "nested deeper"),
             (".", b" " * 1001, "1001 bytes, the limit is 1000"),

@@ -90,3 +90,9 @@ async def test_values_of_secrets_are_not_quoted() -> None:
 async def test_an_object_with_a_generated_name_is_checked() -> None:
     made: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-", "namespace": "n"}}
     assert await judged(Manifest(object_id(made), made)) == []
+
+
+async def test_objects_of_a_chart_get_the_namespace_of_its_release() -> None:
+    made: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    role: JsonObject = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "a"}}
+    assert await judged(*(Manifest(object_id(each, "apps"), each) for each in (made, role))) == []

@@ -49,7 +49,7 @@ def test_a_missing_or_too_large_tree_is_refused(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(TreeError, match="more than 1 files"):
         list_tree(tmp_path)
     monkeypatch.setattr(walk, "MAX_DEPTH", 1)
-    with pytest.raises(TreeError, match="more than 1 folders"):
+    with pytest.raises(TreeError, match="more than 1 nested folders"):
         list_tree(tmp_path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.packages.support.charts import write
-from wharfinger.packages.files import disk_files
+from wharfinger.packages.files import folder_fingerprint as module
 from wharfinger.packages.files.folder_fingerprint import RECENT_S, folder_fingerprint
 
 
@@ -61,5 +61,5 @@ def test_links_are_allowed_if_only_their_texts_matter(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_read_or_is_too_large_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert folder_fingerprint(tmp_path / "none", 0, with_links=True) == ""
     folder = write(tmp_path / "web", {"a": "1", "b": "2"})
-    monkeypatch.setattr(disk_files, "MAX_NAMES", 1)
+    monkeypatch.setattr(module, "MAX_NAMES", 1)
     assert fingerprint(folder) == ""

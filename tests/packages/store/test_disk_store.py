@@ -5,6 +5,8 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,9 @@ from tests.scale import FULL
 from wharfinger.packages.errors import StoreError
 from wharfinger.packages.files.disk_files import content_digest
 from wharfinger.packages.registry.registry import Descriptor
+from wharfinger.packages.store import disk_store
 from wharfinger.packages.store.disk_store import StoreLimits, open_store
-from wharfinger.packages.store.tree import is_sound
+from wharfinger.packages.store.tree import TreeRecord, is_sound, sound_record
 
 NEVER_SPARE = StoreLimits(spare_s=0)
 
@@ -157,6 +160,44 @@ async def test_a_damaged_tree_is_unpacked_again(tmp_path: Path) -> None:
             assert deployed_version(tmp_path) == "1.0.0"
         assert listing(tmp_path)["tmp"] == []
     assert set(registry.fetched.values()) == {1}
+
+
+async def test_an_unchanged_tree_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry, read = MemoryRegistry(), list[str]()
+
+    def reading(tree: Path, should_stop: Callable[[], bool]) -> TreeRecord | None:
+        read.append(tree.name)
+        return sound_record(tree, should_stop)
+
+    monkeypatch.setattr(disk_store, "sound_record", reading)
+    manifest = await put(registry)
+    digest = manifest.descriptor.digest
+    async with open_store(tmp_path, now=lambda: time.time() + 60) as store:
+        await bring(store, registry, manifest)
+        known = await store.installed(digest)
+        read.clear()
+        assert await store.installed(digest) is known
+        await store.install(manifest)
+        assert read == []
+        edit(tmp_path / "store/trees" / digest.hex / "package/Chart.yaml")
+        assert await store.installed(digest) is None
+        await store.install(manifest)
+        assert await store.installed(digest) == known
+        assert read == [digest.hex] * 3
+
+
+async def test_a_link_that_is_right_is_not_replaced(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    one, two = await put(registry), await put(registry, version="2.0.0")
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, one)
+        await bring(store, registry, two, "other")
+        link = await store.deploy("prod.web", one)
+        before = link.lstat()
+        assert await store.deploy("prod.web", one) == link
+        assert link.lstat() == before
+        await store.deploy("prod.web", two)
+        assert link.lstat().st_ino != before.st_ino
 
 
 async def test_one_artifact_for_many_is_downloaded_once(tmp_path: Path) -> None:

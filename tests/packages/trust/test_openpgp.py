@@ -44,7 +44,7 @@ async def test_texts_that_are_refused(pgp: Pgp, change: object, message: str) ->
 
 
 async def test_other_keys_are_refused(pgp: Pgp) -> None:
-    with pytest.raises(ArtifactError, match=r"by a key that is not in spec\.verify\.keyring"):
+    with pytest.raises(ArtifactError, match=r"with a key that is not in spec\.verify\.keyring"):
         await verify_text(pgp.sign(TEXT, "other"), read_keyring(pgp.keyring("ours")))
     late = pgp.sign(TEXT, "late", at="20200101T120000!")
     with pytest.raises(ArtifactError, match="the key of the signature has expired"):

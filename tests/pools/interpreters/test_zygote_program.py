@@ -41,7 +41,7 @@ def test_it_reports_its_version_and_ends_with_the_socket() -> None:
 @pytest.mark.parametrize("marker", [{}, {MARKER: "short"}])
 def test_without_a_marker_it_cannot_serve(marker: dict[str, str]) -> None:
     report, _ = started(marker)
-    assert report == {"unfit": "it was started without a marker"}
+    assert report == {"unfit": "its environment has no marker of this daemon's processes"}
 
 
 def test_a_module_that_starts_a_thread_makes_it_unfit(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_module_that_starts_a_thread_makes_it_unfit(tmp_path: Path) -> None:
         "import threading, time\nthreading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
     )
     report, _ = started({MARKER: "a" * 32, "PYTHONPATH": str(tmp_path)})
-    assert report == {"unfit": "a module that it has loaded has started a thread"}
+    assert report == {"unfit": "one of the modules that it loads at its start has started a thread"}
 
 
 def test_the_folder_of_the_program_is_not_on_the_search_path(tmp_path: Path) -> None:

@@ -72,11 +72,11 @@ LOST = CommandError("the connection was lost")
 @pytest.mark.parametrize(
     ("answers", "said", "transient"),
     [
-        ([(127, b"tar: not found")], "needs sh and tar: tar: not found", True),
+        ([(127, b"tar: not found")], "tar: not found; the image needs sh and tar", True),
         ([(LOST, b"")], "the connection was lost", True),
         ([(0, b""), (LOST, b"")], "the connection was lost", True),
-        ([(0, b""), (0, b""), (2, b"")], "its results cannot be read", True),
-        ([(0, b""), (0, b""), (0, bytes(101))], "more than the limit of 100 bytes", False),
+        ([(0, b""), (0, b""), (2, b"")], "cannot read the hook's results", True),
+        ([(0, b""), (0, b""), (0, bytes(101))], "over the limit of 100 bytes", False),
     ],
 )
 async def test_commands_that_fail(

@@ -2,18 +2,21 @@
 
 from itertools import count as count_from
 from pathlib import Path
+from typing import cast
 
 import pytest
 import trio
 import trio.testing
 
-from tests.runtime.support.webhook_package import HOOKS
+from tests.runtime.support.webhook_package import HOOKS, write_package
 from tests.runtime.support.webhook_world import Served, open_served
+from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import NotFoundError
-from wharfinger.formats.json.value import JsonObject, find
+from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
 from wharfinger.hooks.webhooks.configurations import CONFIGURATIONS, Server, configuration_name
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.service_account import ServiceAccount
 from wharfinger.runtime.admission import certificates
 from wharfinger.runtime.admission import server as server_module
 from wharfinger.runtime.admission.hook_webhooks import DEFINITION, HookWebhooks
@@ -97,6 +100,45 @@ async def test_what_a_package_publishes_during_a_sweep_stays(tmp_path: Path) -> 
             await trio.testing.wait_all_tasks_blocked(0.2)
         for resource in CONFIGURATIONS.values():
             await served.world.client.get(ObjectKey(resource, "", configuration_name("late")))
+
+
+class Judged:
+    """A client whose service accounts have all rights but those in ``lacking``."""
+
+    def __init__(self, client: ClusterClient, lacking: set[str], account: ServiceAccount | None = None) -> None:
+        self._client = client
+        self._lacking = lacking
+        self._account = account
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._client, name)
+
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "Judged":
+        return Judged(self._client, self._lacking, account)
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        if self._account is None or obj["kind"] != "SelfSubjectAccessReview":
+            return await self._client.create(obj)
+        wanted = find_str(obj, "spec", "resourceAttributes", "resource")
+        return {**obj, "status": {"allowed": wanted not in self._lacking}}
+
+
+async def test_a_package_with_an_account_may_only_publish_what_the_account_may_write(tmp_path: Path) -> None:
+    """The daemon writes webhooks with its own rights, and they reach objects that the account does not."""
+    lacking = {"mutatingwebhookconfigurations"}
+    async with open_served(tmp_path, through=lambda client: cast("ClusterClient", Judged(client, lacking))) as served:
+        write_package(served.world.folder / "packages" / "crons", HOOKS)
+        await served.world.local_repository(served.world.folder / "packages")
+        await served.world.create_module("crons", spec={"serviceAccountName": "deployer"})
+        rule = (
+            'apiGroups: ["admissionregistration.k8s.io"], resources: [mutatingwebhookconfigurations], verbs: [create]'
+        )
+        await served.world.until("", "crons", lambda obj: rule in find_str(obj, "status", "summary", "message"))
+        await until_none(served, "crons")
+        lacking.clear()
+        await served.world.until_state("", "crons", "Ready")
+        for key in KEYS:
+            await served.world.client.get(key)
 
 
 async def test_certificates_are_replaced_under_load_without_one_failed_request(

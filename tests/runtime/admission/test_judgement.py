@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.support.dependents import application as install_application
+from tests.runtime.support.dependents import mandatory, modules
 from tests.runtime.support.world import World, open_world
 from tests.runtime.tasks.test_hook_runs import hooked
 from tests.runtime.test_settings_checks import FILES
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
+from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.admission.judgement import ADMITTED, Judge, Judgement
+from wharfinger.runtime.resources.resources import APPLICATION, IGNORE_DEPENDENTS, MODULE
 
 LONG = "a" * 54
 
@@ -114,3 +118,32 @@ async def test_a_release_belongs_to_one_package_and_does_not_move(tmp_path: Path
         placed: JsonObject = {**module("m", namespace="a"), "status": {"release": {"namespace": "a"}}}
         moved = await judged(world, module("m", namespace="b"), placed)
         assert "the release is in a and cannot be moved" in moved.refusal
+
+
+@pytest.mark.slow
+async def test_a_change_that_would_break_others_is_admitted_with_a_warning(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, ceph="")
+        await install_application(world, tmp_path, "shop", mandatory("ceph", "<2.0"))
+        key = ObjectKey(MODULE, "", "ceph")
+        now = await world.client.get(key)
+
+        async def warning(**spec: JsonValue) -> str:
+            found = await judged(world, {**now, "spec": {**find_object(now, "spec"), **spec}}, now)
+            assert found.refusal == ""
+            return "; ".join(found.warnings)
+
+        assert "it is held back: spec.enabled: false would break prod.shop" in await warning(enabled=False)
+        assert "version 2.0.0 would break prod.shop" in await warning(packageVersion="2.0.0")
+        assert await warning(packageVersion="1.5.0") == await warning(suspend=True) == ""
+        judge = Judge(world.runtime)
+        (said,) = judge.judge_removal(now).warnings
+        assert "the removal would break prod.shop" in said
+        assert "wharfinger.dev/ignore-dependents=true" in said
+        ignoring: JsonObject = {**find_object(now, "metadata"), "annotations": {IGNORE_DEPENDENTS: "true"}}
+        assert judge.judge_removal({**now, "metadata": ignoring}) == ADMITTED
+        shop = await world.client.get(ObjectKey(APPLICATION, "prod", "shop"))
+        assert judge.judge_removal(shop) == ADMITTED
+        assert judge.judge_removal({"kind": "PackageRepository"}) == ADMITTED
+        assert judge.judge_removal({"kind": "Module"}) == ADMITTED

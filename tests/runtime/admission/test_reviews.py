@@ -18,6 +18,8 @@ def review(**request: object) -> bytes:
 def test_reviews() -> None:
     assert read_review(review(uid="u", object=OBJECT)) == Review("u", OBJECT, None)
     assert read_review(review(uid="u", object=OBJECT, oldObject=OBJECT)) == Review("u", OBJECT, OBJECT)
+    deleted = read_review(review(uid="u", operation="DELETE", object=None, oldObject=OBJECT))
+    assert deleted == Review("u", OBJECT, None, deletes=True)
 
 
 @pytest.mark.parametrize(

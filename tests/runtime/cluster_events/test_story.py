@@ -1,9 +1,9 @@
 """What of a package's life is worth an Event, from one status to the next."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.runtime.support.statuses import T0, T1, T2, ready
 from wharfinger.runtime.cluster_events.reasons import EventReason

@@ -84,4 +84,4 @@ async def test_writes_that_fail_or_hang_do_not_hold_the_stop(
         assert "not all of 1 last statuses were written" in caplog.text
         transport.fault = lambda _: httpx.Response(403, json={"kind": "Status", "code": 403, "reason": "Forbidden"})
         await LastStatuses(client, writer("default.web"), lambda _: ready()).write()
-        assert "default.web: its last status is written at the next start" in caplog.text
+        assert "default.web: cannot write the last status now, so the next start writes it" in caplog.text

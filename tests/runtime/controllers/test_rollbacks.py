@@ -2,17 +2,22 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import Final, cast
 
 import pytest
 
+from tests.runtime.lifecycle.test_package_state import APP, open_cluster
 from tests.runtime.support.upgraded import CLAIM, DRAWN, JOB, LIMITS, deployment, install, password, revisions, text
 from tests.runtime.support.world import SOON, World, open_ground, open_world
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 from wharfinger.cluster.records.release import ReleaseStatus
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_str
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.runtime.core.runtime import STALLED_RETRY
+from wharfinger.runtime.controllers.rollbacks import Rollbacks
+from wharfinger.runtime.core.runtime import STALLED_RETRY, Runtime
+from wharfinger.runtime.lifecycle.listed_states import ListedStates
+from wharfinger.runtime.lifecycle.package_state import StateRecord, state_record
 from wharfinger.runtime.resources.resources import REQUESTED
 from wharfinger.runtime.resources.upgrade_policy import ROLLBACK
 
@@ -37,6 +42,24 @@ FORBIDS_FIRST: Final[tuple[JsonObject, ...]] = (
         "spec": {"policyName": "not-again", "validationActions": ["Deny"]},
     },
 )
+
+
+async def test_a_package_that_returns_has_a_record_of_its_own() -> None:
+    """It was blocked from its first reconciliation on, so the runtime never got the record; then it was deleted."""
+    known: list[StateRecord] = []
+    async with open_cluster() as client:
+        runtime = SimpleNamespace(instances={}, tools=SimpleNamespace(cluster=client, states=ListedStates()))
+        rollbacks = Rollbacks(cast("Runtime", runtime), lambda name: None, lambda name, delay_s: None)
+        asked: JsonObject = {"spec": {"upgrade": {}}}
+        record = state_record(client, APP)
+        await record.update(lambda state: state.startup_done("hooks/a.sh"))
+        await rollbacks.prepare(APP, asked)
+        await record.delete()
+        rollbacks.forget(APP.name)
+        await rollbacks.prepare(APP, asked)
+        runtime.instances[APP.name] = SimpleNamespace(record=None, know_record=known.append)
+        rollbacks.share(APP.name)
+    assert [record.state.started for record in known] == [frozenset()]
 
 
 @pytest.mark.slow

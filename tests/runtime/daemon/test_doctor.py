@@ -165,7 +165,7 @@ async def test_a_server_that_does_not_tell_its_time(tmp_path: Path, monkeypatch:
         async def refuse(_obj: JsonObject) -> JsonObject:
             raise ForbiddenError(403, "Forbidden", "no")
 
-        ground.client.create = refuse  # type: ignore[method-assign]
+        monkeypatch.setattr(ground.client, "create", refuse)
         assert (await doctor._clock(ground.client)).verdict is SKIPPED
 
 

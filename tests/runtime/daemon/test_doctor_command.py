@@ -40,6 +40,12 @@ def test_a_sound_machine_and_one_that_lacks_rights(tmp_path: Path) -> None:
         assert found["daemon"]["verdict"] == "warning"
         assert found["rights"]["verdict"] == "failed"
         assert "create, patch customresourcedefinitions" in found["rights"]["message"]
+        assert "workerpools" not in found["rights"]["message"]
+        more = ("--worker-pools", "--admission", "--require-service-account")
+        done = attempt(*wharfinger("doctor", *more, "--kubeconfig", str(weak), *words), env=environment)
+        assert done.returncode == 1
+        for needed in ("workerpools", "validatingwebhookconfigurations", "impersonate"):
+            assert needed in done.stdout, needed
 
 
 def test_nothing_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,8 @@ async def test_what_the_next_apply_would_change(tmp_path: Path) -> None:
         (change,) = found.changes
         assert (change.object, change.change, change.by) == (f"ConfigMap prod/{key.name}", "change", "dry run")
         assert [(each.pointer, each.before, each.after) for each in change.fields] == [("/data/text", '"two"', '"one"')]
-        assert found.notes == ("the package is suspended: nothing is applied before it is resumed",)
+        (note,) = found.notes
+        assert note.endswith("suspended: nothing is applied before it is resumed with `wharfinger resume prod.shop`")
         await world.client.delete(ObjectKey(CONFIG_MAP, "prod", key.name))
         (change,) = (await difference("shop")).changes
         assert change.change == "create"

@@ -78,4 +78,4 @@ def test_a_folder_is_installed_and_removed_by_the_command_line_of_a_user(tmp_pat
             gone = attempt(*wharfinger("uninstall", name, "--kubeconfig", config))
             assert (gone.returncode, gone.stdout) == (0, f"default/{name}: removed\n"), gone.stderr
         again = attempt(*wharfinger("uninstall", "shop", "--kubeconfig", config))
-        assert (again.returncode, "check the name" in again.stderr) == (1, True)
+        assert (again.returncode, "there is no such Application" in again.stderr) == (1, True)

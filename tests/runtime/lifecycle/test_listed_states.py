@@ -25,7 +25,7 @@ async def test_a_state_is_taken_once(autojump_clock: MockClock) -> None:
         await client.create(OTHER)
         states = ListedStates()
         assert states.take(KEY) is None  # nothing was listed
-        await states.read(client)
+        await states.read(client, {"default.shop"})
         secret = states.take(KEY)
         assert secret is not None
         assert decoded(secret).version == "1.0.0"
@@ -33,11 +33,23 @@ async def test_a_state_is_taken_once(autojump_clock: MockClock) -> None:
         assert states.take(ObjectKey(KEY.resource, "default", "own")) is None  # a chart's own Secret
 
 
+async def test_the_state_of_another_daemons_package_is_not_kept(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await state_record(client, APP).update(lambda state: state.installed("web", "1.0.0", "sha256:a"))
+        states = ListedStates()
+        await states.read(client, {"default.other"})
+        assert states.take(KEY) is None
+        await states.read(client, {"default.shop"})
+        states.forget("default.other")
+        states.forget("default.shop")  # it was handed over to another daemon, and comes back
+        assert states.take(KEY) is None
+
+
 async def test_a_state_that_was_listed_long_ago_is_read_again(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await state_record(client, APP).update(lambda state: state.installed("web", "1.0.0", "sha256:a"))
         states = ListedStates()
-        await states.read(client)
+        await states.read(client, {"default.shop"})
         await trio.sleep(FRESH_S)
         assert states.take(KEY) is None
 
@@ -46,7 +58,7 @@ async def test_a_restored_record_is_updated_by_compare_and_set(autojump_clock: M
     async with open_cluster() as client:
         first, states = state_record(client, APP), ListedStates()
         await first.update(lambda state: state.installed("web", "1.0.0", "sha256:a"))
-        await states.read(client)
+        await states.read(client, {"default.shop"})
         await first.update(lambda state: state.startup_done("hooks/a.sh"))
         secret = states.take(KEY)
         assert secret is not None
@@ -59,6 +71,6 @@ async def test_a_restored_record_is_updated_by_compare_and_set(autojump_clock: M
 async def test_without_the_list_each_package_reads_its_own(caplog: pytest.LogCaptureFixture) -> None:
     states = ListedStates()
     async with open_client(Connection("http://127.0.0.1:9")) as client:
-        await states.read(client)
+        await states.read(client, {"default.shop"})
     assert "cannot list the states of packages" in caplog.text
     assert states.take(KEY) is None

@@ -136,7 +136,7 @@ def test_a_name_that_no_release_can_have_is_refused() -> None:
 def test_a_package_that_needs_itself_under_that_name_is_refused() -> None:
     findings, _ = run([spec("db", package="other")], module("other", "db"))
     assert refused(findings["db"]).reason == "SpecInvalid"
-    assert "requires Module db, which is its own name" in refused(findings["db"]).message
+    assert "requires Module db, which is the name that it is installed under" in refused(findings["db"]).message
 
 
 def test_a_member_of_a_group_that_is_absent_is_waited_for_no_longer_than_needed() -> None:

@@ -38,6 +38,15 @@ def test_the_same_package_has_no_growth(tmp_path: Path, capsys: pytest.CaptureFi
     assert "# No rights are needed beyond those of" in out
 
 
+@pytest.mark.slow
+def test_a_package_of_both_kinds_is_installed_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    assert main(["package", "rights", str(folder), "--module", "-n", "platform"]) == 0
+    out = capsys.readouterr().out
+    assert "of the package web 1.0.0, as Module web" in out
+    assert "namespace: platform" in out
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

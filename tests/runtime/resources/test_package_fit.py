@@ -23,12 +23,14 @@ def test_a_package_needs_others_and_not_itself(tmp_path: Path) -> None:
     check_needs(package, AppId("prod", "web"))
     with pytest.raises(
         IdentityError,
-        match=r"package web 1\.0\.0 requires Application prod/db, which is its own name; install it under",
+        match=r"package web 1\.0\.0 requires Application prod/db, which is the name that it is installed under; install it under",
     ):
         check_needs(package, AppId("prod", "db"))
-    with pytest.raises(IdentityError, match="subscribes to Application shared/mail, which is its own name"):
+    with pytest.raises(
+        IdentityError, match="subscribes to Application shared/mail, which is the name that it is installed under"
+    ):
         check_needs(package, AppId("shared", "mail"))
-    with pytest.raises(IdentityError, match="requires Module dns, which is its own name"):
+    with pytest.raises(IdentityError, match="requires Module dns, which is the name that it is installed under"):
         check_needs(needing(tmp_path, "requirements: {modules: {dns: '>1 !optional'}}"), ModuleId("dns"))
 
 

@@ -92,7 +92,10 @@ def test_what_was_fetched_under_another_policy_is_fetched_again() -> None:
         ({"keyless": {"root": 1}}, "spec.verify.keyless: 'root' is not known; use authorities, logKeys"),
         ({"keyless": {**KEYLESS, "authorities": "x"}}, "spec.verify.keyless.authorities cannot be read"),
         ({"keyless": {**KEYLESS, "authorities": 3}}, "spec.verify.keyless.authorities: expected certificates in PEM"),
-        ({"keyless": {**KEYLESS, "authorities": pem_of(AUTHORITY.between)}}, "expected a root certificate among 1"),
+        (
+            {"keyless": {**KEYLESS, "authorities": pem_of(AUTHORITY.between)}},
+            "expected a root certificate, found 1 other",
+        ),
         ({"keyless": {**KEYLESS, "logKeys": []}}, "spec.verify.keyless.logKeys: expected 1 to 32 public keys"),
         ({"keyless": {**KEYLESS, "certificateLogKeys": ["x"]}}, "certificateLogKeys[0]: expected a public key"),
         (

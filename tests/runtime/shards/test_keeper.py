@@ -9,9 +9,10 @@ import trio.testing
 
 from tests.runtime.support.sharded import KEY, kept_by, label, open_shard, prepared, versions
 from tests.runtime.support.world import World, one_error, open_ground
-from tests.runtime.tasks.test_hook_runs import bash, hooked
+from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import UnreachableError
+from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.queue.slots import Slots
@@ -105,6 +106,40 @@ async def test_a_run_under_way_ends_before_the_package_moves(tmp_path: Path) -> 
             assert len(notes.read_text().split()) == 2
             assert not Path(f"/proc/{notes.read_text().split()[0]}").exists()
             assert "prod.app" in blue.runtime.instances
+
+
+async def test_what_the_former_owner_recorded_meanwhile_counts(tmp_path: Path) -> None:
+    """A daemon lists the states of packages when it starts. A hook changes the values of a package, and then it moves there."""
+    config = (
+        "{configVersion: v1, kubernetes: [{apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [trigger]}, "
+        "executeHookOnSynchronization: false}]}"
+    )
+    patch = '{"op":"add","path":"/app/seen","value":2}'
+    with one_error():
+        async with open_ground(tmp_path) as ground, ground.open_world() as main:
+            await prepared(main)
+            hooked(
+                tmp_path / "packages" / "app",
+                {"a.sh": bash(config, f"echo '{patch}' >\"$VALUES_JSON_PATCH_PATH\"")},
+                name="app",
+            )
+            await main.create("prod", "app", package="app")
+            await main.until_state("prod", "app", "Ready")
+            assert seen(main) == "0"
+            async with open_shard(ground, "blue") as blue:
+                await main.client.create(config_map("trigger"))
+                await main.until_runtime(lambda: seen(main) == "2")
+                await main.runtime.queues.wait_idle("prod.app")
+                await label(main, "blue")
+                await main.until("prod", "app", partial(is_kept_by, "blue"))
+                await blue.until_runtime(partial(is_verified, blue, "prod.app"))
+                assert seen(blue) == "2"
+
+
+def seen(world: World) -> str:
+    """The value that is applied, as the release engine of a daemon wants it."""
+    found = world.runtime.tools.releases.wanted(Owner("app", "prod"), {"ConfigMap"})
+    return find_str(found[0], "data", "seen") if found else ""
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import trio
 
 from tests.runtime.support.webhook_package import write_package
 from tests.runtime.support.world import World, one_error, open_ground
+from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ApiError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.admission.endpoint import Endpoint
@@ -50,12 +51,17 @@ def crontab(name: str, image: str, cron: JsonValue = "* *", version: str = "v1al
 
 
 @asynccontextmanager
-async def open_served(folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> AsyncIterator[Served]:
-    """Everything up; the certificate is served."""
+async def open_served(
+    folder: Path,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    through: Callable[[ClusterClient], ClusterClient] = lambda client: client,
+) -> AsyncIterator[Served]:
+    """Everything up; the certificate is served. The calls for packages go ``through`` a wrapper."""
     with one_error():
         async with open_ground(folder) as ground:
             webhooks = HookWebhooks(ground.client, "wharfinger")
-            async with replace(ground, webhooks=webhooks).open_world() as world:
+            made = replace(ground, webhooks=webhooks, engine_client=through(ground.client))
+            async with made.open_world() as world:
                 namespace: JsonObject = {
                     "apiVersion": "v1",
                     "kind": "Namespace",

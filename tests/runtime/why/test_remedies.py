@@ -42,7 +42,7 @@ def test_a_patch_can_be_typed() -> None:
 def test_every_word_that_has_a_tip_gives_it_as_its_remedy(reason: Reason) -> None:
     for permanent in (True, False):
         remedy = of_reason("db", str(reason), permanent=permanent)
-        assert remedy.startswith(reason.tip)
+        assert remedy.startswith(reason.tip.replace("resume NAME", "resume db"))
         assert "\n" not in remedy
 
 
@@ -52,6 +52,13 @@ def test_a_word_with_a_command() -> None:
         "set spec.enabled to true to enable the package again: kubectl patch modules.wharfinger.dev db "
     )
     assert said.endswith("""'{"spec":{"enabled":true}}'""")
+
+
+def test_a_suspended_package_names_the_command_that_resumes_it() -> None:
+    said = of_reason("prod.shop", "Suspended")
+    assert said.startswith(
+        "run `wharfinger resume prod.shop`, or set spec.suspend to false to resume the package: kubectl patch "
+    )
 
 
 def test_words_without_a_tip_and_unknown_ones() -> None:

@@ -150,7 +150,7 @@ class ApplyOperations:
     def forget(self, identity: Identity) -> None:
         """Discard the state of an object that is deleted or no longer ours.
 
-        Keep the records of `saw` and `replaces`, which are for the next row of the object; that row may exist already.
+        What `saw` and `replaces` recorded is kept, because it is for the next row of the object, and that row may exist already.
         """
         self._departures.pop(identity, None)
         self._left.pop(identity, None)

@@ -85,9 +85,9 @@ class _Known:
 class KeptDefinitions:
     """The definitions that owners keep. :meth:`run` is its task.
 
-    ``rests``: whether nothing is restored for an owner now; ``confined``: whether an owner may write no definitions now;
-    ``told`` is called with an owner and its missing definitions; ``back`` with a kind that is served again. None of them may
-    block.
+    Four functions, none of which may block: ``rests`` returns True while nothing is to be restored for an owner; ``confined``
+    returns True if an owner must not write definitions now; ``told`` is called with an owner and its missing definitions, and
+    ``back`` with a kind that is served again.
     """
 
     def __init__(

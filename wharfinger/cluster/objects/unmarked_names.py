@@ -20,14 +20,14 @@ from wharfinger.cluster.watch.shared_watches import SharedWatches
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 MAX_NAMES: Final = 20_000
-"""The largest number of names that are kept for one kind. If a kind has more objects, no names are kept, and its objects are read
-instead.
+"""The largest number of names that are kept for one kind. If a kind has more objects, its watch ends, because it needs memory
+for each of them, and its objects are read instead.
 """
 
 
 @dataclass(slots=True)
 class _Watched:
-    """A kind. ``too_many``: it has more objects than the limit, so their names are not known."""
+    """A kind. ``too_many``: it has more objects than the limit, so it is not watched any more, and their names are not known."""
 
     stack: ExitStack
     subscription: WatchSubscription
@@ -70,8 +70,9 @@ class UnmarkedNames:
         name = (change.key.namespace, change.key.name)
         if change.type is WatchType.DELETED or change.object is None:
             watched.names.discard(name)
-        elif watched.too_many or (name not in watched.names and len(watched.names) >= self._most):
+        elif name not in watched.names and len(watched.names) >= self._most:
             watched.too_many = True
             watched.names.clear()
+            watched.stack.close()  # no further change is reported
         else:
             watched.names.add(name)

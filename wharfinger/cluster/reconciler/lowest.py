@@ -4,11 +4,13 @@ Progress is reported as one revision (all rows up to it were attempted, or all r
 revision has to be known at any time. Revisions are usually added in ascending order, which is cheap for a heap.
 
 Invariants: every revision held is in the heap; all others in the heap were discarded, and are removed once they are at the
-top or are more than half of it.
+top or are more than half of it. An empty collection has no containers, because there are a dozen for each release, and nearly
+all are empty.
 """
 
 import heapq
 from collections.abc import Container, Hashable
+from operator import itemgetter
 from typing import Final, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -23,39 +25,46 @@ class Lowest(Generic[K]):
     __slots__ = ("_heap", "_keys")
 
     def __init__(self) -> None:
-        self._heap: list[int] = []
-        self._keys: dict[int, K] = {}
+        self._heap: list[int] | None = None
+        self._keys: dict[int, K] | None = None
 
     def __len__(self) -> int:
         """Return the number of revisions held."""
-        return len(self._keys)
+        return len(self._keys or ())
 
     def add(self, revision: int, key: K) -> None:
         """Hold this revision; do nothing if it is held already."""
-        if revision not in self._keys:
+        if self._keys is None or self._heap is None:
+            self._heap, self._keys = [revision], {revision: key}
+        elif revision not in self._keys:
             self._keys[revision] = key
             heapq.heappush(self._heap, revision)
 
     def discard(self, revision: int) -> None:
         """Stop holding this revision; do nothing if it is not held."""
-        if revision in self._keys:
-            del self._keys[revision]
-            if len(self._heap) > 2 * len(self._keys) + _STALE:
-                self._heap = sorted(self._keys)
+        if self._keys is None or self._heap is None or revision not in self._keys:
+            return
+        del self._keys[revision]
+        if not self._keys:
+            self._heap = self._keys = None
+        elif len(self._heap) > 2 * len(self._keys) + _STALE:
+            self._heap = sorted(self._keys)
 
     def lowest(self) -> int:
         """Return the lowest revision held; 0 if no revision is held."""
         heap, keys = self._heap, self._keys
+        if heap is None or keys is None:
+            return 0
         while heap and heap[0] not in keys:
             heapq.heappop(heap)
         return heap[0] if heap else 0
 
     def holds(self, revision: int, keys: Container[K] | None) -> bool:
         """Return whether a revision up to this one is held for one of these keys (None: for any key)."""
-        if not 0 < self.lowest() <= revision:
+        if self._keys is None or not 0 < self.lowest() <= revision:
             return False
         return keys is None or any(one <= revision and key in keys for one, key in self._keys.items())
 
     def by_revision(self) -> list[K]:
         """Return the keys, by revision."""
-        return [self._keys[revision] for revision in sorted(self._keys)]
+        return [key for _, key in sorted((self._keys or {}).items(), key=itemgetter(0))]

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 class ReconcilerOptions:
     """The limits and pauses of a reconciler. Raises ValueError if they contradict each other.
 
-    ``concurrency``: operations at once; ``owner_concurrency``: operations of one owner at once. ``patience_s``: the time after
-    which an operation is late, and no longer counts towards ``concurrency``; ``slow_concurrency``: late operations and retries of
-    their owners at once (:mod:`~wharfinger.cluster.reconciler.turns`). ``round_size``: changes read from the table at a time, and
-    the size of a batch; ``round_gap_s``: the least time between two such reads, so that writes gather meanwhile. ``give_up``: the
-    number of failures in a row after which waiters are notified; retries continue. ``operation_s``, ``prune_limit_s``: the time
-    limits after which an operation or a prune is cut off. ``refresh_s``: objects that were done this long ago are checked again
-    (0: never), at most ``refresh_per_s`` in a second, in bursts of at most this number. ``prune_s``: the time between two prunes
-    (0: on demand only); the first one is done when the table is initialized.
+    * ``concurrency``: operations at once; ``owner_concurrency``: operations of one owner at once.
+    * ``patience_s``: the time after which an operation is late, and no longer counts towards ``concurrency``.
+    * ``slow_concurrency``: late operations and retries of their owners at once (:mod:`~wharfinger.cluster.reconciler.turns`).
+    * ``round_size``: changes read from the table at a time, and the size of a batch; ``round_gap_s``: the least time between two
+      such reads, so that writes gather meanwhile.
+    * ``give_up``: the number of failures in a row after which waiters are notified; retries continue.
+    * ``operation_s``, ``prune_limit_s``: the time limits after which an operation or a prune is cut off.
+    * ``refresh_s``: the age after which an applied object is checked again (0: never); ``refresh_per_s``: the most such checks in
+      a second, and in one burst.
+    * ``prune_s``: the time between two prunes (0: on demand only); the first one is done when the table is initialized.
     """
 
     concurrency: int = 16

@@ -102,7 +102,7 @@ class ChunkStore:
         await each(names, delete, limit=AT_ONCE)
 
     async def collect(self) -> tuple[str, ...]:
-        """Delete the chunks that no head names, in all namespaces; return their ``namespace/name``."""
+        """Delete the chunks that no release record names, in all namespaces; return their ``namespace/name``."""
         resource = await self._client.resource_type("v1", "Secret")
         listed = await self._client.list(
             resource, label_selector=f"owner={CHUNK_OWNER}", field_selector=f"type={CHUNK_TYPE}"

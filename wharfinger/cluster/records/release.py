@@ -197,7 +197,7 @@ class Release:
 
     @property
     def secret_name(self) -> str:
-        """The name of its Secret."""
+        """The name of the Secret that keeps this revision."""
         return f"sh.helm.release.v1.{self.name}.v{self.revision}"
 
     @property

@@ -152,7 +152,7 @@ class ReleaseStore:
         index = None
         with suppress(ReleaseRecordError):  # `_whole` raises the error
             index = index_of(release)
-        return Stored(release, find_object(secret, "metadata"), index=index, packed_bytes=size)
+        return Stored(release, _metadata_of(secret), index=index, packed_bytes=size)
 
     async def _whole(self, stored: Stored) -> Stored:
         index = index_of(stored.release)
@@ -293,12 +293,17 @@ class ReleaseStore:
             len(find_str(chunk, "data", "chunk")) for chunk in packed.chunks
         )
         cut = None if packed.index is None else packed.cut
-        stored = Stored(release, find_object(secret, "metadata"), cut, packed.index, size)
+        stored = Stored(release, _metadata_of(secret), cut, packed.index, size)
         self._cache.put_one(Owner(release.name, release.namespace), stored)
         return stored
 
     async def _pack(self, release: Release) -> PackedRelease:
         return await _off_the_loop(len(release.manifest), partial(pack_release, release, self._now()))
+
+
+def _metadata_of(secret: JsonObject) -> JsonObject:
+    """Return the metadata of a Secret without the managers of its fields, which are larger than the rest."""
+    return {name: value for name, value in find_object(secret, "metadata").items() if name != "managedFields"}
 
 
 def _secret_of(text: bytes) -> JsonObject:

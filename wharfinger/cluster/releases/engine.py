@@ -348,8 +348,9 @@ class ReleaseEngine:
             self._health.set_rules(owner, ())
 
     def interrupt(self, cause: str) -> None:
-        """End all waits, present and future: operations that wait raise WaitInterruptedError, writes are completed. Drift is not
-        corrected any more.
+        """End all present and future waits, and stop correcting drift.
+
+        An operation that waits raises WaitInterruptedError; a write that has begun is completed.
         """
         self._drift.stop_correcting()
         self._tools.interruption.interrupt(cause)

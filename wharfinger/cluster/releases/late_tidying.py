@@ -54,7 +54,7 @@ class LateTidying:
             self.add(owner)
 
     def drop(self, owner: Owner) -> None:
-        """Leave the history of a release as it is, because it has no history, or another daemon keeps it."""
+        """Forget a release, because it has no history any more, or another daemon manages it."""
         self._due.pop(owner, None)
 
     def __len__(self) -> int:

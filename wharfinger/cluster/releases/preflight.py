@@ -1,13 +1,17 @@
 """The checks of a release before its first write.
 
-Each kind must be known, or a definition among the objects must be about to create it; no object may occur twice; every existing
-object must belong to this release; no definition may break objects that are stored under the present definition. Each object is
-read by one GET, a few at a time; the answers are passed on to the apply, so no object is read twice. Some objects are not read at
-all:
+There are four checks:
 
-* objects that are wanted as they were applied before, if no watch has reported a change of them;
-* objects that are wanted in another way than they were applied before, if no watch has reported a change of them and no
-  other manager has fields of them;
+* each kind is known, or a definition among the objects creates it;
+* no object occurs twice;
+* each existing object belongs to this release;
+* no definition breaks objects that are stored under the present definition.
+
+Each object is read by one GET, a few at a time; the answers are passed on to the apply, so no object is read twice. Some objects
+are not read at all:
+
+* unchanged objects, if no watch has reported a change of them since they were applied;
+* changed objects, if no watch has reported a change of them since they were applied, and no other manager has fields of them;
 * objects that do not exist according to a watch.
 """
 

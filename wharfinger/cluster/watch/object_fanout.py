@@ -126,7 +126,10 @@ class ObjectFanout:
             self._tell(obj)
 
     def _tell(self, obj: RawObject, *changes: RawChange) -> None:
-        """Report the changes to listeners that know the object, and the object to covered listeners that do not know it."""
+        """Report ``changes`` to the listeners that know the object.
+
+        To each other listener that the current list covers, report the whole object as added.
+        """
         errors: list[Exception] = []
         for listener in self._listeners:
             told = listener.told

@@ -133,7 +133,7 @@ class Kind:
     group_kind: str = field(init=False, compare=False)
     """The kind with its group: ``Deployment.apps``, or ``Pod`` for the core group."""
     collection: Collection = field(init=False, compare=False)
-    """The collection of its objects in storage."""
+    """The collection in storage that has the objects of this kind."""
     stored_api_version: str = field(init=False, compare=False)
     """The apiVersion of its objects in storage."""
 

@@ -211,7 +211,7 @@ def not_acceptable(offered: Sequence[str]) -> StatusError:
 
 
 def only_accepted(offered: Sequence[str]) -> StatusError:
-    """Return the 406 for a known media type in a form that is not offered."""
+    """Return the 406 for a known media type whose parameters ask for a form that is not offered."""
     message = f"only the following media types are accepted: {', '.join(offered)}"
     return StatusError(406, "NotAcceptable", message)
 

@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.client.exchange import finish
@@ -15,6 +15,8 @@ from wharfinger.formats.encodable import encodable
 from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
 
+DUMP: Final = "dump"
+EXIT_USAGE: Final = 2
 _T = TypeVar("_T")
 
 
@@ -27,6 +29,26 @@ def add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None
         help="one package: NAMESPACE.INSTANCE of an Application, or a Module's name",
     )
     complete_by(name, complete_name)
+
+
+def add_dump_word(parser: argparse.ArgumentParser, told: str) -> None:
+    """Add the word `dump`, which may be left out, also before a NAME: see :func:`with_name`."""
+    what = parser.add_argument("what", nargs="?", default=DUMP, metavar=DUMP, help=told)
+    complete_by(what, complete_name)
+
+
+def with_name(handler: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """Return a handler that reads a lone word as the NAME, unless it is `dump`."""
+
+    def handle(args: argparse.Namespace) -> int:
+        if args.what != DUMP:
+            if args.name is not None:
+                say(f"error: expected `{DUMP}` or one NAME, found {printable(f'{args.what} {args.name}'):.200}")
+                return EXIT_USAGE
+            args.name, args.what = args.what, DUMP
+        return handler(args)
+
+    return handle
 
 
 def add_socket(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """The names that a shell offers at the Tab key, from the running daemon."""
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol, cast
 
@@ -32,8 +33,7 @@ def complete_by(action: argparse.Action, completer: Completer) -> None:
 
 def complete_name(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:
     """Return the names of packages, or of pools for ``get pools``, that begin with ``prefix``; none without a daemon."""
-    path = cast("Path | None", getattr(parsed_args, "socket", None)) or default_socket()
-    client = DebugClient(path, wait_s=WAIT_S)
+    client = _client(parsed_args)
     try:
         what = getattr(parsed_args, "what", None)
         if what == POOLS:
@@ -46,4 +46,25 @@ def complete_name(prefix: str, parsed_args: argparse.Namespace, **_others: objec
             names = [package.name for package in finish(client.packages())]
     except DebugError:
         return []
+    return _offered(names, prefix)
+
+
+def complete_instance(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:
+    """Return the names of the Applications in the namespace of ``parsed_args`` that begin with ``prefix``; none without a
+    daemon.
+    """
+    namespace = f"{parsed_args.namespace}."
+    try:
+        packages = finish(_client(parsed_args).packages())
+    except DebugError:
+        return []
+    return _offered((each.name.removeprefix(namespace) for each in packages if each.name.startswith(namespace)), prefix)
+
+
+def _client(parsed_args: argparse.Namespace) -> DebugClient:
+    path = cast("Path | None", getattr(parsed_args, "socket", None)) or default_socket()
+    return DebugClient(path, wait_s=WAIT_S)
+
+
+def _offered(names: Iterable[str], prefix: str) -> list[str]:
     return sorted(name for name in set(names) if name.startswith(prefix) and is_safe(name))

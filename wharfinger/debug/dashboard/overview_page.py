@@ -102,8 +102,8 @@ def _daemon(whole: Whole) -> Facts:
     pairs += [(state, Cell(str(count), state_cell(state).tone)) for state, count in state_counts(whole.packages)]
     if found is not None:
         tasks = found.tasks
-        said = f"{tasks.running} running, {tasks.backing_off} retried later, {tasks.parked} parked"
-        pairs.append(("Tasks", Cell(said, Tone.WARNING if tasks.parked else Tone.PLAIN)))
+        counts = f"{tasks.running} running, {tasks.backing_off} retried later, {tasks.parked} parked"
+        pairs.append(("Tasks", Cell(counts, Tone.WARNING if tasks.parked else Tone.PLAIN)))
     pairs += [("Hanging watch", Cell(each, Tone.BAD)) for each in daemon.stale_watches]
     return Facts(tuple(pairs))
 

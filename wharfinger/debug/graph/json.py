@@ -31,7 +31,7 @@ def _node(node: GraphNode) -> JsonObject:
         "waits_for": list(node.waits_for) or None,
         "since": None if node.since is None else format_exact_time(node.since),
     }
-    return {"name": node.name, "state": node.state.value, **_there(optional)}
+    return {"name": node.name, "state": node.state.value, **_present(optional)}
 
 
 def _edge(edge: GraphEdge) -> JsonObject:
@@ -40,8 +40,8 @@ def _edge(edge: GraphEdge) -> JsonObject:
         "constraint": edge.constraint or None,
         "waited_for": edge.waited_for or None,
     }
-    return {"source": edge.source, "target": edge.target, "kind": edge.kind.value, **_there(optional)}
+    return {"source": edge.source, "target": edge.target, "kind": edge.kind.value, **_present(optional)}
 
 
-def _there(optional: JsonObject) -> JsonObject:
+def _present(optional: JsonObject) -> JsonObject:
     return {key: value for key, value in optional.items() if value is not None}

@@ -69,7 +69,7 @@ class GraphNode:
     since: datetime | None = None
 
     @property
-    def says(self) -> str:
+    def state_text(self) -> str:
         """The state, and the package's own status if it adds something: ``active, Ready``."""
         adds = self.status and self.status.lower() != self.state
         return f"{self.state}, {self.status}" if adds else self.state.value
@@ -77,7 +77,7 @@ class GraphNode:
     @property
     def caption(self) -> str:
         """The text below the name: ``1.2.3, active, Ready``."""
-        return f"{self.version}, {self.says}" if self.version else self.says
+        return f"{self.version}, {self.state_text}" if self.version else self.state_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,23 +106,24 @@ def _nodes(
 ) -> Iterator[str]:
     for node, box, lines in zip(graph.nodes, layout.boxes, texts, strict=True):
         focus = " focus" if node.name == graph.focus else ""
+        title = _xml(_description(node))
         radius = 8 if node.state in {NodeState.ACTIVE, NodeState.SCHEDULED, NodeState.WAITING} else 1
         shown = "".join(
             f'<text class="{"small" if row else "name"}" x="{26 if row == 0 else 12}" y="{18 + _LINE * row}">{_xml(line)}</text>'
             for row, line in enumerate(lines)
         )
         box_and_texts = (
-            f'<g class="{class_of(node.state)}{focus}" transform="translate({box.x},{box.y})"><title>{_xml(_told(node))}</title>'
+            f'<g class="{class_of(node.state)}{focus}" transform="translate({box.x},{box.y})"><title>{title}</title>'
             f'<rect class="box" width="{box.width}" height="{box.height}" rx="{radius}"/>'
             f'<g class="sign" transform="translate(15,14)">{SIGNS[node.state]}</g>{shown}</g>'
         )
         if link is None or node.state is NodeState.ABSENT:
             yield box_and_texts
         else:
-            yield f'<a href="{_xml(link(node.name))}" aria-label="{_xml(_told(node))}">{box_and_texts}</a>'
+            yield f'<a href="{_xml(link(node.name))}" aria-label="{title}">{box_and_texts}</a>'
 
 
-def _told(node: GraphNode) -> str:
+def _description(node: GraphNode) -> str:
     """Return the full description of a node, for its title."""
     parts = [f"{node.kind} {node.name}".lstrip(), node.caption]
     parts += [f"order {node.order}"] if node.order is not None else []
@@ -212,7 +213,7 @@ def _meet(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> b
 
 
 def _legend(graph: Graph, across: int) -> Iterator[tuple[int, int, str]]:
-    """Yield an entry for each state and kind of edge in the graph, with its x and its row."""
+    """Yield the position (x and row) and the SVG of an entry for each node state and each kind of edge in the graph."""
     x, row = _MARGIN, 0
     for entry, columns in (*_state_entries(graph), *_edge_entries(graph)):
         room = round(columns * _LETTER) + 60

@@ -132,7 +132,7 @@ def print_list(args: argparse.Namespace, listing: Listing, selection: Selection)
         text = listed_text(listing, rows, selection, output, terminal_columns(), headers=headers)
         if not text and output in (TABLE, WIDE, NAME):
             say(_empty(listing, selection))
-        show(_ended(text, output))
+        show(_with_line_break(text, output))
     except DebugError as error:
         return fail(error)
     return 0
@@ -151,7 +151,7 @@ def watch(args: argparse.Namespace, listing: Listing, selection: Selection, pace
                 say(f"{_empty(listing, selection)}; waiting for some")
             is_first = False
             if text:
-                show(_ended(text, output))
+                show(_with_line_break(text, output))
             pacer.next()
     except DebugError as error:
         return fail(error)
@@ -161,7 +161,7 @@ async def _rows(listing: Listing, selection: Selection, client: DebugClient) -> 
     return await listing.rows(client, selection)
 
 
-def _ended(text: str, output: str) -> str:
+def _with_line_break(text: str, output: str) -> str:
     """Return the text with a final line break, which a JSONPath template may lack."""
     return f"{text}\n" if output.startswith(JSON_PATH) and text and not text.endswith("\n") else text
 

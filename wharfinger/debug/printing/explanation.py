@@ -20,13 +20,13 @@ def explanation_lines(explanation: ExplanationSnapshot, now: datetime) -> list[s
     subjects = [printable(cause.subject) for cause in explanation.causes]
     columns = max(map(width, subjects), default=0)
     chain = [
-        subject + " " * (columns - width(subject)) + _GAP + printable(_said(cause, now))
+        subject + " " * (columns - width(subject)) + _GAP + printable(_cause_text(cause, now))
         for subject, cause in zip(subjects, explanation.causes, strict=True)
     ]
     return [*chain, *(printable(line) for line in (f"remedy: {explanation.remedy}", *also))]
 
 
-def _said(cause: CauseSnapshot, now: datetime) -> str:
+def _cause_text(cause: CauseSnapshot, now: datetime) -> str:
     what = f"{cause.state}: {cause.message}" if cause.message else cause.state
     return f"{what}{_GAP}since {since_text(cause.since, now)}" if cause.since is not None else what
 

@@ -8,6 +8,8 @@ from wharfinger.formats.text_table import layout
 from wharfinger.runtime.inspector import EventSnapshot, HistorySnapshot
 
 _HEADER: Final = ("TIME", "MACHINE", "EVENT", "BEFORE", "AFTER", "CAUSE")
+_WIDEST_COLUMN: Final = 50
+"""One state with a long reason must not pad every line to its length."""
 
 
 def history_lines(history: HistorySnapshot, columns: int | None) -> list[str]:
@@ -15,7 +17,8 @@ def history_lines(history: HistorySnapshot, columns: int | None) -> list[str]:
     lines = [f"{history.dropped} earlier events are not kept"] if history.dropped else []
     if not history.events:
         return [*lines, "no decisions; --all shows the other events"]
-    return [*lines, *layout(_HEADER, [_row(event) for event in history.events], columns)]
+    rows = [_row(event) for event in history.events]
+    return [*lines, *layout(_HEADER, rows, columns, widest_column=_WIDEST_COLUMN)]
 
 
 def _row(event: EventSnapshot) -> tuple[str, ...]:

@@ -57,5 +57,5 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
 
 
 def _store(store: StoreSnapshot) -> str:
-    brought = f"{store.pinned} packages not deployed yet"
-    return f"{store.locked} locks held, {store.temporary} temporary names, {brought}"
+    pinned = f"{store.pinned} packages not deployed yet"
+    return f"{store.locked} locks held, {store.temporary} temporary names, {pinned}"

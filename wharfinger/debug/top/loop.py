@@ -94,7 +94,7 @@ class Loop:
         if not ready:
             self._step(questions, Ticked(datetime.now(UTC)))
         if self._wake.descriptor in ready:
-            for number in self._wake.heard():
+            for number in self._wake.signals():
                 if number in ENDING:
                     self._ending = Ending(_SIGNALLED + number)
                     return

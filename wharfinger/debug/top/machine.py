@@ -54,13 +54,13 @@ def step(view: View, event: Event) -> Step:
         case Resized(columns, lines):
             return _scrolled(replace(view, columns=columns, lines=lines), 0), ()
         case Answered(overview):
-            heard = replace(view, overview=overview, now=overview.at, problem="", failing_since=None)
-            return _arranged(heard), ()
+            answered = replace(view, overview=overview, now=overview.at, problem="", failing_since=None)
+            return _arranged(answered), ()
         case PageAnswered(page):
-            heard = replace(view, now=page.at, problem="", failing_since=None)
+            answered = replace(view, now=page.at, problem="", failing_since=None)
             if page.name != view.opened:  # it was asked before another page was opened
-                return heard, ()
-            return _scrolled(replace(heard, page=page), 0), ()
+                return answered, ()
+            return _scrolled(replace(answered, page=page), 0), ()
         case Failed(problem, at):
             since = view.failing_since or at
             failing = replace(view, now=at, problem=problem, failing_since=since)

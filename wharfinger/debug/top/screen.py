@@ -118,13 +118,13 @@ def _first_row(view: View) -> int:
 
 def _daemon_line(view: View, columns: int) -> Line:
     daemon = view.overview.daemon
-    says, style = _readiness(daemon)
+    readiness, style = _readiness(daemon)
     age = (view.now - view.overview.at).total_seconds()
     clock = f"{view.overview.at:%H:%M:%S} UTC" if age < _LATE_S else f"{duration(age)} old"
     start = (
         Span(f"wharfinger {printable(daemon.version)}", Style.HEADER),
         Span(_GAP),
-        Span(says, style),
+        Span(readiness, style),
         Span(_GAP + printable(daemon.cluster)),
     )
     left = _clipped(start, max(columns - len(clock) - len(_GAP), 1))

@@ -27,7 +27,7 @@ class Wake:
         with suppress(BlockingIOError, OSError):  # it is full, or the view has ended
             os.write(self._writer, _NEWS)
 
-    def heard(self) -> list[int]:
+    def signals(self) -> list[int]:
         """Return the numbers of the signals since the last call; it does not wait."""
         try:
             return [number for number in os.read(self.descriptor, 4096) if number]

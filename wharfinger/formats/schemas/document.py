@@ -59,10 +59,12 @@ def path_text(path: ValuePath) -> str:
 
 
 def expanded(document: JsonValue, *, what: str) -> JsonObject:
-    """Return a copy of the schema in the form described above; ``what`` names it in errors. A second call changes nothing.
+    """Return a copy of the schema with its shape checked, its ``$ref`` replaced and its null keywords removed.
 
-    Raises SchemaError for a shape that no schema has, for nesting beyond MAX_DEPTH, and for a reference that is not local, has no
-    target or leads to itself. With its references replaced, a schema may have at most MAX_NODES values, MAX_BRANCHES
+    ``what`` names the schema in errors. A schema that is already expanded is returned as an equal copy.
+
+    Raises SchemaError for values that a schema cannot have, for nesting beyond MAX_DEPTH, and for a reference that is not local,
+    has no target or leads to itself. With its references replaced, a schema may have at most MAX_NODES values, MAX_BRANCHES
     alternatives in one list, and MAX_ALL_BRANCHES in all lists.
     """
     if not isinstance(document, dict):
@@ -101,7 +103,9 @@ def map_keys(schema: JsonObject) -> tuple[str, ...]:
 
 
 def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
-    """Return the values of an item under the keys, as canonical JSON; None without keys, or if the item is not an object.
+    """Return the values that an item has for the keys, as canonical JSON.
+
+    None is returned if there are no keys, or if the item is not an object.
 
     A missing key is the same as null. Raises ShapeError for a value without a JSON form.
     """

@@ -1,7 +1,7 @@
 """The formats of strings and numbers that schemas name, as Kubernetes checks them; unknown formats are not checked.
 
-If the validator's own check agrees, it is used. The checks here are for formats that mean something else in Kubernetes than
-in JSON Schema: ``duration`` is Go's or in words (``3 days``), not ISO 8601, and a ``uri`` may be an absolute path.
+A format that means the same in Kubernetes and in JSON Schema is checked by the validator itself. This module checks the
+others: a ``duration`` is in Go's form or in words (``3 days``), not in ISO 8601, and a ``uri`` may be an absolute path.
 """
 
 import base64

@@ -14,9 +14,10 @@ X_REQUIRED_FOR_HELM = "x-required-for-helm"
 
 
 def closed(document: JsonObject) -> JsonObject:
-    """Set ``additionalProperties: false`` in every object schema that does not set it, through properties and items.
+    """Return the schema with ``additionalProperties: false`` in every object schema that does not set this keyword.
 
-    Nothing below a property or item that sets it explicitly is closed, because its author has decided. A schema with
+    The schemas of properties and items are closed in the same way. If one of them sets the keyword, nothing below it is closed,
+    because its author has decided. A schema with
     ``x-kubernetes-preserve-unknown-fields: true``, which also allows unknown fields, is not closed either. Branches of allOf,
     anyOf and oneOf stay open, because each sees the properties of the others. Raises SchemaError.
     """

@@ -71,7 +71,7 @@ class JqLimits:
 
 @dataclass(frozen=True, slots=True)
 class JqStatistics:
-    """Counters for dumps: workers alive, and requests and replaced workers since the start."""
+    """Counters for debug dumps: the living workers, and the requests and replaced workers since the start."""
 
     workers: int
     requests: int

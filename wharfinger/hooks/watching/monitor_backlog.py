@@ -89,7 +89,7 @@ def reduced(
 
 
 def _ends(story: list[tuple[int, Change[Payload]]], verbs: frozenset[WatchVerb]) -> list[tuple[int, Change[Payload]]]:
-    """Return the changes of a story that remain."""
+    """Return at most two changes that have the same effect as a whole story."""
     if len(story) == 1:
         return story
     (_, first), (number, last) = story[0], story[-1]

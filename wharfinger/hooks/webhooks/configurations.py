@@ -54,10 +54,10 @@ _HASH: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The address by which API servers reach the admission server: the ``service`` (namespace, name, port), or without a Service
-    the base ``url``.
+    """The address by which API servers reach the admission server.
 
-    ``bundle`` are the authorities to trust, in PEM form.
+    This is the ``service`` (namespace, name, port) or, if there is no Service, the base ``url``. ``bundle`` has the certificates
+    of the authorities to trust, in PEM form.
     """
 
     bundle: str

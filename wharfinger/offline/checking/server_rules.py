@@ -17,7 +17,7 @@ from wharfinger.cluster.api.errors import ApiError, ClusterError, UnknownKindErr
 from wharfinger.cluster.crds.definitions import CrdError, await_established
 from wharfinger.cluster.releases.options import utc_now
 from wharfinger.formats.json.value import JsonObject, find_object, find_str
-from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.offline.checking.findings import Finding, Rule, Severity
 from wharfinger.offline.orchestrator.result import Manifest
 from wharfinger.offline.store.kinds import SECRET
@@ -39,7 +39,9 @@ class _Judge:
     async def judge(self, manifest: Manifest) -> AsyncIterator[Finding]:
         """Apply one object; yield a finding for everything that the server refuses."""
         try:
-            await self.client.apply(_appliable(manifest), field_manager=MANAGER, force=True)
+            made = manifest.object
+            resource = await self.client.resource_type(find_str(made, "apiVersion"), find_str(made, "kind"))
+            await self.client.apply(_appliable(manifest, resource), field_manager=MANAGER, force=True)
         except UnknownKindError:
             if manifest.id.kind not in self.undefined:
                 self.undefined.add(manifest.id.kind)
@@ -87,9 +89,14 @@ async def _established(client: ClusterClient, definitions: Sequence[Manifest]) -
     return findings
 
 
-def _appliable(manifest: Manifest) -> JsonObject:
-    """Return an object as it would be applied, without a status; an object with ``generateName`` gets the name in its id."""
+def _appliable(manifest: Manifest, resource: ResourceType) -> JsonObject:
+    """Return an object as it would be applied, without a status; an object with ``generateName`` gets the name in its id, and an
+    object of a chart that does not name its namespace gets that of the release.
+    """
     obj: JsonObject = {key: value for key, value in manifest.object.items() if key != "status"}
-    if not find_str(obj, "metadata", "name"):
-        obj["metadata"] = {**find_object(obj, "metadata"), "name": manifest.id.name}
+    named: JsonObject = {"name": manifest.id.name}
+    if resource.namespaced and manifest.id.namespace:
+        named["namespace"] = manifest.id.namespace
+    metadata = find_object(obj, "metadata")
+    obj["metadata"] = {**metadata, **{key: value for key, value in named.items() if not find_str(metadata, key)}}
     return obj

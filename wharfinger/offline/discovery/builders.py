@@ -46,19 +46,22 @@ class KustomizationFolder:
     synced: bool = False
 
     def is_of(self, sources: AbstractSet[Id]) -> bool:
-        """Return whether its source is one of these. Only names are compared if it has no namespace yet: a build may set it."""
+        """Return whether the source of this Kustomization is one of ``sources``.
+
+        If the Kustomization has no namespace yet, only names are compared, because a build may set the namespace.
+        """
         if self.source in sources or self.placed:
             return self.source in sources
         return any((each.kind, each.name) == (self.source.kind, self.source.name) for each in sources)
 
     @property
     def lies_inside(self) -> bool:
-        """True if its file lies in the folder that it builds."""
+        """True if the file that declares the Kustomization lies in the folder that the Kustomization builds."""
         return self.folder != "." and is_below(self.file, self.folder)
 
     @property
     def may_be_local(self) -> bool:
-        """True if its source may be the tree itself: a git repository, or the source of a FluxInstance."""
+        """True if the source of this Kustomization may be the tree itself: a git repository, or the source of a FluxInstance."""
         return self.synced or self.source.kind == GIT_REPOSITORY
 
 
@@ -73,7 +76,7 @@ class ArgoFolder:
 
     @property
     def is_bootstrap(self) -> bool:
-        """True if it builds the folder in which its file lies."""
+        """True if the Application builds the folder that contains the Application's own file."""
         return self.folder != "." and is_below(self.file, self.folder)
 
 

@@ -19,7 +19,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 def confined(result: Result, tree: Tree) -> Result:
-    """Return the result without the Applications that reach beyond their namespace, and with their failures."""
+    """Return the result with a failure in place of each Application that reaches beyond its namespace."""
     objects = result.objects
     scopes = Scopes(each.object for each in objects)
     allowed = {

@@ -46,7 +46,7 @@ def wanted_releases(orchestrator: Orchestrator, surveyed: Surveyed, filters: Seq
 
 
 def _file_of(stored: Stored, orchestrator: Orchestrator) -> str:
-    """Return the file that declares an object, or else the nearest node above it with a file; "" if no file is known."""
+    """Return the file that declares an object or, failing that, its nearest producer with a known file; "" if there is none."""
     tree, store = orchestrator.tree, orchestrator.store
     found: Stored | None = stored
     seen: set[Id] = set()

@@ -65,12 +65,14 @@ class ToolOptions:
 
 @asynccontextmanager
 async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
-    """Open everything that an orchestrator needs. Raises StoreError if there is no place for files."""
+    """Open everything that an orchestrator needs. Raises StoreError if a folder cannot be created."""
     try:
         options.cache.mkdir(parents=True, exist_ok=True)
         scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
     except OSError as error:
-        raise StoreError(f"{error.filename}: no place for files: {error.strerror}; check --cache-dir") from error
+        raise StoreError(
+            f"{error.filename}: cannot create the folder: {error.strerror}; check --cache-dir and TMPDIR"
+        ) from error
     with scratch as place:
         folder = Path(place)
         limits = RenderLimits(at_once=options.at_once)

@@ -50,9 +50,10 @@ def findings_sarif(findings: Sequence[Finding], version: str) -> str:
 
 
 def findings_junit(findings: Sequence[Finding], objects: int, *, strict: bool) -> str:
-    """Return the findings as a JUnit report: a test case for each finding, failed if it is an error, and one that passes.
+    """Return the findings as a JUnit report.
 
-    With ``strict``, test cases of warnings fail, too. The passed test case states the number of objects that were checked.
+    Each finding is a test case, which fails if the finding is an error, or, with ``strict``, a warning. One more test case always
+    passes, and states the number of objects that were checked.
     """
     failures = [each for each in findings if strict or each.severity is Severity.ERROR]
     numbers = {"tests": str(len(findings) + 1), "failures": str(len(failures)), "errors": "0"}

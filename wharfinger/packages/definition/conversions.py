@@ -78,7 +78,7 @@ class Conversion:
 
     @property
     def file(self) -> str:
-        """The path of its file, relative to the package."""
+        """The path of the conversion's file, relative to the package."""
         return f"{CONVERSIONS_FOLDER}/v{self.version}.yaml"
 
 

@@ -4,10 +4,14 @@ Every folder in such a directory, or link to a folder, is a module. ``values.yam
 hook-protocol §5.4 to §5.6)::
 
     modules/
-      values.yaml          global: …          under all the user's settings, for all modules
-                           sysctlTuner: …     the same, for one module of this directory
-                           sysctlTunerEnabled: true
-      002-sysctl-tuner/    values.yaml may have the last two as well: its section counts more, its flag less
+      values.yaml          global: …                   values for all modules
+                           sysctlTuner: …              values for one module of this directory
+                           sysctlTunerEnabled: true    whether this module is on
+      002-sysctl-tuner/
+        values.yaml        sysctlTuner: …              override those of the directory
+                           sysctlTunerEnabled: true    is overridden by that of the directory
+
+The user's settings override all of these values.
 
 If several modules have the same name, the first one counts: earlier directories come before later ones, and folders of one
 directory are in the order of their names. If one directory or its ``values.yaml`` cannot be read, no result is returned at all,

@@ -161,7 +161,7 @@ def _name(entry: JsonObject) -> str:
     name = text(entry, "name", "")
     if name and not is_package_name(name):
         raise ShapeError(
-            f"name: {name[:80]!r} cannot be a name: lower-case letters, digits and '-', at most 63 of them"
+            f"name: {name[:80]!r} cannot be a name: expected at most 63 lower-case letters, digits and '-'"
         )
     return name
 

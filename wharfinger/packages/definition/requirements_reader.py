@@ -199,7 +199,7 @@ def _check_name(name: str, path: str) -> None:
         raise ShapeError(f"{path}: required")
     if not is_package_name(name):
         raise ShapeError(
-            f"{path}: {name[:80]!r} cannot be a module: lower-case letters, digits and '-', at most 63 of them"
+            f"{path}: {name[:80]!r} cannot be a module: expected at most 63 lower-case letters, digits and '-'"
         )
 
 

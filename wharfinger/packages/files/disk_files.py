@@ -76,7 +76,7 @@ def sync_file(path: Path) -> None:
 
 def sync_tree(folder: Path) -> None:
     """Sync a folder and everything in it, so that they survive a crash."""
-    for path, _, status in below(folder):
+    for path, _, status in _below(folder):
         if stat.S_ISREG(status.st_mode):
             sync_file(path)
         elif stat.S_ISDIR(status.st_mode):
@@ -107,7 +107,7 @@ def make_read_only(folder: Path) -> None:
 
     The superuser can still write. `discard` and `delete` also remove read-only files.
     """
-    for path, _, status in ((folder, (), folder.lstat()), *below(folder)):
+    for path, _, status in ((folder, (), folder.lstat()), *_below(folder)):
         if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
             path.chmod(stat.S_IMODE(status.st_mode) & ~0o222)
 
@@ -139,10 +139,10 @@ def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None
     whole = hashlib.sha256()
     known: dict[tuple[int, int], str] = {}
     try:
-        found = sorted(below(folder), key=itemgetter(1))
-    except TooManyError:
+        below = sorted(_below(folder), key=itemgetter(1))
+    except _TooManyError:
         return None
-    for path, name, status in found:
+    for path, name, status in below:
         if stat.S_ISLNK(status.st_mode):
             kind, content = "link", hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
         elif stat.S_ISREG(status.st_mode):
@@ -164,8 +164,8 @@ def changed_since(folder: Path, record: Path) -> list[str]:
     """
     written = record.stat().st_mtime_ns
     try:
-        return sorted("/".join(name) for _, name, status in below(folder) if status.st_ctime_ns > written)
-    except TooManyError:
+        return sorted("/".join(name) for _, name, status in _below(folder) if status.st_ctime_ns > written)
+    except _TooManyError:
         return [f"more than {MAX_NAMES} names, or deeper than {MAX_DEEP} folders"]
 
 
@@ -205,13 +205,13 @@ def _digest(file: BinaryIO, should_stop: ShouldStop) -> str:
     return digest.hexdigest()
 
 
-class TooManyError(Exception):
+class _TooManyError(Exception):
     """More than MAX_NAMES names, or more than MAX_DEEP nested folders."""
 
 
-def below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...], os.stat_result]]:
+def _below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...], os.stat_result]]:
     """Yield everything below a folder, each with its path, its name relative to the folder, and its status; links are not
-    followed. Raises TooManyError.
+    followed.
     """
     count = 0
     pending: list[tuple[Path, tuple[str, ...]]] = [(folder, ())]
@@ -221,7 +221,7 @@ def below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...], os.stat_result]
             for entry in entries:
                 count += 1
                 if count > MAX_NAMES or len(prefix) >= MAX_DEEP:
-                    raise TooManyError
+                    raise _TooManyError
                 path, name = here / entry.name, (*prefix, entry.name)
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(status.st_mode):

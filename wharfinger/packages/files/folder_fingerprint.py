@@ -6,28 +6,32 @@ have the same time, so a folder that was changed in the last RECENT_S has no fin
 """
 
 import hashlib
+import os
 import stat
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from wharfinger.packages.files.disk_files import TooManyError, below
-
 RECENT_S: Final = 2.0
 """The age, in seconds, from which on a change is certain to have another time than the next change."""
+MAX_NAMES: Final = 10_000
+"""The number of entries up to which a folder has a fingerprint."""
 
 
 def folder_fingerprint(folder: Path, now: float, *, with_links: bool) -> str:
     """Return the fingerprint of a folder at ``now`` (seconds of the wall clock); "" if the folder has none. Blocking.
 
-    A folder has none if it was changed recently, cannot be read, or contains entries that are neither files nor folders.
-    ``with_links``: links are allowed, because only their own texts matter.
+    A folder has none if it was changed recently, cannot be read, has too many entries, or contains entries that are neither files
+    nor folders. ``with_links``: links are allowed, because only their own texts matter.
     """
     found = hashlib.sha256()
     newest = 0.0
     try:
-        for name, status in (((), folder.stat()), *((name, status) for _, name, status in below(folder))):
+        for number, (name, status) in enumerate(chain((("", folder.stat()),), _entries(os.fspath(folder)))):
             kind = stat.S_IFMT(status.st_mode)
-            if kind not in (stat.S_IFREG, stat.S_IFDIR) and not (with_links and kind == stat.S_IFLNK):
+            is_allowed = kind in (stat.S_IFREG, stat.S_IFDIR) or (with_links and kind == stat.S_IFLNK)
+            if number > MAX_NAMES or not is_allowed:
                 return ""
             newest = max(newest, status.st_ctime)
             about = (
@@ -39,6 +43,19 @@ def folder_fingerprint(folder: Path, now: float, *, with_links: bool) -> str:
                 status.st_ctime_ns,
             )
             found.update(repr((name, about)).encode(errors="surrogateescape"))
-    except (OSError, TooManyError):
+    except OSError:
         return ""
     return found.hexdigest() if newest <= now - RECENT_S else ""
+
+
+def _entries(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield everything below a folder with its path in the folder; links are not followed."""
+    pending = [("", folder)]
+    while pending:
+        prefix, here = pending.pop()
+        with os.scandir(here) as entries:
+            for entry in entries:
+                name, status = f"{prefix}/{entry.name}", entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    pending.append((name, entry.path))
+                yield name, status

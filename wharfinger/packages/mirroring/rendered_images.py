@@ -97,14 +97,14 @@ class RenderedImages:
 async def open_rendered_images(
     settings: Mapping[str, JsonObject], kube_version: str = ""
 ) -> AsyncIterator[RenderedImages]:
-    """Open a search; a download is deleted as soon as it has been searched. Raises StoreError if there is no place for them."""
+    """Open a search. A download is deleted as soon as it has been searched. Raises StoreError if no folder can be made."""
     async with _open_folder(None) as scratch:
         yield RenderedImages(settings, kube_version or KUBE_VERSION, scratch)
 
 
 @asynccontextmanager
 async def _open_folder(parent: Path | None) -> AsyncIterator[Path]:
-    """Make a temporary folder, and delete it with what is in it: all versions of all packages would fill a disk."""
+    """Make a temporary folder, and delete it with its content at the end. All versions of all packages could fill the disk."""
     with disk_errors("making a place to unpack packages in"):
         made = tempfile.TemporaryDirectory(prefix="wharfinger-mirror-", dir=parent, ignore_cleanup_errors=True)
     try:

@@ -158,9 +158,21 @@ def is_tag(text: str) -> bool:
     return _TAG.match(text) is not None
 
 
+def check_tag(text: str) -> None:
+    """Raise AddressError if the grammar does not allow this tag."""
+    if not is_tag(text):
+        raise AddressError(f"{_shown(text)} is not a valid tag")
+
+
 def is_repository(text: str) -> bool:
     """Return whether the grammar allows this repository path."""
     return len(text) <= MAX_NAME and _REPOSITORY.match(text) is not None
+
+
+def check_repository(text: str) -> None:
+    """Raise AddressError if the grammar does not allow this repository path."""
+    if not is_repository(text):
+        raise AddressError(f"{_shown(text)} is not a valid repository")
 
 
 def _split_scheme(text: str) -> tuple[Scheme | None, str]:

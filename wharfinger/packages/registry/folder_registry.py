@@ -20,8 +20,8 @@ import trio
 
 from wharfinger.packages.definition.global_folder import GLOBAL_PACKAGE, read_global_definition
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import AddressError, ArtifactNotFoundError
-from wharfinger.packages.registry.address import is_repository, is_tag
+from wharfinger.packages.errors import ArtifactNotFoundError
+from wharfinger.packages.registry.address import check_repository, check_tag
 from wharfinger.packages.registry.folder_packs import FolderPacks, Identity
 from wharfinger.packages.registry.manifest import read_manifest
 from wharfinger.packages.registry.pusher import Package, pack_image, pack_package
@@ -44,8 +44,7 @@ class FolderRegistry:
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the package from its current files; raise ArtifactNotFoundError if ``tag`` is not its version."""
-        if not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is not a valid tag")
+        check_tag(tag)
         found = await self._look(repository)
         if found.tag not in {tag, ""}:
             raise ArtifactNotFoundError(
@@ -91,8 +90,7 @@ class FolderRegistry:
 
     async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
         """Return nothing: a folder of package folders has no signatures."""
-        if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is not a valid repository")
+        check_repository(repository)
         return ()
 
     def _kept(self, repository: str) -> Identity | None:
@@ -100,8 +98,7 @@ class FolderRegistry:
 
     async def _look(self, repository: str) -> Identity:
         """Return the identity of the package in its current files, which are packed unless they are unchanged."""
-        if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is not a valid repository")
+        check_repository(repository)
         self._packed = None  # free it first: two packages may be large
         package, identity = await trio.to_thread.run_sync(_look, self._root, repository, self._packs)
         self._packed = repository, package, identity
@@ -109,8 +106,7 @@ class FolderRegistry:
 
     async def _content(self, repository: str) -> Package:
         """Return the package that was requested last, else the package in its current files."""
-        if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is not a valid repository")
+        check_repository(repository)
         if self._packed is not None and self._packed[0] == repository and self._packed[1] is not None:
             return self._packed[1]
         package = await trio.to_thread.run_sync(_pack, self._root, repository)

@@ -26,9 +26,9 @@ import trio
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, encode_json, find, find_list
 from wharfinger.packages.digest import Digest, digest_of
-from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError, DigestError, RegistryError
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, RegistryError
 from wharfinger.packages.files.disk_files import discard, matches, publish, sync_file
-from wharfinger.packages.registry.address import is_repository, is_tag
+from wharfinger.packages.registry.address import check_repository, check_tag, is_tag
 from wharfinger.packages.registry.image_index import (
     choose_entry,
     choose_manifest,
@@ -59,8 +59,7 @@ class OciLayout:
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the manifest whose name in the index is ``tag``; raise ArtifactNotFoundError if the index has no such name."""
-        if not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is not a valid tag")
+        check_tag(tag)
         folder = self._folder(repository)
         what = f"{folder}:{tag}"
         named = [entry for entry in await self._entries(folder) if find(entry, "annotations", _TAG) == tag]
@@ -145,8 +144,8 @@ class OciLayout:
 
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
         """Write a manifest, and move the name ``tag`` to it."""
-        if tag and not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is not a valid tag")
+        if tag:
+            check_tag(tag)
         folder = self._folder(repository)
         descriptor = Descriptor(media_type, digest_of(manifest), len(manifest))
 
@@ -159,8 +158,7 @@ class OciLayout:
         return descriptor
 
     def _folder(self, repository: str) -> Path:
-        if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is not a valid repository")
+        check_repository(repository)
         return self._root / repository
 
     async def _entries(self, folder: Path) -> list[JsonValue]:

@@ -18,8 +18,8 @@ import httpx
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import decode_json, find_list
 from wharfinger.packages.digest import Digest, digest_of
-from wharfinger.packages.errors import AddressError, ArtifactNotFoundError, DigestError, RegistryError
-from wharfinger.packages.registry.address import RegistryAddress, Scheme, is_repository, is_tag
+from wharfinger.packages.errors import ArtifactNotFoundError, DigestError, RegistryError
+from wharfinger.packages.registry.address import RegistryAddress, Scheme, check_repository, check_tag, is_tag
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.image_index import choose_manifest, is_index, read_referrers, referrers_tag
 from wharfinger.packages.registry.manifest import (
@@ -63,8 +63,7 @@ class OciRegistry:
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the manifest of a tag, hashed here; raise ArtifactNotFoundError if the tag does not exist."""
-        if not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is not a valid tag")
+        check_tag(tag)
         data, content_type = await self._get_manifest(repository, tag)
         return Descriptor(manifest_media_type(data, content_type), digest_of(data), len(data))
 
@@ -110,8 +109,8 @@ class OciRegistry:
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
         """Return a manifest or an index as it is, by tag or by digest; raise ArtifactNotFoundError if it does not exist."""
-        if isinstance(reference, str) and not is_tag(reference):
-            raise AddressError(f"{reference[:200]!r} is not a valid tag")
+        if isinstance(reference, str):
+            check_tag(reference)
         data, content_type = await self._get_manifest(repository, str(reference))
         found = Descriptor(manifest_media_type(data, content_type), digest_of(data), len(data))
         if isinstance(reference, Digest):
@@ -188,8 +187,8 @@ class OciRegistry:
 
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
         """Upload a manifest and point ``tag`` at it; its blobs must have been uploaded."""
-        if tag and not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is not a valid tag")
+        if tag:
+            check_tag(tag)
         path = f"/v2/{_checked(repository)}/manifests/{tag or digest_of(manifest)}"
         what = f"push of {self._wire.name}/{repository}{f':{tag}' if tag else f'@{digest_of(manifest)}'}"
         await self._wire.ask(
@@ -253,6 +252,5 @@ async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
 
 
 def _checked(repository: str) -> str:
-    if not is_repository(repository):
-        raise AddressError(f"{repository[:200]!r} is not a valid repository")
+    check_repository(repository)
     return repository

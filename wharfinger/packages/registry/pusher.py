@@ -68,7 +68,7 @@ class Package:
 
     @property
     def tag(self) -> str:
-        """The tag of its version in a registry, "" without a version. Raises AddressError."""
+        """The tag of the package's version in a registry; "" for a package without a version. Raises AddressError."""
         return tag_of_version(self.version) if self.version else ""
 
     @property

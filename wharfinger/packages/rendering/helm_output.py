@@ -38,7 +38,7 @@ class Document:
 
     @property
     def is_crd(self) -> bool:
-        """True if it came from a ``crds/`` folder of the chart or of a sub-chart (not from ``templates/crds/``)."""
+        """True if the document came from a ``crds/`` folder of the chart or of a sub-chart (not from ``templates/crds/``)."""
         parts = self.source.split("/")[1:]
         while len(parts) > 2 and parts[0] == "charts":
             parts = parts[2:]

@@ -194,9 +194,16 @@ class HelmRenderer:
 
     async def _by_engine(self, engine: ChartEngine, request: RenderRequest, chart: Path, values: Path) -> Outcome:
         try:
-            return await engine.template(request, chart, values)
+            outcome = await engine.template(request, chart, values)
         except ProcessError as error:
             raise RenderError(f"release {request.release}: {error}", transient=True) from error
+        if outcome.returncode in NOT_RUN:
+            said = clean_message(outcome.stderr.decode(errors="replace"), {})
+            raise RenderError(
+                f"release {request.release}: the chart engine cannot be run: {said}; check --engine",
+                transient=True,
+            )
+        return outcome
 
     async def _run(
         self, arguments: list[str], work: Path, request: RenderRequest, kubeconfig: JsonObject | None

@@ -14,7 +14,7 @@ import trio
 
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import AddressError, ArtifactNotFoundError, DigestError, PackageError, RegistryError
-from wharfinger.packages.registry.address import RepositoryAddress, is_repository
+from wharfinger.packages.registry.address import RepositoryAddress, check_repository
 from wharfinger.packages.registry.oci_registry import OciRegistry
 from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
 from wharfinger.packages.sources.registry_rules import Candidate, RegistryRules
@@ -90,8 +90,7 @@ class MirroredRegistry:
             )
 
     async def _first(self, repository: str, request: Callable[[Registry, str], Awaitable[T]], *, by_digest: bool) -> T:
-        if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is not a valid repository")
+        check_repository(repository)
         skipped = "tag-only" if by_digest else "digest-only"
         candidates = self._rules.candidates(replace(self._address, path=repository))
         places = [each for each in candidates if each.pull != skipped]

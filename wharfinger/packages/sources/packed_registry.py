@@ -13,8 +13,8 @@ from typing import Final, Protocol
 import trio
 
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import AddressError, ArtifactNotFoundError
-from wharfinger.packages.registry.address import is_repository, is_tag
+from wharfinger.packages.errors import ArtifactNotFoundError
+from wharfinger.packages.registry.address import check_repository, check_tag
 from wharfinger.packages.registry.manifest import read_manifest
 from wharfinger.packages.registry.pusher import Package
 from wharfinger.packages.registry.registry import Descriptor, Manifest
@@ -50,8 +50,7 @@ class PackedRegistry:
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the package of a version; raise ArtifactNotFoundError if it does not exist."""
-        if not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is not a valid tag")
+        check_tag(tag)
         name = _checked(repository)
         self._kept = None  # free it first: two packages may be large
         package = await self._packer.pack(name, tag)
@@ -115,8 +114,7 @@ class PackedRegistry:
 
 
 def _checked(repository: str) -> str:
-    if not is_repository(repository):
-        raise AddressError(f"{repository[:200]!r} is not a valid repository")
+    check_repository(repository)
     return repository
 
 

@@ -22,7 +22,13 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
 from wharfinger.packages.errors import AddressError, RegistryError
-from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, is_repository, parse_registry
+from wharfinger.packages.registry.address import (
+    RegistryAddress,
+    RepositoryAddress,
+    check_repository,
+    is_repository,
+    parse_registry,
+)
 
 MAX_FILE: Final = 1024 * 1024
 MAX_RULES: Final = 1000
@@ -175,8 +181,8 @@ def _check_place(text: str, where: str) -> None:
     try:
         host, _, path = text.partition("/")
         parse_registry(host)
-        if path and not is_repository(path):
-            raise AddressError(f"{path[:200]!r} is not a valid repository")
+        if path:
+            check_repository(path)
     except AddressError as error:
         raise RulesFileError(f"{where}: expected host[:port][/path], found {text[:200]!r}: {error}") from error
 

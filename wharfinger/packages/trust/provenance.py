@@ -40,10 +40,9 @@ class ChartClaim:
 async def provenance_refusal(
     registry: Registry, repository: str, manifest: Manifest, version: str, keyring: str
 ) -> str:
-    """Return why the provenance file of a chart in a registry does not make it trusted, "" if it does. ``version`` "" stands for
-    any version.
+    """Return why a chart in a registry is not trusted, as its provenance file is missing or wrong; "" if it is trusted.
 
-    Raises PackageError if the file cannot be read.
+    ``version`` is the requested version; "" for any. Raises PackageError if the file cannot be read.
     """
     chart = next((each for each in manifest.layers if each.media_type == HELM_CHART), None)
     layer = next((each for each in manifest.layers if each.media_type == HELM_PROVENANCE), None)

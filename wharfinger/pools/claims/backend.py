@@ -31,7 +31,7 @@ class Claimed(Generic[Prize]):
 
 
 class Backend(Protocol[Spec_contra, Prize]):
-    """A pool of members. No method is called after the scheduler's block was left."""
+    """A pool of members. The scheduler calls no method after the end of its ``async with`` block."""
 
     def changes(self) -> Sequence[Seen | Lost]:
         """Return the changes of the cache since the last call; all members at the first call. Never waits.

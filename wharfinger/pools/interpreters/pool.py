@@ -136,7 +136,11 @@ class InterpreterPool:
             failed_starts = 0 if self._started else failed_starts + 1
             if failed_starts == MAX_FAILED_STARTS or (isinstance(problem, ZygoteError) and problem.lasting):
                 self.unfit = str(problem)
-                log.info("scripts of %s are not started warm: %s", self.interpreter.program, problem)
+                log.info(
+                    "%s is not kept warm, so each of its scripts starts a new interpreter: %s",
+                    self.interpreter.program,
+                    problem,
+                )
                 return
             pause = RESTART_S if trio.current_time() - begun > SOUND_S else min(2 * pause, RESTART_MAX_S)
             log.warning(

@@ -56,7 +56,7 @@ class Idle:
 
     @property
     def uid(self) -> str:
-        """The token of its run, which no other process has."""
+        """The token of the worker's run; no process of another run has it."""
         return self.child.mark.token
 
 

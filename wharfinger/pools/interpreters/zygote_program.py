@@ -190,7 +190,7 @@ def _preload() -> None:
         except ImportError:
             pass
     if len(os.listdir("/proc/self/task")) > 1:
-        raise Unfit("a module that it has loaded has started a thread")
+        raise Unfit("one of the modules that it loads at its start has started a thread")
 
 
 def _folders() -> dict[str, int]:
@@ -213,12 +213,12 @@ def _folders() -> dict[str, int]:
 
 
 def _address_of_thread_id() -> int:
-    """Return the address where the C library keeps the number of this thread, which a fork writes anew. Raises Unfit."""
+    """Return the address where the C library keeps the id of this thread; a fork writes a new id there. Raises Unfit."""
     found = ctypes.c_void_p()
     if _process.prctl(_PR_GET_TID_ADDRESS, ctypes.byref(found), 0, 0, 0) != 0 or not found.value:
         raise Unfit("the kernel does not support prctl(PR_GET_TID_ADDRESS)")
     if ctypes.c_int.from_address(found.value).value != os.getpid():
-        raise Unfit("the C library keeps the number of its thread elsewhere")
+        raise Unfit("the C library does not keep the thread id at the address that prctl(PR_GET_TID_ADDRESS) returns")
     return found.value
 
 
@@ -232,7 +232,7 @@ def _address_of_token() -> int:
         if text.startswith(_MARKER) and len(text) >= len(_MARKER) + _TOKEN_CHARS:
             return address + len(text) - _TOKEN_CHARS
         number += 1
-    raise Unfit("it was started without a marker")
+    raise Unfit("its environment has no marker of this daemon's processes")
 
 
 def main() -> None:

@@ -205,9 +205,9 @@ class PodRuns:
             if code:
                 words = said.value().decode(errors="replace").strip()
                 words = words or f"exit status {code}"
-                raise PodRunError(f"{place.pod}: its files cannot be unpacked, which needs sh and tar: {words}")
+                raise PodRunError(f"{place.pod}: cannot unpack the hook's files: {words}; the image needs sh and tar")
         if patience.cancelled_caught:
-            raise PodRunError(f"{place.pod}: its files were not unpacked within {FILES_S:g} s")
+            raise PodRunError(f"{place.pod}: the hook's files were not unpacked within {FILES_S:g} s")
 
     async def _carry_out(self, place: _Place, run: PodRun) -> bytes:
         found, said = bytearray(), TailBuffer(4096)
@@ -215,7 +215,7 @@ class PodRuns:
         def take(chunk: bytes) -> None:
             if len(found) + len(chunk) > MAX_RESULT_BYTES:
                 raise PodRunError(
-                    f"{place.pod}: its results are more than the limit of {MAX_RESULT_BYTES} bytes", transient=False
+                    f"{place.pod}: the hook's results are over the limit of {MAX_RESULT_BYTES} bytes", transient=False
                 )
             found.extend(chunk)
 
@@ -227,10 +227,10 @@ class PodRuns:
                 raise PodRunError(str(group.exceptions[0]), transient=False) from group
             if code:
                 raise PodRunError(
-                    f"{place.pod}: its results cannot be read: {said.value().decode(errors='replace').strip()}"
+                    f"{place.pod}: cannot read the hook's results: {said.value().decode(errors='replace').strip()}"
                 )
         if patience.cancelled_caught:
-            raise PodRunError(f"{place.pod}: its results were not read within {FILES_S:g} s")
+            raise PodRunError(f"{place.pod}: the hook's results were not read within {FILES_S:g} s")
         return bytes(found)
 
     async def _execute(self, place: _Place, run: PodRun, limits: Limits, sinks: Sinks) -> Outcome:

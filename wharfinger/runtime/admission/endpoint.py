@@ -119,7 +119,7 @@ def webhook_configuration(endpoint: Endpoint, port: int, bundle: str) -> JsonObj
     rule: JsonObject = {
         "apiGroups": [GROUP],
         "apiVersions": [VERSION],
-        "operations": ["CREATE", "UPDATE"],
+        "operations": ["CREATE", "UPDATE", "DELETE"],
         "resources": ["applications", "modules", "packagerepositories"],
         "scope": "*",
     }

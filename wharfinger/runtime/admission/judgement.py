@@ -8,32 +8,36 @@ Only these are refused, because the daemon would refuse them whatever else chang
   asks for that version, and all of its settings are in the resource itself;
 * a cycle of dependencies.
 
-Requirements that are not met now are only a warning, because the package that is missing may be created next. A resource that
-is being deleted is always admitted, and so is a change that leaves the spec and the annotations as they are: finalizers and
-statuses must be writable in any case.
+Requirements that are not met now are only a warning, because the package that is missing may be created next. So is a removal,
+a disable or another version that the guard of dependents holds back. A resource that is being deleted is always admitted, and
+so is a change that leaves the spec and the annotations as they are: finalizers and statuses must be writable in any case.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, assert_never
 
 from wharfinger.formats.json.value import JsonObject, find, find_object, find_str
 from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.errors import PackageError
+from wharfinger.runtime.controllers.holds import is_ignoring, is_version
+from wharfinger.runtime.controllers.holds import judge as judge_hold
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.inspector import InvalidSettings, UnknownSettings, ValidSettings
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.resources.identity import IdentityError, ModuleId, PackageId
+from wharfinger.runtime.resources.release_claims import moved_text, taken_text
 from wharfinger.runtime.resources.repositories import read_repository
 from wharfinger.runtime.resources.resources import (
+    IGNORE_DEPENDENTS,
     PackageSpec,
     SpecError,
     is_deleting,
     read_application,
     read_module,
 )
-from wharfinger.runtime.scheduler.graph import CycleError
+from wharfinger.runtime.scheduler.graph import CycleError, Node
 from wharfinger.runtime.scheduler.package_node import node_of
 from wharfinger.runtime.scheduler.scheduler import ConstraintsError
 
@@ -75,11 +79,46 @@ class Judge:
                 case _:
                     spec = read_module(obj, enabled_by_default=self.enabled_by_default)
             self._check_identity(spec.id, old)
-            warnings = self._check_requirements(spec)
+            warnings = (*self._check_requirements(spec), *self._held(spec, obj, old))
         except (SpecError, IdentityError, PackageError) as error:
             return Judgement(str(error))
         settings = await self._judge_settings(spec)
         return Judgement(settings.refusal, (*warnings, *settings.warnings)[:SHOWN])
+
+    def judge_removal(self, obj: JsonObject) -> Judgement:
+        """Judge a removal, which is always admitted, with a warning if the guard of dependents will hold it back."""
+        try:
+            match find_str(obj, "kind"):
+                case "Application":
+                    identity: PackageId = read_application(obj).id
+                case "Module":
+                    identity = read_module(obj, enabled_by_default=self.enabled_by_default).id
+                case _:
+                    return ADMITTED
+        except (SpecError, IdentityError):
+            return ADMITTED
+        if is_deleting(obj) or is_ignoring(obj):
+            return ADMITTED
+        return Judgement(warnings=self._would_break(identity.name, "the removal", None))
+
+    def _held(self, spec: PackageSpec, obj: JsonObject, old: JsonObject | None) -> tuple[str, ...]:
+        """Return a warning about a disable or another version that the guard of dependents will hold back."""
+        name, scheduler = spec.id.name, self.runtime.scheduler
+        instance, node = self.runtime.instances.get(name), scheduler.node(name)
+        if old is None or instance is None or node is None or is_ignoring(obj):
+            return ()
+        if spec.enabled is False:
+            return self._would_break(name, "spec.enabled: false", None) if scheduler.enabled(name) else ()
+        if spec.version in {"", instance.wish.version} or not is_version(spec.version):
+            return ()
+        return self._would_break(name, f"version {spec.version}", replace(node, version=spec.version))
+
+    def _would_break(self, name: str, what: str, node: Node | None) -> tuple[str, ...]:
+        broken = self.runtime.scheduler.would_break(name, node)
+        hold = judge_hold(what, [each for each in broken if not self.runtime.lifecycle.is_removing(each.name)], ())
+        if hold is None:
+            return ()
+        return (f"it is held back: {hold.message}; the annotation {IGNORE_DEPENDENTS}=true makes the daemon go on",)
 
     def _check_identity(self, identity: PackageId, old: JsonObject | None) -> None:
         """Check that the package may have its release. Raises IdentityError and SpecError."""
@@ -87,15 +126,10 @@ class Judge:
             raise IdentityError(f"Module {identity}: expected a name without a dot; choose another name")
         placed = find_str(old, "status", "release", "namespace") if old is not None else ""
         if placed and placed != identity.namespace:
-            raise SpecError(
-                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
-            )
+            raise SpecError(moved_text(placed))
         owner = self.runtime.claims.owner_of(identity.namespace, identity.release)
         if owner is not None and owner.name != identity.name:
-            raise SpecError(
-                f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
-                "choose another name"
-            )
+            raise SpecError(taken_text(identity, owner))
 
     def _check_requirements(self, spec: PackageSpec) -> tuple[str, ...]:
         """Return a warning about a requirement that is not met. Raises SpecError for a cycle of dependencies."""

@@ -25,11 +25,15 @@ REFUSED: Final = 422
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A request to judge the object that is about to be stored, with the stored one, if there is one."""
+    """A request to judge the object that is about to be stored, with the stored one, if there is one.
+
+    ``deletes``: ``obj`` is about to be deleted instead.
+    """
 
     uid: str
     obj: JsonObject
     old: JsonObject | None
+    deletes: bool = False
 
 
 def read_review(body: bytes) -> Review:
@@ -45,6 +49,8 @@ def read_review(body: bytes) -> Review:
     )
     if not uid:
         raise ShapeError("the review: expected request.uid, found none")
+    if find(review, "request", "operation") == "DELETE":
+        return Review(uid, as_object(old, "request.oldObject"), None, deletes=True)
     return Review(uid, as_object(obj, "request.object"), None if old is None else as_object(old, "request.oldObject"))
 
 

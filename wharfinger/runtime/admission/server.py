@@ -98,7 +98,10 @@ class AdmissionServer:
             warnings=("wharfinger did not check it in time; the daemon checks it when it acts on it",)
         )
         with trio.move_on_after(JUDGE_S):
-            judgement = await self._judge.judge(review.obj, review.old)
+            if review.deletes:
+                judgement = self._judge.judge_removal(review.obj)
+            else:
+                judgement = await self._judge.judge(review.obj, review.old)
         return Response(200, answer_to(review, judgement.refusal, judgement.warnings))
 
     async def run(self) -> None:

@@ -145,6 +145,7 @@ class Controller:
             # knew is ignored, because a release of that name may belong to another manager by now.
             self.lookup.references.want(name, ())
             self.shards.gone(name)
+            self.rollbacks.forget(name)
             self.guard.going_without_asking(name)
             self.runtime.object_gone(package_id(name))
             self.takeover.looked(name, gone=True)
@@ -155,6 +156,7 @@ class Controller:
             self._leave_to_others(name)
             return
         if self.shards.arrives(name):
+            self.runtime.tools.states.forget(name)
             for _, owner in releases_of({key: obj}):
                 self.takeover.arrives(name, owner)
         if is_deleting(obj):
@@ -178,6 +180,7 @@ class Controller:
         """Forget everything that is kept about a package that is not ours, or not ours yet."""
         self.lookup.references.want(name, ())
         self.writer.unwritten.discard(name)
+        self.rollbacks.forget(name)
         self.takeover.looked(name, gone=True)
         if name not in self.runtime.instances:
             self.guard.moved(name)

@@ -30,9 +30,9 @@ class Standing:
     node: Node | None
     decision: Decided | None
     going: bool
-    """True if its removal or its Disable is under way."""
+    """True if a removal or a Disable of the package is under way."""
     asked: bool
-    """True if its resource asks for its removal, or for the package to be off."""
+    """True if the resource requests that the package is removed or switched off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Hold:
     off: bool = False
     """True if the held change turns a Module off, by its resource's ``spec.enabled`` or by default."""
     unknown: bool = False
-    """True if it is not known yet which packages stand in the way."""
+    """True if it is not known yet which packages the change would break."""
 
 
 def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: Collection[str] = ()) -> Hold | None:

@@ -2,11 +2,14 @@
 
 A process that starts may find packages with changed resources: they were deleted, disabled, or set to another version while no
 daemon was running, or the earlier daemon held the change (:mod:`wharfinger.runtime.controllers.guard`). Dependents of such a
-package would be switched off if it were not present. So the package is made present in its installed version: its definition is
-read from the store, and it becomes a node of the scheduler. It is treated as suspended: nothing is fetched or run for it, and
-its hooks do not run. If it was ever installed completely, its dependents may run, as if it had run in this process. Then the
-guard can judge the change. If the change is held, the package runs again in its installed version, provided that no other field
-of its resource has changed since the last apply; otherwise the package stays suspended.
+package would be switched off if it were not a node of the scheduler.
+
+So the package becomes a node of the scheduler in its installed version, with its definition from the store. It is treated as
+suspended: nothing is downloaded or run for it, and its hooks do not run. If it was ever installed completely, its dependents may
+run, as if it had run in this process.
+
+Then the guard can judge the change. If the change is held, the package runs again in its installed version, provided that no
+other field of its resource has changed since the last apply; otherwise the package stays suspended.
 """
 
 import logging

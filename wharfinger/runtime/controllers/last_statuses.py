@@ -60,7 +60,7 @@ class LastStatuses:
         except NotFoundError:
             return
         except (ClusterError, FormatError) as error:
-            log.info("%s: its last status is written at the next start: %s", name, error)
+            log.info("%s: cannot write the last status now, so the next start writes it: %s", name, error)
 
 
 @asynccontextmanager

@@ -131,7 +131,7 @@ def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: O
 
 
 def is_managed(obj: JsonObject) -> bool:
-    """Return whether a resource is managed, so that it stands for a folder of a modules directory."""
+    """Return whether the daemon made a resource for a folder of a modules directory."""
     return find(obj, "metadata", "labels", MANAGED_BY) == MODULES_DIR
 
 

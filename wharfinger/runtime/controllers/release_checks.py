@@ -11,6 +11,7 @@ from wharfinger.runtime.resources.identity import (
     ModuleId,
     PackageId,
 )
+from wharfinger.runtime.resources.release_claims import moved_text, taken_text
 from wharfinger.runtime.resources.resources import (
     SpecError,
     resource_key,
@@ -33,17 +34,11 @@ class ReleaseChecks:
             if not known.status.namespace and known.id != identity:
                 self.runtime.rename(known, identity)
         if placed != identity.namespace:
-            raise SpecError(
-                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
-            )
+            raise SpecError(moved_text(placed))
         self.claim_for_others(identity, written)
         owner = self.runtime.claims.claim(identity)
-        if owner is None:
-            return
-        raise SpecError(
-            f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
-            "choose another name"
-        )
+        if owner is not None:
+            raise SpecError(taken_text(identity, owner))
 
     def claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
         """Claim a package's release for another package, if an earlier process installed that package as this release."""

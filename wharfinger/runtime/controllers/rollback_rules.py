@@ -104,17 +104,18 @@ def find_target(history: Sequence[Release], revision: int) -> Target | NoTarget:
     """Return the revision that a user asks for."""
     if not history:
         return NoTarget("the package has no release, so it has no revisions")
-    was_deployed = [release for release in history if _was_deployed(release)]
+    deployed = [release for release in history if was_deployed(release)]
     found = next((release for release in history if release.revision == revision), None)
-    known = _listed(release.revision for release in was_deployed)
+    known = _listed(release.revision for release in deployed)
     if found is None:
         return NoTarget(f"there is no revision {revision}; these were deployed, and are recorded: {known}")
-    if found not in was_deployed:
+    if found not in deployed:
         return NoTarget(f"revision {revision} was never deployed ({found.status}); these were: {known}")
     return Target(found)
 
 
-def _was_deployed(release: Release) -> bool:
+def was_deployed(release: Release) -> bool:
+    """Return whether a revision was installed completely, so that a package can return to it."""
     return release.status in (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED)
 
 

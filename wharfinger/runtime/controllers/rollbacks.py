@@ -16,11 +16,18 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from wharfinger.cluster.api.errors import ReleaseError
-from wharfinger.cluster.records.release import Release, ReleaseStatus
+from wharfinger.cluster.records.release import Release
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.packages.sources.source import Source
-from wharfinger.runtime.controllers.rollback_rules import Continues, HasFailed, NoTarget, find_target, judge_upgrade
+from wharfinger.runtime.controllers.rollback_rules import (
+    Continues,
+    HasFailed,
+    NoTarget,
+    find_target,
+    judge_upgrade,
+    was_deployed,
+)
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.wishes import asked_checksum, desired_state
 from wharfinger.runtime.lifecycle.package_state import PackageState, PackageStateError, StateRecord, state_record
@@ -116,6 +123,11 @@ class Rollbacks:
         if instance is not None and instance.record is None and record is not None:
             instance.know_record(record)
 
+    def forget(self, name: str) -> None:
+        """Discard the record of a package that is gone, or belongs to another daemon. It may return with another record."""
+        self._records.pop(name, None)
+        self._due.pop(name, None)
+
     async def carry_out(self, name: str) -> None:
         """Find and record the rollback that `settle` called for, if any; it is in force from the next reconciliation on.
 
@@ -188,7 +200,7 @@ class Rollbacks:
         """Return the newest deployed revision whose version or settings differ from the present ones."""
         why = "no revision of the package with another version, or other settings, is recorded"
         for release in reversed(history):
-            if release.status in (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED):
+            if was_deployed(release):
                 wish = await self._wish(release)
                 if isinstance(wish, NoTarget):
                     why = wish.why

@@ -117,13 +117,15 @@ async def open_controller(
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs; the body begins once the informers have listed. Leaving stops intake at once.
 
-    ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
-    ``application_scope``: the scope of Applications whose namespace has no scope label. ``require_account``: whether a package
-    without a service account is refused. ``verify_s``: the time after the start during which a status is not written if it
-    differs only because a package is being verified. ``repository_client`` and ``scan_source`` are for PackageRepositories, if
-    they differ from those of packages. ``caches`` are those that the daemon opened on standby; without them, caches are opened
-    here. ``shard`` is the one that this daemon keeps, ``seizures`` take over from shards without a daemon, and ``moved`` is
-    called for each Application that was given to another shard.
+    * ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
+    * ``application_scope``: the scope of Applications whose namespace has no scope label.
+    * ``require_account``: whether a package without a service account is refused.
+    * ``verify_s``: the time after the start during which a status is not written if it differs only because a package is being
+      verified.
+    * ``repository_client``, ``scan_source``: those for PackageRepositories, if they differ from those for packages.
+    * ``caches``: those that the daemon opened on standby; without them, caches are opened here.
+    * ``shard``: the shard of this daemon. ``seizures`` take over from shards without a daemon, and ``moved`` is called for each
+      Application that was given to another shard.
     """
     async with open_references(client, keys.add) as references, AsyncExitStack() as stack:
         if caches is None:
@@ -165,7 +167,7 @@ async def open_controller(
             verify_s=verify_s,
         )
         _sweep_journal(controller)
-        await runtime.tools.states.read(client)
+        await runtime.tools.states.read(client, _own_packages(controller))
         intake = Intake(applications, modules, repositories, scopes, accounts, caches.shards, keys)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(intake.follow_packages, applications, name="follow Applications")
@@ -183,6 +185,12 @@ async def open_controller(
             yield controller
             # A status patch in flight may be cancelled: it is written after the queues have drained (last_statuses).
             nursery.cancel_scope.cancel()
+
+
+def _own_packages(controller: Controller) -> frozenset[str]:
+    """Return the names of the packages that belong to this daemon now."""
+    objects = (*controller.applications.objects().items(), *controller.modules.objects().items())
+    return frozenset(package_name(key) for key, obj in objects if controller.shards.owns(key, obj))
 
 
 def _sweep_journal(controller: Controller) -> None:

@@ -1,14 +1,18 @@
 """The `Runtime`: all packages, the wanted state of each, and the tasks that install and change them accordingly.
 
-The life of one package. A controller reports the wanted state (`update_app`, `update_module`); the lifecycle store decides
-whether that calls for an update, a reconfiguration or nothing. An update puts Download → Install → Load on the package's own
-queue. The success of Load makes the package a node of the scheduler, which decides whether it may be on, and when its turn
-comes: that begins a reconciliation, Configure → Startup → Run → WaitReady. Events that its hooks watch, and schedules,
-become hook tasks in lanes of their own (`build_kube_tasks`, `build_schedule_tasks`); a hook that changes values asks the
-scheduler for another reconciliation. A changed specification cancels the operation that it supersedes through that
-operation's scope, including a pending retry. A removal takes precedence over all other operations: Uninstall → Undeploy,
-then a clean-up task outside the queue (a queue cannot wait for its own end) forgets the package and notifies the controller,
-which removes the finalizer.
+The life of one package:
+
+* A controller reports the wanted state (`update_app`, `update_module`). The lifecycle store decides whether that requires an
+  update, a reconfiguration or nothing.
+* An update puts Download → Install → Load on the package's own queue. When Load has succeeded, the package becomes a node of the
+  scheduler.
+* The scheduler decides whether the package may be on, and when. Then it begins a reconciliation: Configure → Startup → Run →
+  WaitReady.
+* Watched objects and schedules become hook tasks in lanes of their own (`build_kube_tasks`, `build_schedule_tasks`). A hook that
+  changes values requests another reconciliation from the scheduler.
+* A changed specification cancels the operation that it supersedes, including a pending retry, through that operation's scope.
+* A removal takes precedence over all other operations: Uninstall → Undeploy. Then a clean-up task outside of the queue (a queue
+  cannot wait for its own end) forgets the package and notifies the controller, which removes the finalizer.
 
 Invariants: the methods are synchronous, so each is one atomic step between two awaits of the event loop: an event of one
 package, and all that follows from it (:mod:`~wharfinger.runtime.core.packages`). A task of a superseded operation cannot

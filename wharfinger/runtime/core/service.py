@@ -149,7 +149,11 @@ async def _remember(runtime: Runtime) -> None:
             try:
                 await remember(instance, runtime.tools)
             except ClusterError as error:
-                log.info("%s: its hooks are synchronised at the next start: %s", instance.id, error)
+                log.info(
+                    "%s: cannot record what its hooks have seen, so the next start synchronizes them again: %s",
+                    instance.id,
+                    error,
+                )
 
     with trio.move_on_after(REMEMBER_S):
         async with trio.open_nursery() as nursery:

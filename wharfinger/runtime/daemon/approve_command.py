@@ -18,6 +18,7 @@ from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.formats.terminal_text import printable
 from wharfinger.packages.errors import AddressError
 from wharfinger.packages.registry.address import tag_of_version
+from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import resource_key
 from wharfinger.runtime.versions.version_policy import APPROVED
@@ -37,17 +38,11 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
         f"Exit code 0: approved; {EXIT_NOTHING}: no version waits for approval; 1: the version cannot be approved; "
         "2: wrong usage."
     )
-    parser.add_argument("name", metavar="NAME", help="NAMESPACE.NAME of an Application, or the name of a Module")
+    add_package_name(parser)
     parser.add_argument(
         "version", metavar="VERSION", nargs="?", default="", help="the version to approve (default: the one that waits)"
     )
-    parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
-    )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
+    add_cluster(parser)
     parser.set_defaults(handler=_approve)
 
 

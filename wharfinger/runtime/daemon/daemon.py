@@ -507,13 +507,13 @@ async def _try_containment(containment: Containment) -> None:
 
 
 def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
-    """Return the folders with one for global hooks, an empty one if needed, because modules need global values. Blocks."""
+    """Return the folders, with an empty folder of global hooks if none was given, because modules need global values. Blocks."""
     if not folders or folders.global_hooks is not None:
         return folders
     empty = state / "no-global-hooks"
     empty.mkdir(mode=0o700, exist_ok=True)
     (empty / "README.md").write_text(
-        "Takes the place of a folder of global hooks, because none was given.\n"
+        "This folder is used in place of a folder of global hooks, because none was given.\n"
     )  # an empty folder is not a package
     return replace(folders, global_hooks=empty)
 

@@ -1,29 +1,42 @@
 """``wharfinger rollback``: let a package return to a former revision.
 
 The command writes the annotation of the resource with the rights of the user who runs it. The daemon finds the revision, and
-reports in the status of the resource whether the package can return.
+reports in the status of the resource whether the package can return. If the records of the release show at once that it cannot,
+nothing is requested.
 """
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.connection import ConnectionConfigError, load_connection
-from wharfinger.cluster.api.errors import ClusterError, NotFoundError
+from wharfinger.cluster.api.errors import ClusterError, ForbiddenError, NotFoundError
 from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.records.release import Release, ReleaseRecordError
+from wharfinger.cluster.records.release_store import ReleaseStore
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.json.value import JsonObject, find_int, find_str
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_exact_time
+from wharfinger.runtime.controllers.package_names import identity_of
+from wharfinger.runtime.controllers.rollback_rules import NoTarget, find_target, was_deployed
+from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import resource_key
 from wharfinger.runtime.resources.upgrade_policy import FORMER, ROLLBACK, read_rollback_request
+
+_SETTLED: Final = ("Ready", "RolledBack")
+"""The states in which a package runs the revision that was deployed last."""
+
+
+class NoRevisionError(Exception):
+    """The package has no revision to return to; the message says why, and what to do."""
 
 
 def add_rollback(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +47,7 @@ def add_rollback(parser: argparse.ArgumentParser) -> None:
         "what the resource requests, and whether there is a way back. Exit code 0: requested; 1: cannot be requested; 2: wrong "
         "usage."
     )
-    parser.add_argument("name", metavar="NAME", help="NAMESPACE.NAME of an Application, or the name of a Module")
+    add_package_name(parser)
     parser.add_argument(
         "revision",
         metavar="REVISION",
@@ -42,13 +55,7 @@ def add_rollback(parser: argparse.ArgumentParser) -> None:
         default=FORMER,
         help="number of a revision (default: the newest one that was deployed with another version or other settings)",
     )
-    parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
-    )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
+    add_cluster(parser)
     parser.set_defaults(handler=_rollback)
 
 
@@ -69,11 +76,52 @@ async def request_rollback(
     return text
 
 
+async def check_revision(client: ClusterClient, name: str, revision: int) -> None:
+    """Check that the package has the revision, or a former one for 0. Without the right to read the records, the request is left
+    to the daemon.
+
+    Raises IdentityError, NoRevisionError, and ClusterError.
+    """
+    key = resource_key(package_id(name))
+    obj = await client.get(key)
+    identity = identity_of(key, obj)
+    try:
+        stored = await ReleaseStore(client, _utc_now).history(identity.release, identity.namespace)
+    except (ForbiddenError, ReleaseRecordError):
+        return
+    history = [each.release for each in stored]
+    target = find_target(history, revision) if history and revision else None
+    if isinstance(target, NoTarget):
+        raise NoRevisionError(target.why)
+    if target is None and (why := _without_former(name, history, obj)):
+        raise NoRevisionError(why)
+
+
+def _without_former(name: str, history: Sequence[Release], obj: JsonObject) -> str:
+    """Return why there is no former revision, or "" if there may be one.
+
+    The only revision is a former one if the resource requests another state, which no revision has yet.
+    """
+    deployed = [release.revision for release in history if was_deployed(release)]
+    if not deployed:
+        return f"no revision of the package was deployed yet; `wharfinger why {name}` explains its state"
+    is_seen = find_int(obj, "status", "observedGeneration") >= find_int(obj, "metadata", "generation")
+    is_settled = is_seen and find_str(obj, "status", "summary", "state") in _SETTLED
+    if len(deployed) > 1 or not is_settled:
+        return ""
+    return (
+        f"there is no former revision: revision {deployed[0]} is the only one that was deployed, and the package runs it; to run "
+        "another version or other settings, change its resource"
+    )
+
+
 def _rollback(args: argparse.Namespace) -> int:
     name, revision = cast("str", args.name), cast("str", args.revision)
     try:
-        read_rollback_request({ROLLBACK: revision})
+        asked = read_rollback_request({ROLLBACK: revision})
     except FormatError:
+        asked = None
+    if asked is None:
         return _failed(f"REVISION: expected the number of a revision or {FORMER}, found {printable(revision)!r:.80}", 2)
 
     async def run() -> str:
@@ -81,12 +129,15 @@ def _rollback(args: argparse.Namespace) -> int:
             load_connection, cast("Path | None", args.kubeconfig), cast("str", args.context), abandon_on_cancel=True
         )
         async with open_client(connection) as client:
+            await check_revision(client, name, asked.revision)
             return await request_rollback(client, name, revision)
 
     try:
         trio.run(run)
     except IdentityError as error:
         return _failed(printable(str(error)), 2)
+    except NoRevisionError as error:
+        return _failed(f"{printable(name)}: {printable(str(error))}", 1)
     except NotFoundError:
         kind = "Application" if "." in name else "Module"
         return _failed(f"{printable(name)}: there is no such {kind}; `wharfinger get packages` lists all", 1)

@@ -54,7 +54,7 @@ def _sweep(draft: Draft) -> bool:
 
 
 def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
-    """Run at CASCADE the nodes of the group that never ran at that level, and that lack something beside other parked nodes."""
+    """Run nodes of the group at CASCADE: those at NONE that lack an id which no parked node has. Return whether there are any."""
     asked = False
     for who in group:
         node = draft.nodes[who]

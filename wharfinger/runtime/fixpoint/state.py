@@ -114,7 +114,7 @@ class Mark(NamedTuple):
     changed: int = 0
     finished: int = 0
     digest: str | None = None
-    """The digest of its content; None: unknown, so that every digest is a change."""
+    """The digest of the id's content; None if it is unknown, and then every digest counts as a change."""
     cause: Id | None = None
     """The node whose run changed it last; None: the world outside."""
     present: bool = False
@@ -161,7 +161,7 @@ class Node(NamedTuple):
     """The node's mark. None: the node was removed, and its mark is among those without a node."""
     stage: Stage
     run: int
-    """The stamp of its last dispatch, which also identifies that run; 0 if it was never dispatched."""
+    """The stamp of the node's last dispatch, which also identifies that run; 0 if the node was never dispatched."""
     level: Level
     again: Again
     lacks: tuple[Id, ...]

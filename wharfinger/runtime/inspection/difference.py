@@ -69,7 +69,8 @@ def _notes(instance: Instance, tools: Tools) -> list[str]:
     """Return notes about anything that holds the next apply back, or may change it."""
     notes: list[str] = []
     if instance.status.suspended:
-        notes.append("the package is suspended: nothing is applied before it is resumed")
+        resume = f"`wharfinger resume {instance.id.name}`"
+        notes.append(f"the package is suspended: nothing is applied before it is resumed with {resume}")
     notes += [
         f"an operation is under way ({entry.operation.value}); this difference is about its intermediate state"
         for entry in tools.journal.entries()

@@ -17,6 +17,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.terminal_text import printable
 from wharfinger.packages.definition.requirements import is_instance_name
 from wharfinger.packages.errors import PackageError
+from wharfinger.runtime.installing.command_arguments import add_cluster, complete_names
 from wharfinger.runtime.installing.installation import (
     InstallError,
     Wish,
@@ -73,7 +74,7 @@ def add_uninstall(parser: argparse.ArgumentParser) -> None:
         f"PackageRepository that `wharfinger install` made for it. Exit code 0: it is gone; {EXIT_LATE}: it is not gone in "
         "time, and the daemon goes on; 1: there is no such Application, or it cannot be deleted."
     )
-    parser.add_argument("name", metavar="NAME", help="name of the Application")
+    complete_names(parser, parser.add_argument("name", metavar="NAME", help="name of the Application"))
     _add_common(parser)
     parser.set_defaults(handler=_uninstall)
 
@@ -83,13 +84,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=_seconds, default=TIMEOUT_S, metavar="SECONDS", help="time to wait (default: %(default)g)"
     )
-    parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
-    )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
+    add_cluster(parser)
 
 
 def _seconds(text: str) -> float:
@@ -151,7 +146,12 @@ def _uninstall(args: argparse.Namespace) -> int:
     namespace, name = cast("str", args.namespace), cast("str", args.name)
 
     async def work(client: ClusterClient) -> None:
-        await remove(client, namespace, name, _report, limit_s=cast("float", args.timeout))
+        try:
+            await remove(client, namespace, name, _report, limit_s=cast("float", args.timeout))
+        except NotFoundError as error:
+            if f'"{name}" not found' not in error.message:  # then the kind itself is not served
+                raise
+            raise InstallError("there is no such Application; `wharfinger get packages` lists all") from error
         sys.stdout.write(f"{namespace}/{name}: removed\n")
 
     return _run(args, work, f"{namespace}/{name}")

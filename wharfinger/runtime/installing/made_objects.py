@@ -32,7 +32,7 @@ class SettingError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The objects to apply, in this order: Secrets, the repository (None: it exists), the Application."""
+    """The objects to apply, in this order: Secrets, the PackageRepository (None if it exists already), the Application."""
 
     secrets: tuple[JsonObject, ...]
     repository: JsonObject | None

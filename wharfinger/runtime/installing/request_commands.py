@@ -19,6 +19,7 @@ from wharfinger.cluster.api.http_client import open_client
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_micro_time
+from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import FORCED, REQUESTED, RESET, resource_key
 
@@ -79,14 +80,8 @@ def add_resume(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="NAMESPACE.NAME of an Application, or the name of a Module")
-    parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
-    )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    add_package_name(parser)
+    add_cluster(parser)
 
 
 async def request(client: ClusterClient, name: str, annotation: str, now: datetime) -> None:

@@ -1,10 +1,14 @@
 """The recorded states of all packages, read in one list when the daemon starts instead of a GET for each.
 
 A state is taken once, by the first task that needs it, and only soon after the list: later a person may have changed or
-deleted the Secret. A package that is not in the list reads its state itself, so the list only saves requests.
+deleted the Secret. Only states of packages that belonged to this daemon before the list are kept: another daemon changes the
+others, and may hand their packages over at any time. A package that is not in the list reads its state itself, so the list only
+saves requests.
 """
 
 import logging
+from collections.abc import Container
+from functools import partial
 from typing import Final
 
 import trio
@@ -12,7 +16,7 @@ import trio
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.watch.listed_objects import look_at_all
-from wharfinger.formats.json.value import JsonObject, ShapeError
+from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL, STATE_TYPE
 from wharfinger.runtime.resources.resources import SECRET
@@ -32,11 +36,15 @@ class ListedStates:
         self._secrets: dict[ObjectKey, JsonObject] = {}
         self._until = 0.0
 
-    async def read(self, client: ClusterClient) -> None:
-        """List the states. A failure is logged, and then every package reads its own state."""
+    async def read(self, client: ClusterClient, packages: Container[str]) -> None:
+        """Read the states of all packages in one list, and keep those of ``packages``, the names of the daemon's own ones.
+
+        A failure is logged; each package then reads its own state.
+        """
         self._secrets.clear()
+        keep = partial(self._keep, packages)
         try:
-            await look_at_all(client, SECRET, PACKAGE_LABEL, self._keep, field_selector=f"type={STATE_TYPE}")
+            await look_at_all(client, SECRET, PACKAGE_LABEL, keep, field_selector=f"type={STATE_TYPE}")
         except (ClusterError, ShapeError) as error:
             log.warning("cannot list the states of packages, so each state is read on its own: %s", error)
             self._secrets.clear()
@@ -48,6 +56,15 @@ class ListedStates:
             self._secrets.clear()
         return self._secrets.pop(key, None)
 
-    def _keep(self, key: ObjectKey, secret: JsonObject) -> None:
-        if len(self._secrets) < MAX_STATES:
+    def forget(self, package: str) -> None:
+        """Discard the state of a package that another daemon has kept since the list."""
+        for key in [key for key, secret in self._secrets.items() if _package(secret) == package]:
+            del self._secrets[key]
+
+    def _keep(self, packages: Container[str], key: ObjectKey, secret: JsonObject) -> None:
+        if len(self._secrets) < MAX_STATES and _package(secret) in packages:
             self._secrets[key] = secret
+
+
+def _package(secret: JsonObject) -> str:
+    return find_str(secret, "metadata", "labels", PACKAGE_LABEL)

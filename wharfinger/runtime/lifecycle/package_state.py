@@ -75,10 +75,12 @@ class PackageStateError(ClusterError):
 class PackageState:
     """The record of a package; empty fields if nothing is recorded.
 
-    ``source``, ``version`` and ``digest``: the installed package; ``started``: the onStartup hooks that are done for that
-    digest; ``patches``: the patches of hooks to the values, compacted. ``applied`` is the fingerprint of the last completed
-    reconciliation, ``values`` the checksum of the values at its end, ``settings`` the checksum of the settings at its beginning.
-    The first two are digests if they come from the stamp of ``revision``.
+    ``source``, ``version`` and ``digest`` identify the installed package. ``started`` has the onStartup hooks that are done for
+    that digest, and ``patches`` the patches of hooks to the values, compacted.
+
+    ``applied`` is the fingerprint of the last completed reconciliation, ``values`` the checksum of the values at its end, and
+    ``settings`` the checksum of the settings at its beginning. If ``applied`` and ``values`` were read from the stamp of
+    ``revision``, they are digests of the fingerprint and of the checksum.
     """
 
     source: str = ""
@@ -176,8 +178,8 @@ class PackageState:
     def ready_as(self, ready: ReadyRevision, generation: int) -> "PackageState":
         """Record that the package is Ready with this revision.
 
-        That ends a rollback, with two exceptions: the revision is not what the resource asks for, or the rollback was made for
-        the same generation of the resource but for another version (the resource may follow a range).
+        This ends a rollback, except in two cases: if the revision is not what the resource asks for, or if the resource follows a
+        range of versions and the rollback was made for the same generation of it but for another version.
         """
         kept = self.rollback
         if kept is not None and ready.asked and (kept.asked == ready.asked or kept.generation != generation):

@@ -17,10 +17,10 @@ MAX_MESSAGE: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ReadyRevision:
-    """A revision with which the package was Ready, the desired state that it was made from, and (``asked``) what the resource
-    asked for then.
+    """A revision with which the package was Ready.
 
-    ``asked`` is empty if the revision is not what the resource asked for.
+    ``wish`` is the desired state that the revision was made from. ``asked`` identifies what the resource asked for at that time;
+    it is empty if a rollback made the revision, because the resource then asked for something else.
     """
 
     asked: str

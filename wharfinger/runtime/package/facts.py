@@ -221,7 +221,7 @@ class ValuesOutdated(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class DriftSeen(ReleaseBase):
-    """The fields that differ from what was applied, and those for which another writer fights."""
+    """The fields that differ from what was applied, and those that another writer sets again after each correction."""
 
     drift: tuple[str, ...]
     fought: tuple[str, ...]

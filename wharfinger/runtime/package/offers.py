@@ -1,6 +1,6 @@
 """The offer of a package to the scheduler: its node, and the vote of its enabled script, which votes before a run. Pure.
 
-A part of the machine (:mod:`~wharfinger.runtime.package.machine`), whose table says when these are called.
+These functions are a part of the machine; the table in :mod:`~wharfinger.runtime.package.machine` has the events that call them.
 """
 
 from typing import assert_never

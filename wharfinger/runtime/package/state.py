@@ -174,7 +174,7 @@ class Applied(msgspec.Struct, frozen=True):
     unmatched: tuple[str, ...] = ()
     """The overrides that name something that the chart does not have."""
     drift: tuple[str, ...] = ()
-    """The fields of its objects that are not as applied, with the managers that set them."""
+    """The fields of applied objects that have drifted, with the managers that set them."""
     fought: tuple[str, ...] = ()
     """The drifted fields that another manager sets again and again."""
 

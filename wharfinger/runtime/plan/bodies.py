@@ -39,7 +39,7 @@ from wharfinger.runtime.fixpoint.model import (
 )
 from wharfinger.runtime.resources.identity import AppId, IdentityError, ModuleId, PackageId, package_id
 from wharfinger.runtime.resources.package_fit import check_kind, check_needs
-from wharfinger.runtime.resources.release_claims import ReleaseClaims
+from wharfinger.runtime.resources.release_claims import ReleaseClaims, taken_text
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.scheduler.exclusive_groups import ranked
 from wharfinger.runtime.scheduler.gates import Decision, decide_affected
@@ -265,11 +265,7 @@ def _claimed(identities: Iterable[PackageId]) -> Mapping[str, Refused]:
             refused[identity.name] = Refused(Reason.SPEC_INVALID.value, str(error), accepted=False)
             continue
         if owner is not None:
-            message = (
-                f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
-                "choose another name"
-            )
-            refused[identity.name] = Refused(Reason.SPEC_INVALID.value, message, accepted=False)
+            refused[identity.name] = Refused(Reason.SPEC_INVALID.value, taken_text(identity, owner), accepted=False)
     return refused
 
 

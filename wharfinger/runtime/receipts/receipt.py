@@ -60,7 +60,9 @@ async def make_receipt(
         if not any(more.values()) and not wider:
             raise NotEnoughError(f"{plan.subject.id}: failed in a trial with only the recorded rights: {proof.failure}")
         rights = {part: rights[part] | more.get(part, frozenset()) for part in Part}
-    raise NotEnoughError(f"{plan.subject.id}: its roles grant rights to further roles, more than {ROUNDS} times")
+    raise NotEnoughError(
+        f"{plan.subject.id}: the recorded rights are still not enough after {ROUNDS} trials, each of which added further rights"
+    )
 
 
 def _granted(proof: Record, user: str) -> dict[Part, frozenset[Access]]:

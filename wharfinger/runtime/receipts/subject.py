@@ -40,7 +40,7 @@ class Subject:
 
     @property
     def key(self) -> ObjectKey:
-        """The key of its Application or Module."""
+        """The key of the subject's Application or Module."""
         return resource_key(self.id)
 
     def resource(self, version: str) -> JsonObject:

@@ -50,7 +50,7 @@ def frame(records: bytes) -> bytes:
 
 
 def frame_head(parts: Sequence[bytes]) -> bytes:
-    """Return the bytes before the records of a frame, which are given in parts."""
+    """Return the head of a frame: the length and the checksum of its records, whose bytes are given in ``parts``."""
     length = sum(map(len, parts)).to_bytes(4, "big")
     checksum = zlib.crc32(length)
     for part in parts:

@@ -73,10 +73,6 @@ class Masking:
         found = self._texts.get(text)
         return self._mask(text) if found is None else found
 
-    def of(self, _name: str) -> "Masking":
-        """Return this masking itself, because all texts are of this package."""
-        return self
-
     def _mask(self, text: str) -> str:
         if len(text) < SHORTEST_SECRET:
             if len(self.clean) < 2 * MOST_TEXTS:

@@ -46,8 +46,10 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """One step. ``key`` is the package, with the number of its queue after ``#`` for a queue; ``at`` is the event's own
-    time, with the surroundings if it is of a package.
+    """One step of a machine.
+
+    ``key`` is the package; for a queue, ``#`` and the number of the queue follow. ``at`` is the time of the event, together with
+    the surroundings if the machine is that of a package.
     """
 
     number: int

@@ -4,7 +4,8 @@ The comparison is of bytes, in the canonical form. So a difference means that th
 from the one that was recorded, that a decision depended on something that is not in the recording, or that a state was changed
 without an event. After each event its effects are compared: those of the scheduler in full, those of other machines by their
 kinds. The changes of a state may be recorded once for several events; they are compared after the last of these.
-The replay stops at the first difference of each machine's state, because what follows differs for the same reason.
+
+The replay of a machine stops at the first difference of its state, because later differences have the same cause.
 """
 
 from collections.abc import Iterable, Iterator

@@ -48,7 +48,7 @@ async def ensure_crds(
             client, [ObjectKey(CRD, "", name_of(crd)) for crd in crds], now=now, progress=_tell_overdue
         )
     except CrdError as error:
-        raise ClusterError(f"{error}; another CRD may have its names") from error
+        raise ClusterError(f"{error}; another CRD may use the same names") from error
 
 
 async def check_crds(client: ClusterClient) -> None:

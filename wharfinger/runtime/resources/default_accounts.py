@@ -44,6 +44,6 @@ class DefaultAccounts:
 
 @asynccontextmanager
 async def open_default_accounts(client: ClusterClient) -> AsyncIterator[DefaultAccounts]:
-    """Follow the labels while the body runs; the first list may not have arrived when it begins."""
+    """Follow the labels while the body runs. The body does not wait for the first list of namespaces."""
     async with open_informer(client, NAMESPACE, label_selector=ACCOUNT_LABEL) as informer:
         yield DefaultAccounts(informer)

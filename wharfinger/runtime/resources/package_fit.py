@@ -25,6 +25,6 @@ def check_needs(definition: Definition, identity: PackageId) -> None:
     for names, verb in ((required, "requires"), (definition.subscriptions, "subscribes to")):
         if identity.name in names:
             raise IdentityError(
-                f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, which is its own "
-                "name; install it under another name"
+                f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, "
+                "which is the name that it is installed under; install it under another name"
             )

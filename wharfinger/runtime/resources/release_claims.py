@@ -11,11 +11,22 @@ from dataclasses import dataclass, field
 from wharfinger.runtime.resources.identity import PackageId
 
 
+def taken_text(identity: PackageId, owner: PackageId) -> str:
+    """Return the message for a package whose release belongs to another package."""
+    return (
+        f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
+        "choose another name"
+    )
+
+
+def moved_text(namespace: str) -> str:
+    """Return the message for a Module whose release is in another namespace than its resource requests."""
+    return f"spec.namespace: the release is in {namespace} and cannot be moved; delete the Module and create it again"
+
+
 @dataclass(slots=True)
 class ReleaseClaims:
-    """Claims by (namespace, release). When a release becomes free, ``on_free`` is called with each package that
-    was refused it.
-    """
+    """Claims by (namespace, release). When a release becomes free, ``on_free`` is called with each package that was refused."""
 
     on_free: Callable[[str], None]
     _owners: dict[tuple[str, str], PackageId] = field(default_factory=dict)

@@ -111,7 +111,9 @@ def _authorities(value: JsonValue, where: str) -> str:
     except PackageError as error:
         raise SpecError(str(error)) from error
     if not any(each.issuer == each.subject for each in found):
-        raise SpecError(f"{where}: expected a root certificate among {len(found)}, found none; add it")
+        raise SpecError(
+            f"{where}: expected a root certificate, found {len(found)} other certificates; add the root certificate"
+        )
     return value
 
 

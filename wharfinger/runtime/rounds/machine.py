@@ -5,12 +5,15 @@ Theory of operation. If there is such a Module, it is the first of all in the or
 
     values configured, hooks started → beforeAll hooks → all other packages, by order and requirements → afterAll hooks
 
-A round begins when the Module is loaded or its settings change, when one of its hooks changed the global values or switched a
-Module on or off, and when the set of Modules that are on has changed otherwise. In a round, all packages run again if the
-global values differ from those of the last round. The round ends when no package runs or may still run by itself, and the
-packages that were switched off are gone. A failed run is not waited for; otherwise one broken package would keep the afterAll
-hooks from ever running. After a restart, the first round also waits until every installed package was loaded or has failed to
-load. AfterAll hooks that changed the global values or a switch begin another round, up to MAX_ROUNDS in a row; then the loop is
+A round begins in three cases: the Module is loaded, or its settings change; one of its hooks changed the global values, or
+switched a Module on or off; or the set of Modules that are on has changed for another reason. In a round, all packages run again
+if the global values differ from those of the last round.
+
+The afterAll hooks run when no other package runs or may still run by itself, and the packages that were switched off are gone. A
+failed run is not waited for; otherwise one broken package would keep the afterAll hooks from ever running. After a restart, the
+first round also waits until every installed package was loaded or has failed to load.
+
+AfterAll hooks that changed the global values or a switch begin another round, up to MAX_ROUNDS in a row; then the loop is
 reported as a failure, and no further round begins.
 
 The switches that global hooks have set take effect when the beforeAll hooks of a round are done. A round that is cut short (the

@@ -1,10 +1,10 @@
 """Exclusive groups: Modules of one group, of which only one may be installed.
 
 A package names its group in ``package.yaml``. Among the Modules of one group that are wanted, the one with the lowest order is
-installed; with equal orders, the one whose name sorts first. Each Module is *outranked* by those before it. While one of them
-is wanted, it is off and uninstalled, and its status names that one. A Module that is paused keeps its place, because its
-objects stay in the cluster. A Module that is disabled keeps no other one off. So the decision depends only on the Modules that
-exist, and never on the sequence in which they were created.
+installed; with equal orders, the one whose name sorts first. Each Module is *outranked* by those before it. A Module is
+off and uninstalled while a Module that outranks it is wanted, and its status names that other Module. A Module that is paused
+keeps its place, because its objects stay in the cluster. A Module that is disabled keeps no other Module off. So the decision
+depends only on the Modules that exist, and never on the sequence in which they were created.
 """
 
 from collections.abc import Iterable, Iterator

@@ -319,7 +319,9 @@ class _Turn:
         self.asked.add(name)
 
     def _keep(self, old: Entry, entry: Entry) -> None:
-        """Replace a node's entry, and notify its tier and the nodes parked on it if they begin or cease to wait in vain."""
+        """Replace a node's entry, and notify its tier. If the entry became hopeless, or is hopeless no more, ask the nodes parked
+        on it again.
+        """
         name = entry.node.name
         if entry.released != old.released:
             order = self.topology.effective[name]

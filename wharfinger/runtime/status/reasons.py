@@ -482,7 +482,7 @@ class Reason(StrEnum):
         "Suspended",
         Again.CHANGE,
         "spec.suspend is true: nothing is reconciled, and nothing is deleted",
-        "set spec.suspend to false to resume the package",
+        "run `wharfinger resume NAME`, or set spec.suspend to false to resume the package",
     )
     NO_RECONCILIATION = (
         "NoResourceReconciliation",

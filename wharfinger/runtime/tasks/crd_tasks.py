@@ -13,13 +13,14 @@ from typing import Final
 
 import trio
 
-from wharfinger.cluster.api.errors import ConflictError, NotFoundError, UnknownKindError
+from wharfinger.cluster.api.errors import ConflictError, ForbiddenError, NotFoundError, UnknownKindError
 from wharfinger.cluster.crds.definitions import NotEstablishedError
 from wharfinger.cluster.objects.ownership import Owner, is_kept, owner_of
 from wharfinger.cluster.watch.object_waits import Laggards
-from wharfinger.formats.json.value import find_str
+from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.formats.listing import listed
-from wharfinger.hooks.webhooks.bound_webhooks import bound_webhooks
+from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks, bound_webhooks
+from wharfinger.hooks.webhooks.configurations import MUTATING_CONFIGURATION, VALIDATING_CONFIGURATION
 from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
 from wharfinger.packages.definition.crd_files import read_crds, served_kinds
 from wharfinger.packages.errors import RenderError
@@ -29,6 +30,7 @@ from wharfinger.runtime.package.events import Progressed
 from wharfinger.runtime.package.findings import CrdsEstablished, WebhooksSearched
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.stoppable import waiting
+from wharfinger.runtime.resources.custom_resources import CRD
 from wharfinger.runtime.status.package_status import Stage, Truth
 from wharfinger.runtime.tasks.rendering import applying_reason, drift_of, left_to_people, rendered, waiting_for
 
@@ -109,8 +111,41 @@ async def _publish_webhooks(instance: Instance, tools: Tools, host: Host) -> Non
     bound = bound_webhooks(instance.files.hooks, instance.isolation)
     if bound:
         host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "publishing the webhooks of its hooks"))
+        await _check_may_publish(instance, tools, bound)
     with waiting(tools):
         await tools.webhooks.publish(instance.id.name, bound)
+
+
+async def _check_may_publish(instance: Instance, tools: Tools, bound: BoundWebhooks) -> None:
+    """Check that the package's service account may write such webhooks itself, because the daemon writes and keeps them with its
+    own rights. A webhook sees and changes objects that the account may not reach. Raises ForbiddenError and other ClusterErrors.
+    """
+    if instance.account is None and not tools.require_account:
+        return
+    client = instance.acting(tools)
+    needed = {
+        ("create", VALIDATING_CONFIGURATION): bool(bound.validating),
+        ("create", MUTATING_CONFIGURATION): bool(bound.mutating),
+        ("patch", CRD): bool(bound.conversions),
+    }
+    for (verb, resource), is_needed in needed.items():
+        if not is_needed:
+            continue
+        attributes: JsonObject = {"verb": verb, "group": resource.group, "resource": resource.plural}
+        review: JsonObject = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "metadata": {},
+            "spec": {"resourceAttributes": attributes},
+        }
+        if find(await client.create(review), "status", "allowed") is not True:
+            user = instance.account.user if instance.account is not None else ""
+            raise ForbiddenError(
+                403,
+                "Forbidden",
+                f'{resource.plural}.{resource.group} is forbidden: User "{user}" cannot {verb} resource "{resource.plural}" '
+                f'in API group "{resource.group}" at the cluster scope: the webhooks of its hooks need this',
+            )
 
 
 async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bool) -> None:

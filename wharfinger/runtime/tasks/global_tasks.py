@@ -44,7 +44,10 @@ async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
 
 
 class Turns(Protocol):
-    """The rounds of global hooks, as the task of the afterAll hooks sees them; ``scope`` identifies the reported turn."""
+    """The rounds of global hooks, as the task of the afterAll hooks sees them.
+
+    A *turn* is one run of the list of afterAll hooks. It has a scope, and reports name the turn by its ``scope``.
+    """
 
     async def until_gone(self) -> None:
         """Wait until the packages that were switched off or are being removed are done."""

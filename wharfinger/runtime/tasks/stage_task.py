@@ -83,7 +83,7 @@ class StageTask:
     """
 
     steps: Steps | None = None
-    """The steps of its operation in the journal; None: the operation has no steps."""
+    """The journal's steps of the operation that the task belongs to; None if the operation has no steps."""
 
     async def execute(self) -> None:
         """Do the work once. Raises TaskFailed; a defect is also reported, and passed to the queue's guard."""

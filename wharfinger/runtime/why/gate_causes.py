@@ -80,7 +80,7 @@ def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | N
 
 
 def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """Yield the causes of the wait of a node that may be on, or whose enabled script has not answered yet."""
+    """Yield the causes why a node waits, if it may be on, or if its enabled script has not answered yet."""
     if node.state != "idle" or node.decision not in (_ON, "Undefined"):
         return
     for lack in node.lacks:

@@ -54,6 +54,8 @@ _SLOW: Final = {
     "Load": "read in the daemon's log which hook of the package does not answer --config",
 }
 _ASKED_AGAIN: Final = "often this is a setting in spec.settings; the script runs again after a change"
+_RESUME: Final = "wharfinger resume {}"
+"""A command in a tip, which names the package as NAME."""
 _PATCHES: Final = {
     Reason.SUSPENDED: '{"suspend":false}',
     Reason.DYNAMICALLY_DISABLED: '{"enabled":true}',
@@ -65,7 +67,7 @@ _PATCHES: Final = {
 
 def of_reason(name: str, reason: str, *, permanent: bool = False) -> str:
     """Return the tip of a reason, with the command for it if there is one; ``permanent``: a retry does not help."""
-    advised = advice(reason, permanent=permanent) or WAIT
+    advised = advice(reason, permanent=permanent).replace(_RESUME.format("NAME"), _RESUME.format(name)) or WAIT
     if reason == Reason.DISABLED_BY_SCRIPT:
         return f"{advised}: {_ASKED_AGAIN}"
     spec = next((spec for known, spec in _PATCHES.items() if known == reason), "")

@@ -93,7 +93,7 @@ class Expression:
 
     @property
     def result(self) -> Type:
-        """The type of its value."""
+        """The type of the expression's value."""
         return DYN if self.checked is None else self.checked.result
 
 

@@ -28,7 +28,7 @@ class Overload:
 
     @property
     def variables(self) -> frozenset[str]:
-        """The names of its type parameters."""
+        """The names of the overload's type parameters."""
         return frozenset(name for kind in (*self.parameters, self.result) for name in _names(kind))
 
 

@@ -35,7 +35,10 @@ def _moment(value: Value, zone: Value) -> datetime:
 
 
 def _part(read: Callable[[datetime], int], nanoseconds: int = 0) -> Implementation:
-    """Return a function for a part of a timestamp; for a duration it counts units of ``nanoseconds``."""
+    """Return a CEL function that returns a part of a timestamp.
+
+    If ``nanoseconds`` is not 0, the function also accepts a duration, and returns how many units of this length it has.
+    """
 
     def part(value: Value, zone: Value = "") -> Value:
         if isinstance(value, Duration) and nanoseconds:

@@ -1,4 +1,4 @@
-"""The simulation of the scheduler and the kubelets: Pods that are scheduled and run without nodes, and simulated nodes.
+"""The simulation of the scheduler and the kubelets: it schedules and runs Pods, on simulated nodes or without nodes.
 
 May import ``framework``.
 """

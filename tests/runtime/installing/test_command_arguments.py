@@ -1,0 +1,28 @@
+"""The arguments that commands share."""
+
+import argparse
+from pathlib import Path
+
+from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
+
+
+def offer(_prefix: str, _args: argparse.Namespace) -> list[str]:
+    return []
+
+
+def test_a_name_completes_by_the_function_of_the_composition_root() -> None:
+    parser = argparse.ArgumentParser()
+    add_package_name(parser)
+    assert "completer" not in vars(parser._actions[-1])
+    completing = argparse.ArgumentParser()
+    completing.set_defaults(complete_name=offer)
+    add_package_name(completing)
+    assert vars(completing._actions[-1])["completer"] is offer
+    assert parser.parse_args(["prod.shop"]).name == "prod.shop"
+
+
+def test_the_cluster_of_a_command() -> None:
+    parser = argparse.ArgumentParser()
+    add_cluster(parser)
+    assert vars(parser.parse_args([])) == {"kubeconfig": None, "context": ""}
+    assert vars(parser.parse_args(["--kubeconfig", "a", "--context", "b"])) == {"kubeconfig": Path("a"), "context": "b"}
