@@ -18,7 +18,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -184,7 +184,7 @@ def _try(mutant: Mutant, tests: Sequence[str], anew: Sequence[str]) -> int:
     return SURVIVED
 
 
-def _cases(function: Callable[..., None]) -> Iterator[dict[str, object]]:
+def _cases(function: object) -> Iterator[dict[str, object]]:
     """The arguments of all cases of a test."""
     marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
     for values in itertools.product(*(mark.args[1] for mark in marks)):
