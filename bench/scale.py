@@ -1,5 +1,5 @@
 """The processor time of a daemon and all of its children: for the installation of many packages, and for a restart with
-them.
+them. With ``--long``, the rate of installs, memory and idle processor time, too.
 
 The daemon and the control plane are processes of their own, so that each side's time is known. With ``--kubeconfig`` the
 daemon manages that cluster instead, in namespaces that are deleted at the end. A restart that writes to the cluster ends
@@ -20,13 +20,14 @@ from typing import Final
 
 import trio
 
-from bench.measure import KUBECONFIG, Ratio
+from bench.measure import KUBECONFIG, Ratio, Unit
 from tests.packages.support.charts import SIX_OBJECTS, write
 from tests.programs import WHARFINGER, Program, program
 from wharfinger.cluster.api.connection import load_connection
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.watch.informer import open_informer
-from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.formats.json.value import JsonObject, as_object, find_str
+from wharfinger.formats.yaml.reader import read_yaml_all
 from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
 from wharfinger.runtime.resources.resources import APPLICATION
 
@@ -35,6 +36,14 @@ MANY: Final = (100, 300, 1000)
 INSTALLS: Final = 5
 """The number of `helm install` runs that a package is compared with."""
 PATIENCE_S: Final = 900
+BARE: Final = 20
+"""The number of packages whose objects are applied without a daemon, one after another."""
+REST_S: Final = 30
+"""The time over which the idle daemon is measured."""
+IDLE_SHARE: Final = 0.005
+"""The processor time that an idle daemon may use, as a share of a core."""
+MAX_MEMORY: Final = 160 * 1024**2
+"""The resident memory that a daemon with the largest number of packages may have."""
 QUIET_S: Final = 2.0
 """The time after which a daemon counts as idle if it has used less than ``IDLE`` of the processor."""
 IDLE: Final = 0.03
@@ -55,9 +64,9 @@ def measure(long: bool) -> Iterator[Ratio]:
     """Measure an install and a restart, each against helm's client; with ``long``, for several numbers of packages, and
     also without the chart engine."""
     for packages in MANY if long else (FEW,):
-        yield from trio.run(_measure, packages)
+        yield from trio.run(_measure, packages, "", long)
     if long:
-        yield from trio.run(_measure, MANY[0], "none")
+        yield from trio.run(_measure, MANY[0], "none", long)
 
 
 @dataclass(slots=True)
@@ -78,7 +87,7 @@ class Bench:
         return (*WHARFINGER, "run", "--kubeconfig", str(self.kubeconfig), *folders, *chosen)
 
 
-async def _measure(packages: int, engine: str = "") -> list[Ratio]:
+async def _measure(packages: int, engine: str, long: bool) -> list[Ratio]:
     async with _open_bench(packages, engine) as bench:
         with program(*bench.command) as daemon:
             await trio.to_thread.run_sync(daemon.wait_line, " ready: ")
@@ -91,7 +100,8 @@ async def _measure(packages: int, engine: str = "") -> list[Ratio]:
                 took = time.perf_counter() - began
                 await _idle(daemon)
                 installed = (_used(daemon.process.pid) - before) / packages
-                _say(f"{packages} packages in {took:.1f} s, {packages / took:.1f}/s, {_memory(daemon.process.pid)} MiB")
+                each_s, memory = took / packages, _memory(daemon.process.pid)
+                _say(f"{packages} packages in {took:.1f} s, {1 / each_s:.1f}/s, {memory // 1024**2} MiB")
             await _stop(daemon)
         versions = await _versions(bench.client)
         with program(*bench.command) as daemon:
@@ -105,6 +115,7 @@ async def _measure(packages: int, engine: str = "") -> list[Ratio]:
                 _say(
                     f"restart: {opened - started:.1f} s to the socket, {quiet:.1f} s more until everything is verified"
                 )
+                resting = await _rest(daemon) if long else 0.0
                 if await _versions(bench.client) != versions:
                     raise SystemExit("bench: the restarted daemon wrote to the cluster, although nothing had changed")
                 used, began = _used(daemon.process.pid), time.perf_counter()
@@ -112,13 +123,26 @@ async def _measure(packages: int, engine: str = "") -> list[Ratio]:
                 took, each_ms = time.perf_counter() - began, (_used(daemon.process.pid) - used) * 1000 / packages
                 _say(f"removal: {took:.1f} s, {packages / took:.1f}/s, {each_ms:.0f} ms of the processor each")
             await _stop(daemon)
-        helm = await trio.to_thread.run_sync(_helm, bench)
-    against = f"{INSTALLS} helm install, the client's, each"
+        helm, helm_s = await trio.to_thread.run_sync(_helm, bench)
+        bare_s = await _bare(bench)
+    against = f"{INSTALLS} helm install"
     how, most = (" without the engine", 0.6) if engine == "none" else ("", 0.4)
-    return [
-        Ratio("scale", f"{packages} packages to Ready{how}, processor each", against, installed, helm, most),
-        Ratio("scale", f"{packages} packages after a restart{how}, the same", against, restarted, helm, 0.4),
+    what = f"{packages} packages"
+    rows = [
+        Ratio(
+            "scale", f"{what} to Ready{how}, processor each", f"{against}, the client's, each", installed, helm, most
+        ),
+        Ratio(
+            "scale", f"{what} after a restart{how}, the same", f"{against}, the client's, each", restarted, helm, 0.4
+        ),
+        Ratio("scale", f"{what} to Ready{how}, time each", f"{against}, one after another, each", each_s, helm_s, 0.5),
+        Ratio("scale", f"{what} to Ready{how}, time each", "their objects applied, in turn", each_s, bare_s, 4),
     ]
+    if long:
+        rows.append(Ratio("scale", f"{what}, idle, processor of a second", "0.005 of a core", resting, IDLE_SHARE, 1))
+    if packages == MANY[-1]:
+        rows.append(Ratio("scale", f"{what}, memory of the daemon", "160 MiB", memory, MAX_MEMORY, 1, Unit.BYTES))
+    return rows
 
 
 @asynccontextmanager
@@ -216,6 +240,13 @@ async def _idle(daemon: Program) -> None:
                 used, since = now, time.perf_counter()
 
 
+async def _rest(daemon: Program) -> float:
+    """Return the processor time that the idle daemon uses in a second, in seconds."""
+    used = _used(daemon.process.pid)
+    await trio.sleep(REST_S)
+    return (_used(daemon.process.pid) - used) / REST_S
+
+
 async def _stop(daemon: Program) -> None:
     daemon.process.terminate()
     await trio.to_thread.run_sync(daemon.process.wait, PATIENCE_S)
@@ -251,14 +282,27 @@ def _family(pid: int) -> list[int]:
 
 
 def _memory(pid: int) -> int:
-    """Return the resident memory of a process, in MiB."""
+    """Return the resident memory of a process, in bytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmRSS"))
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
 
 
-def _helm(bench: Bench) -> float:
-    """Return the processor time of one `helm install` of the same chart."""
-    before = _children()
+async def _bare(bench: Bench) -> float:
+    """Return the time in which the objects of one package are applied one after another, in seconds. They are rendered before."""
+    command = ["helm", "template", "bare", bench.environment["CHART"]]
+    done = await trio.run_process(command, env=bench.environment, capture_stdout=True)
+    objects = [as_object(each, "object") for each in read_yaml_all(done.stdout, what="helm template")]
+    began = time.perf_counter()
+    for number in range(BARE):
+        for obj in objects:
+            metadata: JsonObject = {"name": f"bare-{number}-{name_of(obj)}", "namespace": NAMESPACE}
+            await bench.client.apply({**obj, "metadata": metadata}, field_manager="bench", force=True)
+    return (time.perf_counter() - began) / BARE
+
+
+def _helm(bench: Bench) -> tuple[float, float]:
+    """Return the processor time and the time of one `helm install` of the same chart, in seconds."""
+    before, began = _children(), time.perf_counter()
     for number in range(INSTALLS):
         subprocess.run(
             ["helm", "install", f"helm-{number}", bench.environment["CHART"], "--namespace", NAMESPACE],
@@ -266,7 +310,7 @@ def _helm(bench: Bench) -> float:
             check=True,
             stdout=subprocess.DEVNULL,
         )
-    return (_children() - before) / INSTALLS
+    return (_children() - before) / INSTALLS, (time.perf_counter() - began) / INSTALLS
 
 
 def _say(text: str) -> None:

@@ -35,7 +35,8 @@ async def test_another_namespace_is_refused(document: JsonObject) -> None:
         await other.create(config_map("a", namespace="kube-system", v="1"))
         failure = await failed(ours, document, "default")
         assert failure.message.endswith(
-            "namespace kube-system is not its own: an Application's hooks may only change objects of its own namespace (default)"
+            "namespace kube-system is not the Application's own: an Application's hooks "
+            "may only change objects of its own namespace (default)"
         )
         assert not failure.transient
         assert way.methods == []

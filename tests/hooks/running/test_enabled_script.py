@@ -102,11 +102,11 @@ async def test_a_folder_of_that_name_is_no_script(runner: ProcessHookRunner, pac
 @pytest.mark.parametrize(
     ("script", "shown"),
     [
-        (":", "is nothing"),
-        ("echo yes >$MODULE_ENABLED_RESULT", "is 'yes'"),
-        ("echo True >$MODULE_ENABLED_RESULT", "is 'True'"),
-        ("echo 'true false' >$MODULE_ENABLED_RESULT", "is 'true false'"),
-        ("echo true", "is nothing"),
+        (":", "found nothing"),
+        ("echo yes >$MODULE_ENABLED_RESULT", "found 'yes'"),
+        ("echo True >$MODULE_ENABLED_RESULT", "found 'True'"),
+        ("echo 'true false' >$MODULE_ENABLED_RESULT", "found 'true false'"),
+        ("echo true", "found nothing"),
         ("rm $MODULE_ENABLED_RESULT", "(No such file or directory); write into the existing file"),
         (
             "ln -sf $VALUES_PATH $MODULE_ENABLED_RESULT",

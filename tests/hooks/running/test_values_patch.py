@@ -189,7 +189,7 @@ def test_what_was_never_stored_by_us_is_refused(operation: JsonValue) -> None:
     ],
 )
 def test_a_patch_that_does_not_apply_is_not_kept(operation: JsonObject) -> None:
-    with pytest.raises(ValuesPatchError, match="does not apply"):
+    with pytest.raises(ValuesPatchError, match=r"does not apply|the values have no /mod/gone"):
         compacted((), [operation], VALUES)
 
 

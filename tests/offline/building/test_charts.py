@@ -117,5 +117,5 @@ async def test_an_installed_chart_sees_its_own_definitions(tmp_path: Path) -> No
     await renders.render(folder, "web", "apps", {}, crds=False)
     await ChartRenders(defining, FolderDigests(), "v1.34.0", VERSIONS).render(folder, "web", "apps", {})
     assert [each.api_versions for each in defining.requests[2:]] == [("x/v1",), VERSIONS]  # once each
-    with pytest.raises(ArtifactError, match="a definition in crds/: "):
+    with pytest.raises(ArtifactError, match="a definition in crds/ cannot be read: "):
         list(versions_of({**CRD, "spec": {"group": 7}}))

@@ -272,16 +272,25 @@ async def test_a_worker_that_fails_fails_its_render_only(tmp_path: Path, body: s
         assert (engine.statistics.requests, engine.statistics.replaced) == (2, 2)
 
 
-async def test_an_engine_that_is_gone_is_named(tmp_path: Path) -> None:
-    chart, program = write(tmp_path / "chart", CHART), script(tmp_path, "exit 7")
+async def test_an_engine_that_cannot_be_run_is_named(tmp_path: Path) -> None:
+    chart, program = write(tmp_path / "chart", CHART), script(tmp_path, "echo not found >&2; exit 127")
     async with opened(tmp_path, program) as engine:
         renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine)
-        program.unlink()
-        with pytest.raises(
-            RenderError, match=r"the chart engine cannot be run: .*engine\.sh.*; check --engine"
-        ) as caught:
+        with pytest.raises(RenderError, match="the chart engine cannot be run: not found; check --engine") as caught:
             await renderer.render(request(chart))
         assert caught.value.transient
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_instead_of_an_engine_that_was_replaced_helm_renders(tmp_path: Path, *, is_gone: bool) -> None:
+    chart, program = write(tmp_path / "chart", CHART), script(tmp_path, "exit 7")
+    async with opened(tmp_path, program) as engine:
+        program.unlink()
+        if not is_gone:
+            script(tmp_path, "exit 8; # of another version")
+        assert not engine.is_unchanged
+        renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine)
+        assert (await renderer.render(request(chart))).objects
 
 
 async def test_a_render_whose_caller_leaves_does_not_hold_its_slot(tmp_path: Path) -> None:

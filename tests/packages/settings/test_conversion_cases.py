@@ -52,7 +52,10 @@ def test_what_is_read(tmp_path: Path) -> None:
         ("testcases: {}", "testcases: expected a list, found an object"),
         ("testcases: [1]", "testcases[0]: expected an object, found an integer"),
         ("testcases: [{version: 1}]", "testcases[0].version: unknown key"),
-        ("testcases: [{currentVersion: 3}]", "testcases[0].currentVersion: 3 is not before 3"),
+        (
+            "testcases: [{currentVersion: 3}]",
+            "testcases[0].currentVersion: expected a version before expectedVersion (3)",
+        ),
         ("testcases: [{expectedVersion: 4}]", "testcases[0].expectedVersion: 4, but the newest version is 3"),
         ("testcases: [{settings: 'a: ['}]", "testcases[0].settings"),
         ("testcases: [{expected: '[]'}]", "testcases[0].expected: expected an object, found a list"),

@@ -99,7 +99,11 @@ async def test_a_worker_that_dies_with_its_job_is_a_conflict(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("beside", "why"),
-    [("json.py", "json.py in its folder"), ("logging", "logging in its folder"), ("tempfile.so", "tempfile.so in its folder")],
+    [
+        ("json.py", "json.py in its folder"),
+        ("logging", "logging in its folder"),
+        ("tempfile.so", "tempfile.so in its folder"),
+    ],
 )
 async def test_a_script_beside_a_module_of_a_loaded_name_is_refused(tmp_path: Path, beside: str, why: str) -> None:
     job = job_of(tmp_path, "pass")

@@ -307,7 +307,9 @@ def _properties(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _
 
 
 def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
-    """Yield the findings in fields that the old schema kept without naming them, and that the new schema forbids or restricts."""
+    """Yield findings about fields that the old schema allowed without naming them, and that the new schema forbids or
+    restricts.
+    """
     if find(new, _EMBEDDED) is True and find(old, _EMBEDDED) is not True:
         yield Narrowing(CrdRule.TYPE, path, "it must be a complete API object now")
     kept, rest = _unnamed(old), _unnamed(new)

@@ -150,7 +150,7 @@ class Machine(Generic[K, R]):
         return Status(record.kind, record.id, record.at, str(failure.error) if failure else "")
 
     def next_at(self) -> float:
-        """Return when :meth:`tick` has something to do; infinity: nothing is planned."""
+        """Return the time at which :meth:`tick` has something to do; infinity if nothing is planned."""
         return min(self.planned_at(), self._turns.late_at())
 
     def planned_at(self) -> float:

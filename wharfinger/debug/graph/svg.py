@@ -177,7 +177,7 @@ def _words(edge: GraphEdge) -> str:
 
 
 def _labels(graph: Graph, layout: Layout) -> Iterator[str]:
-    """Yield the groups and constraints on the lines, each at a free place; nothing in a picture with too many edges."""
+    """Yield the labels of the lines (groups and constraints), each at a free place. Yield none if there are too many edges."""
     if len(graph.edges) > _MOST_LABELS:
         return
     taken = [(box.x, box.y, box.x + box.width, box.y + box.height) for box in layout.boxes]

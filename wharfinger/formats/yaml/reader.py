@@ -182,7 +182,9 @@ _TAG_DIRECTIVE: Final = re.compile(rb"^%TAG\b", re.MULTILINE)
 
 
 def has_too_many_directives(raw: bytes) -> bool:
-    """Return whether libyaml would take long over its %TAG directives: it compares each with all before it."""
+    """Return whether a document has so many %TAG directives that libyaml, which compares each with all earlier ones, would be
+    slow.
+    """
     return raw.count(b"%TAG") > _MOST_TAG_DIRECTIVES and len(_TAG_DIRECTIVE.findall(raw)) > _MOST_TAG_DIRECTIVES
 
 

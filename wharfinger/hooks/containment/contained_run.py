@@ -97,7 +97,9 @@ class Cell:
         return Command((str(program), *argv[1:]), cwd, {**environment, **places}, user=self.user, wrapper=wrapper)
 
     def _shown(self, program: Path, cwd: Path, *others: Path) -> tuple[Path, ...]:
-        """Return the hidden folders that a sandbox must show: packages, or else the program's and the working folder."""
+        """Return the hidden folders that a sandbox must show: those of the packages that the paths are in; if the paths are in
+        no package, the program's folder and the working folder.
+        """
         state_dir = self._containment.state_dir
         trees = {package_tree(path, state_dir) if state_dir is not None else None for path in (program, cwd, *others)}
         found = {tree for tree in trees if tree is not None}

@@ -65,7 +65,7 @@ async def run_enabled_script(
     said = outcome.answers[RESULT].strip()
     if said not in _ANSWERS:
         shown = repr(masked(said.decode(errors="replace"))[:60]) if said else "nothing"
-        raise HookError(SCRIPT, f"bad enabled result: it must be true or false, is {shown}", file=RESULT)
+        raise HookError(SCRIPT, f"bad enabled result: expected true or false, found {shown}", file=RESULT)
     reason = " ".join(masked(outcome.answers[REASON].decode(errors="replace")).split())
     return EnabledAnswer(_ANSWERS[said], reason[:_MAX_REASON_CHARS])
 

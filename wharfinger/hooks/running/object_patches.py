@@ -239,7 +239,7 @@ class _Patcher:
         if not resource.namespaced:
             raise OperationError(f"{resource.group_kind} is cluster-scoped: {NOT_OURS} ({self.namespace})")
         if asked not in {"", self.namespace}:
-            raise OperationError(f"namespace {asked} is not its own: {NOT_OURS} ({self.namespace})")
+            raise OperationError(f"namespace {asked} is not the Application's own: {NOT_OURS} ({self.namespace})")
         return self.namespace
 
 

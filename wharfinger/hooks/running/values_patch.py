@@ -183,7 +183,7 @@ def _resolved(operation: JsonObject, document: JsonValue) -> list[JsonObject]:
             source = find_str(operation, "from")
             found, value = value_at(document, pointer_steps(source))
             if not found:
-                raise ValuesPatchError(f"cannot compact the values patch: {op} from {source[:80]} does not apply")
+                raise ValuesPatchError(f"cannot compact the values patch: {op}: the values have no {source[:80]}")
             add: JsonObject = {"op": "add", "path": pointer, "value": to_json(value)}
             return [add] if op == "copy" else [{"op": "remove", "path": source}, add]
         case _:

@@ -116,7 +116,7 @@ def conversion(
 
 
 def combined(contexts: Sequence[Context]) -> tuple[Context, ...]:
-    """Combine contexts for one run: of consecutive contexts of the same group, only the last is kept (§2.3)."""
+    """Combine contexts for one run. If consecutive contexts have the same group, keep only the last of them (§2.3)."""
     kept = [context for context, following in pairwise(contexts) if not _same_group(context, following)]
     return (*kept, *contexts[-1:])
 

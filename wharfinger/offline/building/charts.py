@@ -139,7 +139,7 @@ def versions_of(definition: JsonObject) -> Iterator[str]:
             yield kind.rpartition("/")[0]
             yield kind
     except FormatError as error:
-        raise ArtifactError(f"a definition in crds/: {error}") from error
+        raise ArtifactError(f"a definition in crds/ cannot be read: {error}") from error
 
 
 def objects_of(rendered: Rendered, *, crds: bool = True) -> tuple[JsonObject, ...]:

@@ -1,4 +1,4 @@
-"""The controllers of an offline run: for each schedulable kind, one that makes the manifests of an object.
+"""The controllers of an offline run. Each controller makes the manifests of the objects of some kinds.
 
 May import ``building`` and below.
 """

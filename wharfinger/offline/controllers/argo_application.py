@@ -63,7 +63,7 @@ class ArgoSources:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files of a source: the folder to build, the root of its repository, and a digest if it identifies the files."""
+    """The files of a source: the folder to build, the root of its repository, and a digest of the files; "" if it is not known."""
 
     folder: Path
     root: Path
@@ -125,7 +125,7 @@ class ArgoApplicationController:
         return inputs_digest(self._desk, stored, gate, more) if sources else None
 
     async def _inputs_of(self, source: ArgoSource, references: Mapping[str, Path]) -> JsonValue:
-        """Return the inputs of one source, apart from its entry in the object; None if it must be built."""
+        """Return the inputs of one source, without its entry in the Application; None if the source must be built."""
         if source.is_values_only:
             return "" if self._is_local(source) else None
         helm = find_object(source.spec, "helm")

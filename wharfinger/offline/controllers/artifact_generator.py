@@ -66,7 +66,7 @@ class ArtifactGeneratorController:
         return Produced(internal=with_common_metadata(made, find_object(stored.object, "spec", "commonMetadata")))
 
     def _files(self, who: Id) -> Path:
-        """Return the files of a source, as a cluster has them. Blocking. Raises ReconcileError."""
+        """Return the folder with the files of a source, laid out as in a cluster. Blocking. Raises ReconcileError."""
         artifact = self._desk.artifacts.get(who)
         if artifact is None:
             raise ReconcileError(f"spec.sources: {shown(who)} has no files: it is suspended, or not a source of files")

@@ -193,7 +193,7 @@ class HelmReleaseController:
         return chart, tuple(self._readable(references))
 
     def _readable(self, references: tuple[Reference, ...]) -> Iterator[Reference]:
-        """Yield the references that can be read here: from a stand-in for a Secret, only references to a single value."""
+        """Yield the references that can be read here. If a Secret has only a stand-in, these are references to a single value."""
         for each in references:
             found = self._desk.store.get(each.source)
             if found is None or not is_stand_in(found.object):
@@ -202,7 +202,7 @@ class HelmReleaseController:
                 yield replace(each, optional=True)
 
     def _references(self, stored: Stored) -> tuple[Reference, ...]:
-        """Return the entries of ``spec.valuesFrom``; Secrets are optional if they may be missing."""
+        """Return the entries of ``spec.valuesFrom``; if the run allows missing Secrets, all Secrets are optional."""
         may_miss = self._desk.options.allow_missing_secrets
         return tuple(
             replace(each, optional=each.optional or (may_miss and each.source.kind == SECRET))

@@ -112,7 +112,7 @@ class KustomizationController:
         return variables | {key: value for key, value in written.items() if isinstance(value, str)}
 
     def _reference(self, who: Id, field: str, gate: Gate, *, optional: bool) -> Stored | None:
-        """Return a ConfigMap or Secret; if the Kustomization itself makes it, it is read from its file."""
+        """Return a ConfigMap or Secret; if the Kustomization itself makes this object, read it from its file."""
         try:
             gate.require([Need(who, field)])
         except MissingError:

@@ -142,7 +142,7 @@ class PackageController:
     ) -> Produced:
         """Build a package that was read; ``modules`` are the enabled ones. Raises PackageError, FormatError, IdentityError.
 
-        With ``as_template``, its definitions do not exist yet when its templates run.
+        With ``as_template``, render as `helm template` does: the package's own definitions do not exist when its templates run.
         """
         spec, definition = loaded.spec, loaded.definition
         newest, _ = await convert(definition.conversions, self._tools.jq, wanted.settings, wanted.version)

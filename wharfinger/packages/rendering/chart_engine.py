@@ -152,10 +152,16 @@ class ChartEngine:
         self.versions = versions
         self.statistics = ChartEngineStatistics()
         self._program = program
+        self._stamp = _stamp(program)
         self._folder = folder
         self._ledger = ledger
         self.limits = limits
         self._jobs: JobHandover[_Job] = JobHandover()
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Return whether the program is still the one whose versions are known; if not, workers may have other versions."""
+        return self._stamp is not None and _stamp(self._program) == self._stamp
 
     async def template(self, request: RenderRequest, chart: Path, values: Path) -> Outcome:
         """Render the chart in a folder; return the outcome that ``helm template`` would have had. Raises ProcessError."""
@@ -299,6 +305,15 @@ class ChartEngine:
                 raise trio.BrokenResourceError
             reader.feed(chunk)
         return payload
+
+
+def _stamp(program: Path) -> tuple[int, ...] | None:
+    """Return what identifies the file of a program; None if there is no such file. Blocking."""
+    try:
+        found = program.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _ended(ending: Ending, code: int, said: bytes) -> Outcome:

@@ -188,7 +188,9 @@ class HelmRenderer:
             return False  # such values are refused when they are written for helm
 
     async def _is_same_helm(self, engine: ChartEngine) -> bool:
-        """Return whether the engine has the version of ``helm``, so that both render the same."""
+        """Return whether the engine renders the same as ``helm``: it has the same version, and its program was not replaced."""
+        if not engine.is_unchanged:
+            return False
         version = await self._helm.version(self._workspace)
         return version.partition("+")[0] == engine.versions.helm
 

@@ -25,7 +25,9 @@ class ProgramVersions:
         self._entries = entries
 
     async def told(self, program: Path, ask: Callable[[], Awaitable[str]]) -> str:
-        """Return the version of a program: the stored one, or the result of ``ask``. Raises its errors; "" is not stored."""
+        """Return the stored version of a program; if none is stored, call ``ask`` and store its result, unless it is "". Raises
+        the errors of ``ask``.
+        """
         key = _key(program)  # a few bytes of a file: less work than a thread is
         if not key:
             return await ask()

@@ -95,7 +95,10 @@ def _read_case(value: JsonValue, where: str, path: str, chain: ConversionChain) 
     if last > chain.current:
         raise ShapeError(f"{at(where, 'expectedVersion')}: {last}, but the newest version is {chain.current}")
     if first >= last:
-        raise ShapeError(f"{at(where, 'currentVersion')}: {first} is not before {last}, so nothing would be converted")
+        raise ShapeError(
+            f"{at(where, 'currentVersion')}: expected a version before expectedVersion ({last}), found {first}; "
+            "nothing would be converted"
+        )
     return ConversionCase(
         where=f"{path}: {where}",
         name=text(entry, "name", where) or where,

@@ -158,7 +158,9 @@ class HookReviewer:
     async def _ran(
         self, instance: Instance, hook: Hook, context: Context, binding: str, *, dry_run: bool
     ) -> Mapping[str, bytes]:
-        """Run a hook once it may run; return its response files. Raises HookRunError, and the errors of applying its output."""
+        """Wait until a hook may run, and run it; return its response files. Raises HookRunError, and the errors of applying its
+        output.
+        """
         await hold_back(instance, hook)
         runtime, slot = self._runtime, self._slots.use(instance.id.name)
         cause = Cause(binding, QUEUE)

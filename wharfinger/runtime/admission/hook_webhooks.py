@@ -129,7 +129,7 @@ class HookWebhooks:
         return self._left
 
     async def _stored(self) -> list[tuple[str, ObjectKey]]:
-        """Return all objects of hooks' webhooks with their packages. Raises ClusterError."""
+        """Return the objects that publish webhooks of hooks, each with the name of its package. Raises ClusterError."""
         found: list[tuple[str, ObjectKey]] = []
         for resource in (*CONFIGURATIONS.values(), DEFINITION):
             listed = await self._client.list(resource, label_selector=_SELECTOR)

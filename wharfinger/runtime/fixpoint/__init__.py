@@ -1,20 +1,20 @@
 """The fixpoint engine, which decides when each node runs, what it waits for, and when its wait ends.
 
 Nodes depend on each other, and not all of them are known beforehand: some create others. Each node's body finds out for itself
-what it needs and reports what it lacks. The engine decides which body runs when. Once no body can produce anything more, the
-engine knows this from the structure, not from a clock, and runs the nodes that still wait once more, with that knowledge. The
-live daemon steps the engine event by event (:mod:`wharfinger.runtime.scheduler.machine`); plans run it to its end (`converge`).
-The engine knows neither packages nor clusters.
+what it needs and reports what it lacks. The engine decides which body runs when. It detects from the state of its nodes,
+without any timeout, that no body can produce anything more. Then it runs the nodes that still wait once more, with that
+knowledge. The live daemon steps the engine event by event (:mod:`wharfinger.runtime.scheduler.machine`); plans run it to its
+end (`converge`). The engine knows neither packages nor clusters.
 
 *Vocabulary.* An *id* names a node or data, whether it is present or not. A *node* has a *body*, which a driver runs when the
 engine says so (Dispatch), one *run* after the other, never two at once. A body *ends* (Terminal, Noop, DependencyFailed,
-Crashed); its result then holds as long as nothing changes that it *reads*. Or it *blocks* on what it *lacks*, and the node is
+Crashed); its result is then valid until something that it *reads* changes. Or it *blocks* on what it *lacks*, and the node is
 *parked* on that. Or it waits for the world *outside*, which is everything but the bodies. Only a Terminal carries *emissions*:
-ids with a digest of their content. An emission whose digest differs from the one before is an *arrival*, and so is whatever
-comes from outside. An arrival, a result that differs, and a removal are *changes*.
+ids with a digest of their content. An emission whose digest differs from the former one is an *arrival*, and so is everything
+that comes from outside. An arrival, a result that differs, and a removal are *changes*.
 
-*Which nodes run.* A new node runs. After that, each cause of another run is charged to the node's budget, or is free. Charged are
-three causes:
+*Which nodes run.* A new node runs. After that, each cause of another run is either charged to the node's budget or free. Three
+causes are charged:
 
 * the node's own content arrives;
 * the node has ended, and something that it reads changes;
@@ -28,18 +28,18 @@ All other causes are free:
 * the node is swept, and its Terminals produced no arrival;
 * the node is picked at a fixpoint.
 
-Several causes share one run. *Stamps* decide whether a cause came during a run: each id is stamped when it last changed and when
-it last ended a run, and each run when it began, all by one clock. A run with a later cause is *overtaken*: its emissions are
-kept, its result is not published, and the node runs again without having ended.
+Several causes share one run. *Stamps* decide whether a cause came during a run: an id has the stamps of its last change and of
+the last end of a run, a run has the stamp of its beginning, and all stamps come from one clock. A run with a later cause is
+*overtaken*: its emissions are kept, its result is not published, and the node runs again without having ended.
 
-A node that has spent `Rules.budget` charges is *exhausted* instead of charged; so is a node that would be created deeper than
-`Rules.depth`. It does not run again before the *episode* is over. If the engine drains, the episode is never over; otherwise it
-is over as soon as no node runs or is to run.
+If a node has spent `Rules.budget` charges, it cannot be charged again, but is *exhausted*; so is a node that would be created
+deeper than `Rules.depth`. An exhausted node does not run again before the *episode* is over. If `Rules.drain` is set, the
+episode is never over. Otherwise it is over as soon as no node runs or is to run.
 
-*Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run or waits outside, the nodes that requested it are swept:
-each of them runs again if anything arrived since its last run. If none has to, the parked nodes are run at stricter levels, each
-connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`). A node that blocks even at the strictest level ends as
-unresolved. If no node is parked, the engine has converged.
+*Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run or waits outside, the nodes that requested sweeps are
+swept: each of them runs again if anything arrived since its last run. If none of them runs again, the parked nodes are run at
+stricter levels, each connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`). A node that blocks even at the
+strictest level ends as unresolved. If no node is parked, the engine has converged.
 
 *Why it ends.* These are assumed:
 
@@ -56,17 +56,17 @@ the world outside ends    it reports finitely much, and answers each node that w
 These are not assumed: that bodies are deterministic, that a node never emits itself, that there are no cycles, that an id which
 a body lacks is absent, or that creation ends (`test_nothing_is_assumed_of_what_bodies_say`). The proof, for one episode:
 
-1. *Each node has finitely many Terminals with an arrival.* After an end, a node runs next because it is charged, was
-requested, or is swept; if it produced an arrival, the sweep is charged. So between two such Terminals lies a charge or a
-request: there are at most 1 + budget + requests.
+1. *Each node has finitely many Terminals with an arrival.* After a node has ended, its next run has one of three causes: a
+charge, a request, or a sweep, which is charged if the node produced an arrival. So there is a charge or a request between two
+such Terminals, and there are at most 1 + budget + requests of them.
 2. *There are finitely many nodes.* Those at depth 0 are seeded or come from outside. Each node at depth d + 1 was an arrival
 from a node at depth d; of these there are finitely many (1). No node runs below `Rules.depth`.
 3. *There are finitely many arrivals and sweeps:* a node is swept only if something arrived since its last run began.
 4. *There are finitely many ends,* by bodies or by the engine: after each, a node runs again only if it is charged,
 requested, or swept. It is exhausted once.
-5. *There are finitely many free runs.* A node that is woken, or runs again without being parked, does so for a change or an
-end that is later than its last run; there are finitely many of these (3, 4, the world outside). While it is not woken, a
-parked node is picked at most twice, then it is unresolved; and every fixpoint picks or ends a node, or is the last.
+5. *There are finitely many free runs.* If a node is woken, or runs again without being parked, the cause is a change or an end
+that is later than its last run, and there are finitely many of these (3, 4, the world outside). A parked node that is not woken
+is picked at most twice, and then ends as unresolved. Every fixpoint except the last picks or ends a node.
 6. So there are finitely many runs, and each is reported. After the last one the engine has converged, or an answer from
 outside is still due.
 

@@ -54,8 +54,7 @@ def loop_of(who: Id, cause: Id | None, cause_of: Callable[[Id], Id | None]) -> L
     """Return the loop that ends with ``who``: its last run was caused by ``cause``, whose run was caused by
     ``cause_of(cause)``, and so on.
 
-    A loop that begins at the world outside (None), or in a loop of other nodes, is not closed: the nodes that they start
-    reach ``who``.
+    The loop is not closed if the causes lead back to the world outside (None) or to a loop of other nodes, without ``who``.
     """
     found = {who: None}
     while cause is not None and cause not in found and len(found) < _FOLLOWED:

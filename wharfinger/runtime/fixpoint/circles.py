@@ -1,9 +1,9 @@
 """Cycles in a graph: strongly connected components, the component of one node, the shortest cycle, and one path through it.
 
-`strong_components` is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) on a stack of its own: a
-chain of thousands of nodes costs no recursion, and every node and every edge is visited once. `circle_of` costs no more than
-the shorter of two walks, against the edges or along them: a node to which no other node points costs nothing, however far
-its edges lead.
+`strong_components` is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) on a stack of its own: a chain
+of thousands of nodes costs no recursion, and every node and every edge is visited once. `circle_of` walks along the edges and
+against them at the same time, and costs no more than the shorter walk. So a node to which no other node points costs nothing,
+however far its own edges lead.
 
 Pure. Edges are requested from the caller and never stored.
 """
@@ -69,8 +69,9 @@ def shortest_cycle(start: T, targets: Edges[T]) -> tuple[T, ...]:
 
 
 def finished(names: Iterable[T], targets: Edges[T]) -> list[T]:
-    """Return ``names`` in the finishing order of a depth-first walk: each after the nodes it points to, except for edges that
-    close a cycle."""
+    """Return ``names`` in the order in which a depth-first walk leaves them: each after the nodes that it points to, unless an
+    edge closes a cycle.
+    """
     found: set[T] = set()
     left: list[T] = []
     path: list[tuple[T, Iterator[T]]] = []

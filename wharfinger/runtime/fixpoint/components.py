@@ -39,7 +39,7 @@ def connected(lacks: Lacks) -> list[list[Id]]:
 
 
 def bottoms(members: Iterable[Id], lacks: Lacks) -> list[list[Id]]:
-    """Return the strongly connected components of ``members`` that lack nothing parked outside themselves; each is sorted.
+    """Return the strongly connected components of ``members`` that lack no parked node outside of themselves; each is sorted.
 
     ``members`` are a group of `connected`. The components are sorted by their lowest member; a node that lacks nothing
     parked is a component of its own.

@@ -1,8 +1,8 @@
 """The driver of the engine that runs each body in a task, until nothing is left to do.
 
-The engine is synchronous: each event is one `step`, after which as many bodies are begun as there is room for. So events need
-no queue, and only the caller of `converge` waits: a body that ends reports its outcome, and events of the world outside are
-reported by calls of a :class:`World`.
+The engine is synchronous: each event is one `step`, and after each step, bodies are begun until the limit is reached. So events
+need no queue, and only the caller of `converge` waits: a body that ends reports its outcome, and events of the world outside
+are reported by calls of a :class:`World`.
 
 A body always reports: an exception that it raises is an outcome. Only a cancelled body does not report. Then the whole
 convergence is cancelled: no further body is begun, and no node is judged.

@@ -5,13 +5,13 @@ longer appear unless the engine runs another node. First the nodes that asked fo
 they last ran: this may produce the ids that other nodes lack. Then the parked nodes are judged, each connected group
 separately:
 
-1. A node that was asked at NONE and lacks something that is not parked itself is asked at CASCADE: absent ids will not come.
+1. A node that was run at NONE, and lacks an id that is not a parked node, is run at CASCADE, because that id will not appear.
 2. If there is no such node, the remaining ones lack only each other, or still lacked something at CASCADE. At the bottom of
-   them are cycles, and nodes that only lack absent ids; the lowest node of each is asked at FORCE.
+   them are cycles, and nodes that only lack absent ids; the lowest node of each is run at FORCE.
 3. A node that still lacks something at FORCE ends as unresolved.
 
-Each of these steps makes a node run or ends one. A node that is woken by anything returns to NONE, and with it its group: only
-nodes that were picked at a fixpoint run at CASCADE and FORCE, and only until something that they lack changes.
+Each of these steps makes a node run or ends one. If anything wakes a node, the node and its group return to NONE. So nodes run
+at CASCADE and FORCE only if they were picked at a fixpoint, and only until something that they lack changes.
 """
 
 from wharfinger.queue.fifo import Fifo
@@ -54,7 +54,7 @@ def _sweep(draft: Draft) -> bool:
 
 
 def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
-    """Run nodes of the group at CASCADE: those at NONE that lack an id which no parked node has. Return whether there are any."""
+    """Run at CASCADE each node of the group that is at NONE and lacks an id that is not a parked node; return False if none is."""
     asked = False
     for who in group:
         node = draft.nodes[who]

@@ -1,8 +1,8 @@
 """The engine as a machine: one event in, the next state and the effects out. The package explains its purpose and why it
 ends.
 
-A node is to run → running → parked, waiting outside, or done; from each of the last three it is to run again when a cause
-comes, and never twice at once. A body's answer is processed like this:
+A node is first runnable, then running, and after that it is parked, waits for the world outside, or is done. From each of these
+three stages, a cause makes it runnable again. It never runs twice at once. A body's answer is processed like this:
 
 * the node was removed meanwhile: the answer is discarded. Its emissions are not published; a node that came back runs afresh;
 * it has emissions: they are published, even if the run is out of date, because what was emitted exists. A repeated run emits
@@ -12,8 +12,8 @@ comes, and never twice at once. A body's answer is processed like this:
   the next run confirms it), and nodes that wait for it keep waiting;
 * otherwise it is parked, waits, or is done, and the nodes that wait for it are notified.
 
-The stamps of a step are the clock; a run begins one stamp later than anything that its step did, so anything of a later step
-is later than the run.
+All changes of a step get the same stamp. A run that the step begins gets the next stamp, so it is later than all changes of its
+own step, and the changes of every later step are later than the run.
 """
 
 from typing import Final, assert_never

@@ -68,7 +68,9 @@ class Noop:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The body cannot continue without any of ``lacks`` (at least one), whether they exist or not. It publishes nothing."""
+    """The body cannot continue, because it lacks all ids in ``lacks`` (at least one). These may be present or absent. It
+    publishes nothing.
+    """
 
     lacks: tuple[Id, ...]
 

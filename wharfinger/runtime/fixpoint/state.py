@@ -5,7 +5,7 @@ step depends on its changes, and a snapshot is a reference. Every id that is pre
 changed; so has a removed id while bodies run. If the id has a body, the mark is part of its :class:`Node`. Marks and runs are
 stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
 
-Invariants, held by tests/runtime/fixpoint/test_state.py after random events:
+Invariants, which tests/runtime/fixpoint/test_state.py checks after random events:
 
 * ``queued``, ``running`` and ``waiting`` count the nodes that are runnable, running, and waiting for the outside;
 * a parked node is listed under each of its lacks in ``parked_on``, and, where there are fixpoints, in ``parked``; a node that

@@ -1,6 +1,7 @@
 """The wakes of nodes, and the charges for them: arrivals and ends of runs, and the nodes that run again because of them. Every
 change that other nodes may have to react to is added to the draft's news. At the end of the step, `tell` notifies the nodes,
-one after the other. So a wake that ends a node (its budget is spent) wakes its own waiters in turn without recursion.
+one after the other. A wake may end a node whose budget is spent. That end is added to the news as well, so the node's own
+waiters are woken without recursion.
 
 `call` is the only place where a node is made to run, and where that run is charged.
 """
@@ -101,8 +102,8 @@ def call(
     charge: bool = False,
     cause: Id | None = None,
 ) -> None:
-    """Plan one run of the node, however many causes precede it. If the run must be charged and the budget is used up, end
-    the node.
+    """Plan a run of the node. Several calls before the run begins are one run. If the run must be charged and the budget is
+    used up, end the node.
     """
     account = node.account
     if draft.cancelled and node.stage is not Stage.RUNNING:
@@ -221,7 +222,9 @@ def remove(draft: Draft, who: Id) -> None:
 
 
 def tell(draft: Draft) -> None:
-    """Wake the nodes that wait for the news, in the order of ids; nodes that this ends are news too."""
+    """Wake the nodes that wait for the news, in the order of ids. If this ends a node, its end is added to the news and
+    processed, too.
+    """
     for news in () if draft.cancelled else draft.news:  # grows during this loop
         parked = draft.parked_on.get(news.who)
         readers = draft.readers.get(news.who) if news.changed else None

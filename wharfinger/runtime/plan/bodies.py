@@ -5,7 +5,7 @@ that node is done. Then it waits for the decision about every package that it na
 Module of an exclusive group also waits until all Modules are read, because each of them may be in the group:
 
 =========  ================================================================================================================
-NONE       it lacks every named package that is not judged, also absent ones, because they may still appear
+NONE       it lacks every named package that is not judged yet, even an absent one, which may still appear
 CASCADE    no more packages will appear, so the gates decide, and absent packages count as not installed
 FORCE      the packages that it names wait for it in turn: the cycle is judged as a whole
 =========  ================================================================================================================

@@ -144,8 +144,8 @@ class _Reader:
 def read_inputs(paths: Sequence[Path], *, namespace: str, bundled: bool) -> Inputs:
     """Read files, folders and (``-``) standard input. Blocking. Raises PlanInputError.
 
-    ``namespace`` is the namespace of Applications that do not name one. ``bundled``: a Module that does not say whether it is
-    enabled is left to the bundle of the platform, and otherwise on.
+    ``namespace`` is the namespace of Applications that do not name one. A Module without ``spec.enabled`` is on, unless
+    ``bundled`` is true: then the bundle of the platform decides.
     """
     reader = _Reader(namespace, bundled)
     for path in dict.fromkeys(paths):

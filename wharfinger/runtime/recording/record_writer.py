@@ -79,7 +79,8 @@ class Log(Protocol):
 class _Known:
     """The recorded part of a machine: its last state, the file in which it can be stepped, and how often texts were renewed.
 
-    ``line`` is the last event whose record has no changes yet; those of this many ``steps`` begin with the state ``since``.
+    ``line`` is the last recorded event. Its record does not have its changes yet: these are the changes of the last ``steps``
+    steps together, from the state ``since`` on.
     """
 
     machine: Machine
@@ -140,7 +141,7 @@ class RecordWriter:
         """The last recorded state of the scheduler, its file, and how often texts were renewed by then."""
 
     def add(self, step: Step) -> None:
-        """Write a step of a machine of one package; with the whole state before it if it does not continue the last record."""
+        """Write one step of a package's machine. If the step does not continue the last record, write the whole state first."""
         machine, key, before, event, after = step.machine, step.key, step.before, step.event, step.after
         known = self._known.get((machine.name, key))
         if known is None or known.state is not before or known.file != self._file:

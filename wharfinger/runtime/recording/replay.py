@@ -196,7 +196,7 @@ def expanded(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _stepped(record: EventRecord, before: object, codec: Codec) -> tuple[object, EventRecord]:
-    """Return the state after an event, and its record with the changes and the effects in full."""
+    """Return the state after an event, and the event's record, completed with all changes and effects."""
     machine = MACHINES[record.machine]
     try:
         after, effects = machine.step(before, codec.decode(record.event), record.at)

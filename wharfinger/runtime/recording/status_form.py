@@ -46,7 +46,7 @@ _make: Final = cast("_Make", PackageStatus)
 
 
 def status_changes(before: PackageStatus | None, after: PackageStatus, text: Text) -> JsonValue:
-    """Return the form of the changed parts; of all parts if there was no earlier status."""
+    """Return the parts of a status that changed, in recorded form; all parts if there was no earlier status."""
     stages: JsonObject = {}
     if before is None or before.stages is not after.stages:
         old = before.stages if before is not None else {}

@@ -75,7 +75,9 @@ class IndexObjects:
             log.warning("the index of %s in repository %s is not written: %s", index.package, index.repository, error)
 
     async def drop(self, repository: str, keep: Collection[str] = ()) -> None:
-        """Forget the indexes of a repository, except of the packages ``keep``, and delete their objects. Raises ClusterError."""
+        """Forget all indexes of a repository, except those of the packages in ``keep``, and delete their objects. Raises
+        ClusterError.
+        """
         for each in [key for key in self.indexes if key[0] == repository and key[1] not in keep]:
             del self.indexes[each]
             try:

@@ -171,7 +171,7 @@ class Scheduler:
         return node_snapshot(self._graph, name) if name in self._graph.entries else None
 
     def holders(self, order: int) -> tuple[str, ...]:
-        """Return the packages of this effective order that packages with a higher order still wait for, sorted."""
+        """Return the packages of this effective order for which packages with a higher order still wait, sorted."""
         return holders(self._graph, order)
 
     def nodes(self) -> tuple[NodeSnapshot, ...]:

@@ -37,10 +37,10 @@ class Knot:
 
 
 def tie(hard: Pairs, any_of: Pairs, none_of: Pairs, order: Callable[[str], int]) -> Knot:
-    """Return the knot of the nodes that are the keys of ``hard``; edges that leave the knot are ignored.
+    """Return the knot whose members are the keys of ``hard``; edges to other nodes are ignored.
 
-    No node names itself, and hard edges close no cycle. ``order`` is the declared order of a node; nodes without a fixed
-    order are sorted by it, then by name.
+    No node may name itself, and hard edges must not close a cycle. ``order`` returns the declared order of a node. Nodes whose
+    sequence no edge determines are sorted by it, then by name.
     """
     line = _Line(hard, any_of, none_of)
     kept: dict[str, set[str]] = {}

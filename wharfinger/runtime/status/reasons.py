@@ -25,7 +25,7 @@ class Again(StrEnum):
     """Another object or package, which is watched, has to appear or change."""
     CHANGE = "a change"
     """Parked until an input changes, or a user asks for another attempt."""
-    SAID = "by itself, where that can help"
+    SAID = "by itself if a retry can help, else a change"
     """The error itself determines whether a retry can help; if not, the package is parked."""
     NOTHING = ""
     """The reason is not a failure."""

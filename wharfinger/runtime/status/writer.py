@@ -212,7 +212,7 @@ class StatusWriter:
 
     @contextmanager
     def in_hand(self, name: str) -> Iterator[None]:
-        """Request no immediate check for changes of this package in the block: its status is written afterwards anyway."""
+        """Suppress checks of the package's status within the block, because the status is written after the block anyway."""
         self._in_hand.add(name)
         try:
             yield

@@ -113,7 +113,7 @@ def deleted(obj: JsonValue) -> bool:
 
 
 def containers(key: str, *path: str) -> Cell:
-    """Return a cell with names or images of the containers of the pod template at a path."""
+    """Return a cell that lists the names or images (``key``) of the containers in the pod template at ``path``."""
     return pure(lambda obj: ",".join(said(item, key) for item in objects(obj, *path, "spec", "containers")))
 
 
