@@ -1,5 +1,7 @@
 """The decisions of the scheduler: what a package does about its answers and its orders."""
 
+from dataclasses import replace
+
 import pytest
 from msgspec import structs
 
@@ -22,7 +24,15 @@ from tests.runtime.package.test_machine import (
 )
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.package.around import Around
-from wharfinger.runtime.package.effects import BeginDisable, BeginReconciliation, BeginVote, Effect, Simple, Tell
+from wharfinger.runtime.package.effects import (
+    BeginDisable,
+    BeginReconciliation,
+    BeginVote,
+    Effect,
+    GiveWay,
+    Simple,
+    Tell,
+)
 from wharfinger.runtime.package.events import (
     CrdsStarted,
     DecisionMade,
@@ -65,6 +75,9 @@ def test_a_run_that_is_ordered(known: Package, around: Around, expected: Effect)
 def test_a_run_of_the_global_hooks_begins_a_round() -> None:
     known = package(identity=ModuleId(GLOBAL))
     assert effects(known, RunOrdered(7, "why")) == (Simple.ROUND_BEGINS, BeginReconciliation(7, "why"))
+    assert effects(known, RunOrdered(7, "why"), LOADING) == (Simple.ROUND_BEGINS, Tell(Failed(GLOBAL, 7)))
+    refusing = after(applied(known, PackageRead(PLAIN, ())), NodeRefused(CYCLE, fresh=True, established=()))
+    assert effects(refusing, RunOrdered(7, "why")) == (Simple.ROUND_BEGINS, offer(fresh=True))
     done = (Simple.RUN_COMPLETE, Tell(Completed(GLOBAL, 7)), Simple.ROUND_RAN)
     assert effects(known, RunDone(7)) == done
 
@@ -130,7 +143,10 @@ def test_a_node_that_is_refused_leaves_the_one_before() -> None:
     assert (known.node.joined, known.node.refused, known.crds.established) == (PLAIN, CYCLE, ())
     assert known.status.stages[Stage.REQUIREMENTS].truth is Truth.FALSE
     assert Tell(NodeRemoved(NAME)) not in done
-    assert Tell(NodeRemoved(NAME)) in effects(package(PackageRead(PLAIN, ())), NodeRefused(CYCLE, True, ()))
+    new = package(PackageRead(PLAIN, ()))
+    refusal = NodeRefused(CYCLE, fresh=True, established=())
+    assert effects(new, refusal) == (*effects(installed(new), refusal), Tell(NodeRemoved(NAME)))
+    assert GiveWay(0, at_once=True) in effects(new, refusal)
     # A version of before, whose changed dependencies are refused, is no other version.
     assert after(before, NodeRefused(CYCLE, fresh=False, established=())).node.refused is None
     # A yes is about the earlier version, and is not shown.
@@ -151,5 +167,8 @@ def test_a_node_that_is_settled() -> None:
     assert effects(missed, on) == ()
     assert after(missed, on).node.missed_disable is None
     assert effects(loaded(SCRIPTED), on) == (BeginVote("SettingsChanged"),)
+    both = loaded(replace(SCRIPTED, crds=True))
+    both = structs.replace(both, crds=structs.replace(both.crds, established=None))
+    assert effects(both, on) == (Simple.CRDS, BeginVote("SettingsChanged"))
     asked = structs.replace(loaded(SCRIPTED), vote=structs.replace(loaded().vote, asked_about=NO_SETTINGS.checksum))
     assert effects(asked, on) == ()

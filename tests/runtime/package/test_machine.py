@@ -149,6 +149,18 @@ def test_a_wish_begins_its_update_in_the_same_step(kind: DecisionKind) -> None:
     assert refused == (Simple.NEEDS_CHANGED,)
 
 
+def test_another_wish_is_another_attempt() -> None:
+    def wished(asked: str, kind: DecisionKind, known: Package) -> Package:
+        wish = replace(WISHED, directives=replace(WISHED.directives, asked=asked))
+        return after(known, WishAdopted(wish, Decision(kind), 2, None, new_login=False, needs_changed=False))
+
+    first = wished("sha256:a", DecisionKind.UPDATE, loaded())
+    assert (first.wish.attempt.asked, first.wish.attempt.since, first.wish.attempt.changed) == ("sha256:a", NOW, False)
+    assert wished("sha256:a", DecisionKind.NONE, first).wish.attempt is first.wish.attempt
+    assert wished("sha256:b", DecisionKind.RECONFIGURE, first).wish.attempt.changed
+    assert wished("sha256:b", DecisionKind.REMOVING, first).wish.attempt is first.wish.attempt
+
+
 def test_a_wish_that_changes_nothing_is_observed() -> None:
     decision = Decision(DecisionKind.NONE)
     known = after(loaded(), WishAdopted(WISHED, decision, 2, None, new_login=False, needs_changed=False))

@@ -25,11 +25,13 @@ from wharfinger.runtime.package.effects import (
     Attempt,
     BeginUpdate,
     Cancel,
+    EnqueueCrds,
     EnqueueDisable,
     EnqueueReconciliation,
     EnqueueRemoval,
     EnqueueSuspend,
     EnqueueUpdate,
+    Log,
     Offer,
     Phase,
     Simple,
@@ -104,7 +106,8 @@ def test_a_reconciliation() -> None:
     assert effects(loaded(), RunDone(7)) == (Simple.RUN_COMPLETE, Tell(Completed(NAME, 7)))
     dirty = after(loaded(), ValuesChanged("hooks/a.sh"), operations(applying=True))
     assert dirty.applied.dirty
-    assert effects(dirty, RunDone(7))[-1] == Tell(Rescheduled(NAME, "HookValuesChanged"))
+    again = Tell(Rescheduled(NAME, "HookValuesChanged"))
+    assert effects(dirty, RunDone(7)) == (Simple.RUN_COMPLETE, Tell(Completed(NAME, 7)), again)
     assert not after(dirty, RunDone(7)).applied.dirty
 
 
@@ -118,6 +121,7 @@ def test_a_disable() -> None:
         EnqueueDisable(scope, keep=False),
         BeginUpdate(1),
     )
+    assert Log("being disabled: gone") in step(known, DisableStarted("gone", True, scope, updating=True), IDLE)[1]
     assert EnqueueDisable(scope, keep=True) == effects(loaded(), DisableStarted("gone", False, scope, False))[-1]
     known = after(known, DisableStarted("gone", True, scope, updating=False))
     assert (known.node.disabling, known.crds.scope) == (("gone", True), None)
@@ -137,6 +141,7 @@ def test_a_suspension() -> None:
         Tell(Failed(NAME, 0)),
         EnqueueSuspend(scope),
     )
+    assert Log("suspended") in step(loaded(), SuspendStarted(scope), SUSPENDED)[1]
     assert Tell(Completed(NAME, 0)) in effects(installed(loaded()), SuspendStarted(scope), SUSPENDED)
     assert Simple.REST_RELEASE not in effects(
         package(identity=AppId("prod", "a" * 60)), SuspendStarted(scope), SUSPENDED
@@ -149,7 +154,8 @@ def test_a_suspension() -> None:
 def test_a_removal() -> None:
     scope = WorkScope("removal")
     known, done = step(loaded(), RemovalStarted(scope, None, DeletionPolicy.ORPHAN, disowned=True), IDLE)
-    assert done[-2:] == (Tell(NodeRemoved(NAME)), EnqueueRemoval(scope))
+    ended = (Attempt(Phase.CRDS, begins=False), Attempt(Phase.LOAD, begins=False))
+    assert done == (*ended, Tell(NodeRemoved(NAME)), EnqueueRemoval(scope))
     assert (known.removal.deletion, known.removal.disowned) == (DeletionPolicy.ORPHAN, True)
     assert known.status.removal is not None
     assert after(known, SkipDeleteHooks()).removal.skip_delete_hooks
@@ -158,6 +164,23 @@ def test_a_removal() -> None:
     for event in (SkipDeleteHooks(), DeletionChanged(DeletionPolicy.DELETE), RemovalAccountChanged("deployer")):
         assert effects(known, event) == (Simple.RESTART_REMOVAL,)
     assert effects(known, RemovalDone()) == (Simple.CLEAN,)
+
+
+def test_a_package_that_moves_stays_a_node_and_is_not_shown_as_removed() -> None:
+    scope, crds = WorkScope("removal"), WorkScope("crds")
+    start = RemovalStarted(scope, None, None, disowned=False, moved=True)
+    known, done = step(after(loaded(WITH_CRDS), CrdsStarted(crds)), start, IDLE)
+    ended = (Attempt(Phase.CRDS, begins=False), Attempt(Phase.LOAD, begins=False))
+    log, *others = done
+    assert log == Log("moved to another daemon")
+    assert tuple(others) == (Cancel(crds, "moved to another daemon"), *ended, EnqueueRemoval(scope))
+    assert (known.removal.moved, known.status.removal, known.crds.scope) == (True, None, None)
+
+
+def test_the_definitions_are_ensured_in_a_scope_of_their_own() -> None:
+    crds = WorkScope("crds")
+    assert effects(loaded(WITH_CRDS), CrdsStarted(crds)) == (Attempt(Phase.CRDS, begins=True), EnqueueCrds(crds))
+    assert after(loaded(WITH_CRDS), CrdsStarted(crds)).crds.scope is crds
 
 
 def test_settings_for_a_removal_are_those_given_only_if_none_were_adopted() -> None:

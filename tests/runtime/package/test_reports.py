@@ -33,6 +33,7 @@ from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.reports import DRIFT, RELEASE, UPKEEP
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.resources.identity import GLOBAL, AppId, ModuleId
+from wharfinger.runtime.resources.upgrade_policy import UpgradePolicy
 from wharfinger.runtime.scheduler.events import Rescheduled
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import Failure
@@ -211,6 +212,24 @@ def test_fights_are_shown_when_nothing_is_being_applied() -> None:
     early = told(ready(), Progressed(Stage.APPLIED, "ApplyingManifests", "at work"), fought)
     assert condition(early, Stage.APPLIED) == (Truth.UNKNOWN, "ApplyingManifests")
     assert condition(told(early, Succeeded(Stage.APPLIED)), Stage.APPLIED) == (Truth.FALSE, "DriftFought")
+
+
+def test_drift_and_fights_are_logged_together() -> None:
+    _, said = step(ready(), DriftReported(("a by x",), ("a again",)), IDLE)
+    fought = Log("another manager changes fields again after each correction: a again", warning=True)
+    assert said == (Log("drift: a by x"), fought)
+
+
+def test_the_controller_decides_about_a_failed_upgrade_that_may_be_rolled_back() -> None:
+    known, failure = ready(), StageFailed(Stage.APPLIED, BROKEN)
+    directives = replace(known.wish.directives, upgrade=UpgradePolicy(rollback=True))
+    may = structs.replace(known, wish=structs.replace(known.wish, directives=directives))
+    assert effects(may, failure) == (*effects(known, failure), Simple.NOTIFY)
+
+
+def test_an_attempt_is_settled_when_everything_is_done() -> None:
+    assert not told(loaded(), Succeeded(Stage.LOADED)).wish.attempt.settled
+    assert ready().wish.attempt.settled
 
 
 def test_drift_is_a_warning_if_it_is_not_corrected() -> None:

@@ -8,12 +8,18 @@ from typing import Final, cast
 import pytest
 
 from tests.runtime.package.test_machine import APP, NAME, NOW, PLAIN, SCRIPTED, package
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.registry.registry import Manifest
+from wharfinger.packages.rendering.chart_use import ChartUse
 from wharfinger.packages.sources.source import FolderSource
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.package.enabled_vote import KeptVote
 from wharfinger.runtime.package.facts import (
+    AttemptBegun,
+    AttemptFailed,
+    AttemptSettled,
     CrdsBegun,
     CrdsEnded,
     DisableBegun,
@@ -39,10 +45,13 @@ from wharfinger.runtime.package.findings import (
     AccountGiven,
     AdoptedForRemoval,
     ChartApplied,
+    ChartSearched,
     Configured,
     CrdsEstablished,
     Downloaded,
     FoundInstalled,
+    FoundStored,
+    HooksStarted,
     HooksStarting,
     HooksStopped,
     HooksUnusable,
@@ -66,6 +75,8 @@ from wharfinger.runtime.package.transitions import applied
 from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.failures import Failure
+from wharfinger.runtime.status.reasons import Reason
 
 KEY: Final = ObjectKey(ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True), "prod", "web")
 SETTINGS: Final = replace(NO_SETTINGS, settings={"a": 1})
@@ -124,6 +135,35 @@ def test_a_fact_changes_one_record(fact: Fact, record: str, expected: dict[str, 
             assert getattr(now, name) is getattr(before, name)
 
 
+def test_what_was_read_is_known() -> None:
+    manifest, hooks = cast("Manifest", "a manifest"), (cast("Hook", "a hook"),)
+    files = after(FoundStored(manifest, Path("/tree")), PackageRead(PLAIN, hooks)).files
+    assert (files.manifest, files.tree, files.hooks) == (manifest, Path("/tree"), hooks)
+    assert after(PackageRead(PLAIN, hooks), HooksUnusable()).files.hooks == ()
+    use = ChartUse()
+    assert after(ChartSearched("sha256:a", use)).files.chart_use == ("sha256:a", use)
+    started = cast("PackageHooks", "hooks")
+    assert after(HooksStarted(started)).hooks.started is started
+    assert after(Renamed(AppId("other", "shop"))).id == AppId("other", "shop")
+
+
+def test_directives_that_were_found_are_in_force_and_others_stay() -> None:
+    given = Directives(account="package")
+    before = after(wished())
+    assert applied(before, FoundInstalled("other", "3.0.0", given)).wish.directives is given
+    assert applied(before, FoundInstalled("other", "3.0.0")).wish.directives is before.wish.directives
+
+
+def test_an_attempt_keeps_its_permanent_failure_and_is_settled_once_it_is_reached() -> None:
+    first, last = (Failure(Reason.RENDER_FAILED, text, permanent=False) for text in ("first", "last"))
+    stuck = Failure(Reason.RENDER_FAILED, "stuck", permanent=True)
+    tried = after(AttemptBegun("sha256:a", NOW), AttemptFailed(first), AttemptFailed(last))
+    assert (tried.wish.attempt.failures, tried.wish.attempt.failure) == (2, last)
+    kept = after(AttemptFailed(stuck), AttemptFailed(last), known=tried).wish.attempt
+    assert (kept.failures, kept.failure, kept.settled) == (4, stuck, False)
+    assert after(AttemptSettled(), known=tried).wish.attempt.settled
+
+
 def test_another_request_asks_the_registry_until_it_was_asked() -> None:
     assert not after(wished("now", first=True), known=Package(APP, statuses.fresh(1, NOW))).wish.refresh
     assert not after(wished()).wish.refresh
@@ -141,6 +181,8 @@ def test_only_a_download_that_asked_the_registry_ends_a_refresh() -> None:
 
 def test_configured_settings_are_in_force_with_their_definition() -> None:
     now = after(Configured(SCRIPTED, SETTINGS, {"a": 1}, {"a": 1, "b": 2})).configuration
+    removal = after(AdoptedForRemoval(NO_SETTINGS, {"c": 3}), known=after(Configured(SCRIPTED, SETTINGS, {}, {})))
+    assert (removal.configuration.configured_by, removal.configuration.values) == (None, {"c": 3})
     assert (now.configured, now.configured_by, now.settings, now.values) == (
         SETTINGS,
         SCRIPTED,
@@ -152,6 +194,7 @@ def test_configured_settings_are_in_force_with_their_definition() -> None:
 def test_fights_end_with_other_inputs() -> None:
     brought = Brought("sha256:a", "sha256:b")
     fought = after(ChartApplied((KEY,), "sha256:a", brought), DriftSeen(("a",), ("a",)))
+    assert (fought.applied.objects, fought.applied.brought) == ((KEY,), brought)
     assert after(ChartApplied((KEY,), "sha256:a", brought), known=fought).applied.fought == ("a",)
     assert after(ChartApplied((KEY,), "sha256:c", None), known=fought).applied.fought == ()
     assert after(ValuesOutdated(), ValuesRead()).applied.dirty is False

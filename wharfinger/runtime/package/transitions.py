@@ -183,10 +183,10 @@ def _whole(package: Package, event: StatusSet | Warned | Renamed | Downloaded | 
         case Offered(established):
             # Before the scheduler is notified, because that begins operations at once.
             crds = replace(package.crds, established=established)
-            return replace(package, node=replace(package.node, refused=None), crds=crds)
-        case JoinRefused(failure, established):
+            return replace(package, node=_node(package.node, event), crds=crds)
+        case JoinRefused(_, established):
             crds = replace(package.crds, established=established)
-            return replace(package, node=replace(package.node, refused=failure), crds=crds)
+            return replace(package, node=_node(package.node, event), crds=crds)
         case _:
             assert_never(event)
 
