@@ -98,7 +98,7 @@ async def test_every_run_is_reported_once(bodies: Bodies, why: str) -> None:
     assert hand.pull_all() == []
 
 
-def test_a_body_that_does_not_end_holds_up_judgement_and_no_other() -> None:
+def test_an_endless_body_delays_judgement_only() -> None:
     hand = Hand()
     hand.seed(A, B, C)
     assert hand.pull_all() == [A, B, C]
@@ -108,12 +108,12 @@ def test_a_body_that_does_not_end_holds_up_judgement_and_no_other() -> None:
     hand.run(C, Terminal("ready again"))
     for _ in range(10):
         assert hand.pull_all() == []
-    assert hand.effects == [], "nobody is judged while A may still bring x, and it is not over"
+    assert hand.effects == [], "no node is judged, and the engine has not converged, while A may still create x"
     assert hand.state.lacks(B) == (X,)
 
 
-def test_blocking_brings_nothing_about() -> None:
-    """Blocked and Outside have no place for emissions; and for others it is as if that run had not been."""
+def test_blocking_creates_nothing() -> None:
+    """Check that Blocked and Outside have no emissions, and that a run with such an outcome changes nothing for other nodes."""
     assert not {"emissions", "result"} & {*Blocked.__slots__, *Outside.__slots__}
     hand = Hand()
     hand.seed(A, B, C)
@@ -128,8 +128,8 @@ def test_blocking_brings_nothing_about() -> None:
     assert hand.state.waiters(A) == (B, C)
 
 
-def test_what_is_made_beside_the_outcome_is_the_world_outside() -> None:
-    """A body that makes things and blocks is not stopped: what it makes is told by somebody, and counts as told from outside."""
+def test_creations_beside_the_outcome_count_as_outside() -> None:
+    """Check a body that creates an id directly and then blocks: the creation counts as a report from outside."""
     hand = Hand()
     hand.seed(A)
     for at in range(100):
@@ -139,11 +139,13 @@ def test_what_is_made_beside_the_outcome_is_the_world_outside() -> None:
         hand.end(A, Blocked((X,)))
     assert hand.state.charges(A) == 0
     hand.run(A, Blocked((X,)))
-    assert [order.level for order in (hand.pull(),) if order] == [Level.CASCADE], "once it stops, it is judged"
+    assert [order.level for order in (hand.pull(),) if order] == [Level.CASCADE], (
+        "the node is judged once it creates nothing more"
+    )
 
 
-def test_the_world_outside_costs_what_it_says() -> None:
-    """Each asking and each answer is one run at most; while an answer is owed, it is not over, and nobody is judged."""
+def test_runs_for_the_outside_are_bounded_by_its_reports() -> None:
+    """Check that each request and each answer causes at most one run, and that no node is judged while an answer is due."""
     hand = Hand()
     hand.seed(A, B)
     hand.run(A, Terminal("ready"))
@@ -162,11 +164,11 @@ def test_the_world_outside_costs_what_it_says() -> None:
         runs += 2
     assert (runs, hand.state.charges(A), hand.effects) == (200, 0, [])
     assert hand.state.lacks(B) == (X,)
-    assert hand.run(B, Terminal("without x")).level is Level.CASCADE, "no answer is owed any more"
+    assert hand.run(B, Terminal("without x")).level is Level.CASCADE, "no answer is due any more"
 
 
 Says = Callable[[Id, int], Outcome]
-"""What the body of a node says in a run of it, both counted."""
+"""The outcome of a node's body in a run; runs are counted from 1."""
 
 UNRULY: dict[str, Says] = {
     "never the same result": lambda who, run: Terminal(f"{run}", (A, B, C)),
@@ -193,7 +195,7 @@ UNRULY: dict[str, Says] = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("sweeps", [False, True])
 @pytest.mark.parametrize("unruly", UNRULY)
-def test_nothing_is_assumed_of_what_bodies_say(unruly: str, sweeps: bool) -> None:
+def test_unruly_bodies_still_converge(unruly: str, sweeps: bool) -> None:
     budget = 3
     hand = Hand(Rules(budget=budget, depth=4))
     hand.seed(A, B, C)
@@ -208,4 +210,4 @@ def test_nothing_is_assumed_of_what_bodies_say(unruly: str, sweeps: bool) -> Non
     assert {type(hand.state.phase(one)) for one in runs} == {Done}
     told = {effect.id for effect in hand.effects if isinstance(effect, Exhausted | Unresolved)}
     crashed = {one for one in runs if (hand.state.result(one) or "").startswith("crashed")}
-    assert told | crashed, "that it does not settle is said"
+    assert told | crashed, "the engine reports the nodes that do not settle"

@@ -44,17 +44,17 @@ strictest level ends as unresolved. If no node is parked, the engine has converg
 *Why it ends.* These are assumed:
 
 ========================  ====================================================================================================
-every run is reported     once, whatever happens in the body: `test_every_run_is_reported_once`
-bodies end                and one run emits finitely much: `test_a_body_that_does_not_end_holds_up_judgement_and_no_other`
-blocking creates nothing  by construction: `test_blocking_brings_nothing_about`
-only bodies create        and what they create is in their Terminals; all else is the world outside, and counts as that:
-                          `test_what_is_made_beside_the_outcome_is_the_world_outside`
-the world outside ends    it reports finitely much, and answers each node that waits for it:
-                          `test_the_world_outside_costs_what_it_says`
+every run is reported     exactly once, whatever happens in the body: `test_every_run_is_reported_once`
+bodies end                and one run emits finitely many ids: `test_an_endless_body_delays_judgement_only`
+blocking creates nothing  because its outcome has no emissions: `test_blocking_creates_nothing`
+only bodies create        by the emissions of their Terminals; a body's other creations count as reports from outside:
+                          `test_creations_beside_the_outcome_count_as_outside`
+the world outside ends    it reports finitely many events, and answers each node that waits for it:
+                          `test_runs_for_the_outside_are_bounded_by_its_reports`
 ========================  ====================================================================================================
 
 These are not assumed: that bodies are deterministic, that a node never emits itself, that there are no cycles, that an id which
-a body lacks is absent, or that creation ends (`test_nothing_is_assumed_of_what_bodies_say`). The proof, for one episode:
+a body lacks is absent, or that creation ends (`test_unruly_bodies_still_converge`). The proof, for one episode:
 
 1. *Each node has finitely many Terminals with an arrival.* After a node has ended, its next run has one of three causes: a
 charge, a request, or a sweep, which is charged if the node produced an arrival. So there is a charge or a request between two

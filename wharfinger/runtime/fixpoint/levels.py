@@ -54,7 +54,7 @@ def _sweep(draft: Draft) -> bool:
 
 
 def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
-    """Run at CASCADE each node of the group that is at NONE and lacks an id that is not a parked node; return False if none is."""
+    """Run at CASCADE each node of the group that is at NONE and lacks an id of no parked node; return False if none is."""
     asked = False
     for who in group:
         node = draft.nodes[who]
