@@ -63,7 +63,7 @@ class ArgoSources:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files of a source: the folder to build, the root of its repository, and a digest of the files; "" if it is not known."""
+    """The files of a source: the folder to build, the root of its repository, and a digest of the files if it is known."""
 
     folder: Path
     root: Path
