@@ -97,7 +97,7 @@ class EngineBoard:
             corrected(owner, drift)
 
     def tell_missing(self, owner: Owner, missing: tuple[Drift, ...]) -> None:
-        """Report definitions that the owner applied and that are gone, or exist again, as drift."""
+        """Report drift of definitions that the owner applied: they are gone, or exist again."""
         _put(self.missing, owner, missing or None)
         self.tell_drift(owner, *self.drifted.get(owner, ((), ())))
 

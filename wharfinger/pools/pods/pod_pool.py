@@ -117,7 +117,7 @@ class PodPool:
         return self._scheduler is not None and self._scheduler.enqueue(request)
 
     def withdraw(self, request: PodRequest) -> None:
-        """Give up a request. A pod that was, or is, claimed for it is deleted."""
+        """Withdraw a request. If a pod was claimed for it, or is being claimed, delete the pod."""
         if self._scheduler is not None:
             self._scheduler.withdraw(request)
 

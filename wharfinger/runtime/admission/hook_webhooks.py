@@ -137,13 +137,13 @@ class HookWebhooks:
         return found
 
     async def trust(self, server: Server) -> None:
-        """Write the server's address and authorities into everything published, from now on. Raises ClusterError."""
+        """Write the server's address and authorities into all published objects, now and from now on. Raises ClusterError."""
         self._server = server
         await self.keep()
         self._trusted.set()
 
     async def keep(self) -> None:
-        """Write everything published again, where it differs. Raises ClusterError; a refusal by an API server is only logged."""
+        """Write again each published object that differs. Raises ClusterError; a refusal by an API server is only logged."""
         async with self._writing:
             failure: ClusterError | None = None
             for package, bound in self.published().items():
