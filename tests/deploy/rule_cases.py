@@ -167,7 +167,7 @@ async def act_as_a_package(client: ClusterClient) -> None:
 
 
 async def sweep_webhooks(client: ClusterClient) -> None:
-    await HookWebhooks(client, "wharfinger").sweep(frozenset())
+    await HookWebhooks(client, "wharfinger").sweep(frozenset)
 
 
 async def lead_the_service(client: ClusterClient) -> None:
