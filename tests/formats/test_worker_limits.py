@@ -1,8 +1,12 @@
 """The limits of a worker process, as the kernel reports them afterwards."""
 
 import json
+import os
+import resource
 import subprocess
 import sys
+
+import pytest
 
 from wharfinger.formats import worker_limits
 
@@ -15,3 +19,35 @@ def test_limits_of_a_process() -> None:
     )
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, timeout=60, check=True)
     assert json.loads(done.stdout) == [worker_limits.ADDRESS_SPACE_BYTES, 0, 0, worker_limits.OPEN_FILES, {}]
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> dict[int, tuple[int, int]]:
+    """The limits of this process, which are only recorded, because they could not be lifted again."""
+    held: dict[int, tuple[int, int]] = {}
+    infinity = resource.RLIM_INFINITY
+    monkeypatch.setattr(resource, "getrlimit", lambda limit: held.get(limit, (infinity, infinity)))
+    monkeypatch.setattr(resource, "setrlimit", held.__setitem__)
+    return held
+
+
+def test_a_limit_that_is_lower_already_stays(
+    monkeypatch: pytest.MonkeyPatch, limits: dict[int, tuple[int, int]]
+) -> None:
+    monkeypatch.setattr(os, "environ", environment := {"TOKEN": "secret"})
+    limits[resource.RLIMIT_NOFILE] = (8, 8)
+    worker_limits.limit_process()
+    assert limits[resource.RLIMIT_NOFILE] == (8, 8)
+    assert limits[resource.RLIMIT_AS] == (worker_limits.ADDRESS_SPACE_BYTES, worker_limits.ADDRESS_SPACE_BYTES)
+    assert environment == {}
+
+
+def test_the_processor_time_of_a_request_counts_from_now(limits: dict[int, tuple[int, int]]) -> None:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    worker_limits.allow_cpu_time(5)
+    soft, hard = limits[resource.RLIMIT_CPU]
+    assert usage.ru_utime + usage.ru_stime + 5 <= soft
+    assert hard == resource.RLIM_INFINITY
+    limits[resource.RLIMIT_CPU] = (1, 1)
+    worker_limits.allow_cpu_time(5)
+    assert limits[resource.RLIMIT_CPU] == (1, 1)
