@@ -32,7 +32,7 @@ ROUNDS: Final = 3
 MOST_SLOWDOWN: Final = 1.05
 TURN_S: Final = 0.3
 """The processor time of a turn of own work."""
-PAIRS: Final = 9
+PAIRS: Final = 5
 
 
 def measure(long: bool) -> Iterator[Ratio]:
