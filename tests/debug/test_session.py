@@ -121,7 +121,7 @@ def test_the_transcript(session: Session) -> None:
 
 
 def test_the_documents(session: Session) -> None:
-    """What a user sees of a package, a queue, a hook, …, as a text, and as a document for programs."""
+    """Show a package, a queue, a hook, … to a user as text, and to programs as a document."""
     check_golden("documents.txt", documents(session))
 
 

@@ -103,7 +103,7 @@ class Cluster:
         return find_str(decode_json(answer.content, max_bytes=len(answer.content), what="token"), "status", "token")
 
     def refusals(self) -> list[Refusal]:
-        """What the daemon was refused."""
+        """Return the requests that the server refused the daemon."""
         said = [
             find_str(decode_json(each.message.encode(), max_bytes=len(each.message) * 4, what="Status"), "message")
             for each in self.judged
@@ -112,7 +112,7 @@ class Cluster:
         return [refusal for text in said if (refusal := refusal_of(text)) is not None]
 
     def did(self, access: Access) -> bool:
-        """Whether the daemon made a request that needs an access; to impersonate a user is to act as that user."""
+        """Return whether the daemon made a request that needs an access; to impersonate a user is to act as that user."""
         if access.verb.startswith("impersonate"):
             return any(each.user == ACCOUNT.user for each in self.judged)
         return any(access in each.accesses() for each in self.judged)

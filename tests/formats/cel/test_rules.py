@@ -128,7 +128,7 @@ def test_rules_about_changes(schema: JsonObject, value: JsonValue, old: JsonValu
 
 
 def test_nulls() -> None:
-    """As in Kubernetes, no rule applies to a null, and an old null counts as no old value."""
+    """No rule applies to a null, and an old null counts as no old value, as in Kubernetes."""
     schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed"), rule("self > 5", "small")]}}}
     assert findings(schema, {"a": None}, {"a": 1}) == []
     assert findings(schema, {"a": 1}, {"a": None}) == ["a: small"]

@@ -343,7 +343,7 @@ class PackageStory(RuleBasedStateMachine):
             assert not self.store.is_removing(NAME)
 
     def is_at_rest(self) -> bool:
-        """Whether the loaded definition is the node, and no user's wish keeps the package from following it."""
+        """Return whether the loaded definition is the node, and no user's wish keeps the package from following it."""
         kept = self.store.is_suspended(NAME) or self.store.is_loading(NAME) or self.store.is_removing(NAME)
         return not kept and self.package.node.joined is self.package.files.definition is not None
 

@@ -123,7 +123,7 @@ class _Change(ast.NodeTransformer):
 
 
 def _is_effect(node: ast.expr) -> bool:
-    """Whether an element of a tuple is an effect, or some of them."""
+    """Return whether an element of a tuple is an effect, or some of them."""
     if isinstance(node, ast.Starred):
         return True
     name = ast.unparse(node.func if isinstance(node, ast.Call) else node)
