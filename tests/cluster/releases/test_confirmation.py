@@ -7,13 +7,18 @@ from dataclasses import replace
 import pytest
 from trio.testing import MockClock
 
-from tests.cluster.support.client_contract import key
-from tests.cluster.support.release_bench import cluster, open_engine
+from tests.cluster.support.client_contract import key, widget_crd
+from tests.cluster.support.release_bench import WIDGET, cluster, open_engine
 from tests.cluster.support.release_requests import config_map, deployment, objects_of, request
+from wharfinger.cluster.api.errors import UnknownKindError
 from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.objects.ownership import ForeignObjectError, Owner
+from wharfinger.cluster.objects.scope import OutsideNamespaceError
 from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.cluster.releases.options import EngineOptions
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
 
 APPLIED = replace(request(config_map("b"), config_map("a", v="1")), wish=b"{}", marks={"render": "x"})
 WANTED = replace(APPLIED, objects=())
@@ -101,3 +106,50 @@ async def test_the_wanted_objects_of_some_kinds(autojump_clock: MockClock) -> No
         (found,) = engine.wanted(wanted.owner, {"ConfigMap", "Secret"})
         assert found["data"] == {"v": "1"}
         assert engine.wanted(wanted.owner, ()) == ()
+
+
+async def test_a_release_with_an_object_of_an_unserved_kind_is_left_to_the_upgrade(autojump_clock: MockClock) -> None:
+    applied = replace(request(config_map("a", v="1"), WIDGET), wish=b"{}", marks={"render": "x"})
+    async with cluster() as (client, _):
+        async with open_engine(client) as engine:
+            await engine.ensure_crds("other", "default", (widget_crd(),))
+            await engine.upgrade(applied)
+        definition = await client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        await client.delete(ObjectKey(definition, "", "widgets.example.test"))
+        async with open_engine(client) as engine:
+            engine.expect([applied.owner])
+            await engine.restore("web", "default")
+            assert await engine.confirm(replace(applied, objects=())) is None
+            with pytest.raises(UnknownKindError, match="Widget"):
+                await engine.upgrade(applied)
+
+
+async def test_a_release_that_became_confined_is_left_to_the_upgrade(autojump_clock: MockClock) -> None:
+    elsewhere = config_map("a", "namespace: kube-public", v="1")
+    applied = replace(request(elsewhere), wish=b"{}", marks={"render": "x"})
+    confined: set[Owner] = set()
+    async with cluster() as (client, _):
+        async with open_engine(client) as engine:
+            await engine.upgrade(applied)
+        async with open_engine(client, EngineOptions(confined=confined.__contains__)) as engine:
+            engine.expect([applied.owner])
+            await engine.restore("web", "default")
+            confined.add(applied.owner)  # the label of its namespace was removed before the first run
+            assert await engine.confirm(replace(applied, objects=())) is None
+            with pytest.raises(OutsideNamespaceError):
+                await engine.upgrade(applied)
+
+
+async def test_a_release_with_an_object_of_another_release_is_left_to_the_upgrade(autojump_clock: MockClock) -> None:
+    async with cluster() as (client, _):
+        async with open_engine(client) as engine:
+            await engine.upgrade(APPLIED)
+        moved: JsonObject = {"meta.helm.sh/release-name": "other", "meta.helm.sh/release-namespace": "default"}
+        await client.merge_patch(key("a"), {"metadata": {"annotations": moved}})
+        async with open_engine(client) as engine:
+            await engine.upgrade(request(config_map("a", v="1"), name="other"))
+            engine.expect([APPLIED.owner])
+            await engine.restore("web", "default")
+            assert await engine.confirm(WANTED) is None
+            with pytest.raises(ForeignObjectError):
+                await engine.upgrade(APPLIED)

@@ -42,7 +42,7 @@ from wharfinger.cluster.objects.drift_policy import DriftPolicy
 from wharfinger.cluster.objects.live_objects import LiveObjects
 from wharfinger.cluster.objects.lookup import rows_of
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.objects.scope import check_scope, only_inside
+from wharfinger.cluster.objects.scope import check_scope, is_outside, only_inside
 from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.cluster.reconciler.service import Reconciler
 from wharfinger.cluster.records.release import Release, ReleaseStatus
@@ -170,13 +170,15 @@ class ReleaseEngine:
         await self._until_compared(owner)
         async with board.turn(owner):
             restored, account = board.restored.get(owner), self._account(owner)
-            if restored is None or board.accounts.get(owner, account) != account:
+            confined, rows = self._tools.confined(owner), self._tools.rows.of(owner)
+            if not restored or board.accounts.get(owner, account) != account:
                 return None
+            if confined and any(is_outside(row.key, owner) for row in rows):
+                return None  # they were restored before the release was confined
             result = await confirmed(self._tools, request, restored)
             if result is not None:
                 board.forget(owner)
                 self._health.set_rules(owner, request.health)
-                confined, rows = self._tools.confined(owner), self._tools.rows.of(owner)
                 self._applied(request, result, rows, confined=confined, account=account)
         return result
 
@@ -333,7 +335,9 @@ class ReleaseEngine:
                     self._tools.rows.fill(inside)
                     if len(inside) == len(rows):
                         self._board.whole.add(owner)
-                        self._board.restored[owner] = last.revision
+                        # An object has no row if its kind is not served, or if another release has it. An upgrade reports that.
+                        has_all = len(self._tools.rows.of(owner)) == len(objects)
+                        self._board.restored[owner] = last.revision if has_all else 0
                     return tuple(row.key for row in rows)
                 self._board.tell_foreign(owner, last.revision, str(last.written_by))
         return None

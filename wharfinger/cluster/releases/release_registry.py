@@ -44,8 +44,9 @@ class EngineBoard:
     """The releases of an engine.
 
     ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``restored``: the whole
-    releases that were restored from their records, with their revisions, and not upgraded since; ``left_alone``: releases that
-    another tool changed last; ``resting``: suspended releases; ``turns``: releases with an operation under way.
+    releases that were restored from their records, and not upgraded since, with their revisions, or 0 if the record has objects
+    without a row; ``left_alone``: releases that another tool changed last; ``resting``: suspended releases; ``turns``: releases
+    with an operation under way.
     """
 
     listeners: tuple[EngineListener, ...] = ()
