@@ -12,7 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from tests.cluster.support.client_contract import key, widget_crd
 from tests.cluster.support.clusters import memory_cluster
 from tests.cluster.support.release_bench import cluster, open_engine
-from tests.cluster.support.release_requests import config_map, objects_of, request
+from tests.cluster.support.release_requests import config_map, request
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import NotFoundError, ReleaseError
 from wharfinger.cluster.api.http_client import HttpClusterClient
@@ -27,7 +27,6 @@ from wharfinger.cluster.releases.hooks import (
     HookRunner,
     hook_entry,
     hooks_of,
-    is_hook,
     parse_hook,
     parse_hooks,
 )
@@ -86,8 +85,6 @@ def test_parsing() -> None:
     assert default.events == {HookEvent.TEST}
     assert default.weight == 0
     assert default.policies == {DeletePolicy.BEFORE_CREATION}
-    assert is_hook(hook("x", "test"))
-    assert not is_hook(objects_of(config_map("a"))[0])
     with pytest.raises(ReleaseError, match="without apiVersion"):
         parse_hooks([{"kind": "Job"}])
 

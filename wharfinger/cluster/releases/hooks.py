@@ -94,11 +94,6 @@ class Hook:
         return f"hook {kind_of(self.obj)[1]} {name_of(self.obj)}"
 
 
-def is_hook(obj: JsonObject) -> bool:
-    """Return whether an object is a hook, and so not part of a manifest."""
-    return bool(find_str(obj, "metadata", "annotations", HOOK))
-
-
 def parse_hook(obj: JsonObject) -> Hook:
     """Return the hook in an object; unknown events and policies are ignored, a weight that is not a number is 0, as in Helm."""
     words = {name: find_str(obj, "metadata", "annotations", name) for name in (HOOK, WEIGHT, DELETE_POLICY)}

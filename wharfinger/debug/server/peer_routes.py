@@ -10,7 +10,7 @@ There is a queue for each package here. ``main`` has the tasks of all packages' 
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -34,8 +34,6 @@ _MAIN: Final = "main"
 _OUTPUT: Final = "output"
 _SHOW_EMPTY: Final = "showEmpty"
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_Answer = Callable[[Inspector, Request], Awaitable[Response]]
-_Texts = Callable[[JsonValue], str]
 
 
 def peer_route(path: str) -> Route | None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import trio
 
 from wharfinger.formats.archives.archive import DEFAULT_LIMITS
-from wharfinger.formats.json.value import JsonObject, find, find_str
+from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.formats.version_constraint import ConstraintError
 from wharfinger.offline.sources.cache_folder import CHARTS, mark_used, move_into_place, temporary_folder
 from wharfinger.offline.sources.chart_version import newest
@@ -113,9 +113,3 @@ def _chart_in(place: Path) -> Path | None:
 def _is_loopback(url: str) -> bool:
     host = urlsplit(url).hostname
     return host is not None and RegistryAddress(host).is_loopback
-
-
-def basic_login(secret: JsonObject | None) -> tuple[str, str] | None:
-    """Return the user and password of decoded Secret data, if it has both."""
-    user, password = find(secret, "username"), find(secret, "password")
-    return (user, password) if isinstance(user, str) and isinstance(password, str) else None

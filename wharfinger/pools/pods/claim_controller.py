@@ -46,7 +46,6 @@ WAITED_S: Final = 1.0
 _ROUNDING_S: Final = 0.01
 FULL_S: Final = 1.0
 """The time after which a full pool is asked again."""
-NO_STATUS: Final = ClaimStatus("", "", "")
 
 
 class Pods(Protocol):

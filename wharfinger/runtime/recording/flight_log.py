@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 FILES: Final = 8
 """The number of files that the size is divided into."""
 DEFAULT_BYTES: Final = 64 * 1024 * 1024
-LEAST_BYTES: Final = FILES * 64 * 1024
 WRITE_EVERY_S: Final = 0.2
 RETRY_S: Final = 30.0
 LAST_S: Final = 5.0

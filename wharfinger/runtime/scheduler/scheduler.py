@@ -95,10 +95,6 @@ class Scheduler:
         """Return the packages that are on by their last decision."""
         return frozenset(name for name, entry in self._graph.entries.items() if entry.on)
 
-    def flagged(self) -> tuple[str, ...]:
-        """Return the Modules, existing or not, that a global hook has switched on or off; sorted."""
-        return tuple(sorted(self._graph.flags))
-
     def unwanted(self, name: str) -> bool:
         """Return whether a package is off because the user, a hook or its own script does not want it, so that it is
         uninstalled.
