@@ -1,7 +1,7 @@
 from tests.control_plane.support.cel_evaluating import value_of
 from tests.control_plane.support.policy_asking import asked
 from wharfinger.control_plane.access.users import User
-from wharfinger.control_plane.admission.inputs import RoleAsker, authorizers, inputs
+from wharfinger.control_plane.admission.inputs import RoleAuthorizer, authorizers, inputs
 from wharfinger.control_plane.cel.library.authorizer import Check
 
 
@@ -23,7 +23,7 @@ def test_permission_checks() -> None:
     admission, _, backend = asked()
 
     assert set(authorizers(admission)) == {"authorizer", "authorizer.requestResource"}
-    asker = RoleAsker(backend, User("u", ("system:authenticated",)))
+    asker = RoleAuthorizer(backend, User("u", ("system:authenticated",)))
     assert not asker.decide(Check(asker, resource="pods"), "get").allowed
     assert asker.decide(Check(asker, path="/healthz"), "get").allowed
     account = asker.account("n", "a")

@@ -39,7 +39,10 @@ ORDER: Final = (
     "ResourceQuota",
     "RoleEscalation",
 )
-"""The order of the plugins: kube-apiserver's default plugins, some of which do not exist here, between two of this server."""
+"""The order of the plugins: first and last a plugin of this server, between them kube-apiserver's default plugins.
+
+Some of the default plugins do not exist here.
+"""
 
 
 def _enforce_policies(admission: Admission) -> None:

@@ -25,16 +25,16 @@ _OF_NAMESPACES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class RoleAsker:
+class RoleAuthorizer:
     """A user whose permissions expressions check (``authorizer``)."""
 
     view: ClusterView
     user: User
 
-    def account(self, namespace: str, name: str) -> "RoleAsker":
+    def account(self, namespace: str, name: str) -> "RoleAuthorizer":
         """Return the same for a service account."""
         groups = (*service_account_groups(namespace), "system:authenticated")
-        return RoleAsker(self.view, User(f"system:serviceaccount:{namespace}:{name}", groups))
+        return RoleAuthorizer(self.view, User(f"system:serviceaccount:{namespace}:{name}", groups))
 
     def decide(self, check: Check, verb: str) -> Verdict:
         """Return the decision of RBAC on a check."""
@@ -51,7 +51,7 @@ class RoleAsker:
 
 def authorizers(admission: Admission) -> dict[str, Value]:
     """Return the variables with which expressions check permissions."""
-    asker = RoleAsker(admission.view, admission.user)
+    asker = RoleAuthorizer(admission.view, admission.user)
     own = Check(
         asker, group=admission.kind.group, resource=admission.kind.plural, subresource=admission.subresource,
         namespace=namespace_of(admission), name=admission.name,

@@ -7,20 +7,20 @@ from wharfinger.control_plane.cel.library.authorizer import Check, Verdict, auth
 
 
 @dataclass(frozen=True)
-class Asker:
+class Authorizer:
     """An authorizer that allows reads, and records the checks."""
 
     name: str = "me"
 
-    def account(self, namespace: str, name: str) -> "Asker":
-        return Asker(f"{namespace}/{name}")
+    def account(self, namespace: str, name: str) -> "Authorizer":
+        return Authorizer(f"{namespace}/{name}")
 
     def decide(self, check: Check, verb: str) -> Verdict:
         asked = (check.path, check.group, check.resource, check.subresource, check.namespace, check.name)
         return Verdict(verb == "get", f"{self.name} {' '.join(asked)}")
 
 
-AUTHORIZER = authorizer_of(Asker())
+AUTHORIZER = authorizer_of(Authorizer())
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ AUTHORIZER = authorizer_of(Asker())
     ],
 )
 def test_checks(text: str, found: object) -> None:
-    assert value_of(text, a=AUTHORIZER, r=resource_check(Check(Asker(), group="g", resource="r"))) == found
+    assert value_of(text, a=AUTHORIZER, r=resource_check(Check(Authorizer(), group="g", resource="r"))) == found

@@ -24,10 +24,10 @@ class Verdict:
     reason: str = ""
 
 
-class Asker(Protocol):
+class Authorizer(Protocol):
     """An authorizer for one user."""
 
-    def account(self, namespace: str, name: str) -> "Asker":
+    def account(self, namespace: str, name: str) -> "Authorizer":
         """Return the authorizer for a service account."""
         ...
 
@@ -43,7 +43,7 @@ class Check:
     Selectors are left out, because RBAC rules have none.
     """
 
-    asker: Asker
+    authorizer: Authorizer
     path: str = ""
     group: str = ""
     resource: str = ""
@@ -52,9 +52,9 @@ class Check:
     name: str = ""
 
 
-def authorizer_of(asker: Asker) -> Opaque:
+def authorizer_of(authorizer: Authorizer) -> Opaque:
     """Return the value of ``authorizer``."""
-    return Opaque(AUTHORIZER, Check(asker))
+    return Opaque(AUTHORIZER, Check(authorizer))
 
 
 def resource_check(check: Check) -> Opaque:
@@ -100,13 +100,13 @@ def _account(target: Value, namespace: Value, name: Value) -> Value:
         raise CelError("Invalid service account name")
     if dns_label_problems(_text(namespace)):
         raise CelError("Invalid service account namespace")
-    return authorizer_of(check.asker.account(_text(namespace), _text(name)))
+    return authorizer_of(check.authorizer.account(_text(namespace), _text(name)))
 
 
 def _decided(target: Value, verb: Value) -> Value:
     kind = target.type_name if isinstance(target, Opaque) else ""
     check = _checked(target, kind if kind == PATH_CHECK else RESOURCE_CHECK)
-    return Opaque(DECISION, check.asker.decide(check, _text(verb)))
+    return Opaque(DECISION, check.authorizer.decide(check, _text(verb)))
 
 
 def _verdict(value: Value) -> Verdict:
