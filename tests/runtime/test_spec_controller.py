@@ -195,7 +195,7 @@ async def test_events_after_a_disable_and_a_removal_make_no_queue(tmp_path: Path
         await world.until_state("", "hooked", "Ready")
         await world.client.create(config_map("seen", {"watch": "me"}))
         await until_data(world, "out", "seen", "1", SYSTEM_NAMESPACE)
-        (kept,) = world.runtime.tools.hook_services.ringing()
+        (kept,) = world.runtime.tools.hook_services.with_schedules()
         inbox = kept.inbox(kept.hooks[0], "main")
         await world.change("", "hooked", {"enabled": False})
         await world.until_state("", "hooked", "Disabled")

@@ -71,21 +71,21 @@ async def test_a_started_package_is_told_events_and_ticks_until_it_is_stopped(au
     async with open_services() as told:
         opened = await told.unlocked("p")
         assert told.services.started() == {"p"}
-        assert told.services.ringing() == ()
+        assert told.services.with_schedules() == ()
         await write(told.client, obj("a"))
         await settle()
         assert told.events == ["p hooks/a.sh q"]
         await trio.sleep(61)
         assert told.ticks == []
-        told.services.ring(opened)
-        assert told.services.ringing() == (opened,)
+        told.services.start_schedules(opened)
+        assert told.services.with_schedules() == (opened,)
         await trio.sleep(61)
         assert told.ticks == ["* * * * *"]
         clock = told.services.schedules()
         assert (clock.crontabs, clock.ticks) == (1, 1)
         await told.services.stop("p")
         assert told.services.started() == frozenset()
-        assert told.services.ringing() == ()
+        assert told.services.with_schedules() == ()
         await write(told.client, obj("b"))
         await trio.sleep(61)
         assert told.events == ["p hooks/a.sh q"]

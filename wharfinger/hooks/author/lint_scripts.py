@@ -15,7 +15,7 @@ import trio
 
 from wharfinger.hooks.author.lint_sources import PACKAGE, LintFinding, finding
 from wharfinger.hooks.running.enabled_script import SCRIPT as ENABLED
-from wharfinger.hooks.running.enabled_script import is_without_say
+from wharfinger.hooks.running.enabled_script import why_not_run
 from wharfinger.hooks.running.hook_files import HookFile, HookFiles
 from wharfinger.packages.author.package_check import Severity
 from wharfinger.process.child import run_child
@@ -45,7 +45,7 @@ async def lint_enabled(folder: Path) -> list[LintFinding]:
     path = folder / ENABLED
     if not path.is_file():
         return []
-    if why := is_without_say(path):
+    if why := why_not_run(path):
         return [finding(ENABLED, 1, Severity.WARNING, why)]
     return await lint_script(path, ENABLED)
 

@@ -9,7 +9,7 @@ from wharfinger.hooks.config.bindings import HookScope
 from wharfinger.hooks.config.problems import HookConfigError
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.running.discovery import Hook
-from wharfinger.hooks.running.enabled_script import SCRIPT, is_without_say
+from wharfinger.hooks.running.enabled_script import SCRIPT, why_not_run
 from wharfinger.hooks.running.hook_files import FOLDER, HookFiles, find_hook_files
 from wharfinger.hooks.watching.filters import FilterError, Filters
 from wharfinger.packages.author.package_check import CheckFinding, Severity, own_name
@@ -106,8 +106,8 @@ def check_hook_files(folder: Path) -> tuple[CheckFinding, ...]:
         warnings = list(hook_files_of(folder).warnings)
     except (HookError, OSError) as error:
         return (CheckFinding(Severity.ERROR, "", str(error)),)
-    if without_say := is_without_say(folder / SCRIPT):
-        warnings.append(f"{SCRIPT}: {without_say}")
+    if why := why_not_run(folder / SCRIPT):
+        warnings.append(f"{SCRIPT}: {why}")
     return tuple(CheckFinding(Severity.WARNING, "", warning) for warning in warnings)
 
 

@@ -129,7 +129,7 @@ def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> No
 
 
 class _Asking:
-    """Several tasks that ask the hooks in order. If one fails, hooks after it are not asked: the first error counts."""
+    """Several tasks that ask the hooks in order. If a hook fails, the hooks after it are not asked: the first error counts."""
 
     def __init__(self, files: tuple[HookFile, ...], reader: ConfigReader, scope: HookScope) -> None:
         self._files = files

@@ -70,7 +70,7 @@ async def run_enabled_script(
     return EnabledAnswer(_ANSWERS[said], reason[:_MAX_REASON_CHARS])
 
 
-def is_without_say(script: Path) -> str:
+def why_not_run(script: Path) -> str:
     """Return why an existing enabled script is not run; empty if it is run, or if the package has no script. Blocking."""
     if not script.exists() or (script.is_file() and os.access(script, os.X_OK)):
         return ""
@@ -86,7 +86,7 @@ def _runnable(package: Path) -> Path | None:
         return None
     except OSError as error:
         raise HookError(SCRIPT, f"it cannot be read: {error}", transient=True) from error
-    if why := is_without_say(script):
+    if why := why_not_run(script):
         log.warning("%s: %s", script, why)
         return None
     return script

@@ -63,7 +63,7 @@ class HookServices:
         self._on_tick: OnTick | None = None
         self._services: dict[str, _Service] = {}
         self._closing = False
-        self._rung: set[str] = set()
+        self._scheduled: set[str] = set()
 
     def listen(self, on_event: OnEvent, on_tick: OnTick) -> None:
         """Set the callbacks for events of all hooks, and for schedules that are due.
@@ -95,16 +95,16 @@ class HookServices:
             raise HookError("hooks", f"the hooks of {package} were stopped before they had started", transient=True)
         return service.hooks
 
-    def ring(self, hooks: PackageHooks) -> None:
+    def start_schedules(self, hooks: PackageHooks) -> None:
         """Start the schedules of a package."""
-        self._rung.add(hooks.package)
+        self._scheduled.add(hooks.package)
         for crontab in hooks.crontabs():
             self._schedules.add(hooks.package, crontab)
 
     async def stop(self, package: str) -> None:
         """Stop ticks and events of a package; return when its monitors have ended. Unknown packages are ignored."""
         self._schedules.remove(package)
-        self._rung.discard(package)
+        self._scheduled.discard(package)
         service = self._services.get(package)
         if service is not None:
             service.scope.cancel(reason="the package's hooks are stopped")
@@ -114,9 +114,9 @@ class HookServices:
         """Refuse further starts. `open_hook_services` does this at its end."""
         self._closing = True
 
-    def ringing(self) -> tuple[PackageHooks, ...]:
+    def with_schedules(self) -> tuple[PackageHooks, ...]:
         """Return the packages whose schedules tick, by name."""
-        found = (self._services[name].hooks for name in sorted(self._rung & self._services.keys()))
+        found = (self._services[name].hooks for name in sorted(self._scheduled & self._services.keys()))
         return tuple(hooks for hooks in found if hooks is not None)
 
     def tick(self, crontab: str) -> None:

@@ -256,8 +256,8 @@ class Runtime:
 
     def build_schedule_tasks(self, crontab: str) -> tuple[EventHookTask, ...]:
         """Return the tasks that notify all hooks that are bound to exactly this crontab, which is due now."""
-        ringing = ((hooks, inbox) for hooks in self.tools.hook_services.ringing() for inbox in hooks.tick(crontab))
-        return tuple(task for hooks, inbox in ringing for task in self.build_kube_tasks(hooks, inbox))
+        due = ((hooks, inbox) for hooks in self.tools.hook_services.with_schedules() for inbox in hooks.tick(crontab))
+        return tuple(task for hooks, inbox in due for task in self.build_kube_tasks(hooks, inbox))
 
     def tick(self, crontab: str) -> None:
         """Notify all hooks that are bound to exactly this crontab, which is due now."""

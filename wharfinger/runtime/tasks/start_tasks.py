@@ -100,7 +100,7 @@ async def startup(instance: Instance, tools: Tools, host: Host) -> None:
     early = instance.loaded().layout is Layout.MODULE_FOLDER
     scope = instance.hooks.scope
     if scope is None or scope.cancelled:
-        await rest_hooks(instance, tools, host)
+        await end_hooks(instance, tools, host)
         scope = WorkScope(f"hooks of {instance.id.name}")
         host.emit(instance, HooksStarting(scope))
     if instance.hooks.started is None:
@@ -115,10 +115,10 @@ async def startup(instance: Instance, tools: Tools, host: Host) -> None:
         await _run_startup_hooks(instance, tools, host)
     if not tools.synchronization.always(instance.loaded().layout):
         await remember(instance, tools)
-    tools.hook_services.ring(started)
+    tools.hook_services.start_schedules(started)
 
 
-async def rest_hooks(instance: Instance, tools: Tools, host: Host) -> None:
+async def end_hooks(instance: Instance, tools: Tools, host: Host) -> None:
     """Stop the hooks: interrupt those that run, and end their watches.
 
     If this is interrupted, the hooks count as stopped, and those that still run are stopped before the next start.
