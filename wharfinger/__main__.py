@@ -110,7 +110,8 @@ def _stdout_failed(error: BaseException) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    # The parsers of the other commands are only needed for the list of commands, and take longer to make than a question takes.
+    # The parsers of the other commands are only needed for the list of commands. Making them takes longer than a
+    # request to a daemon.
     known = arguments[:1] if any(arguments[:1] == [command.name] for command in COMMANDS) else ()
     parser = build_parser(asked_for=_first_word(arguments), is_live=is_live_diff(arguments), only=known)
     args, rest = parser.parse_known_args(arguments)

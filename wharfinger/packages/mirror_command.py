@@ -128,7 +128,8 @@ async def _mirror_async(args: argparse.Namespace) -> Mirror:
                 print(encodable(line, sys.stdout.encoding or "utf-8"))  # noqa: T201 - a command
     sums = mirror.sums
     verb = "would copy" if args.dry_run else "copied"
-    print(f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} were there")  # noqa: T201 - a command
+    line = f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} were there already"
+    print(line)  # noqa: T201 - a command
     return mirror
 
 

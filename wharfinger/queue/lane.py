@@ -41,7 +41,8 @@ _package: ContextVar[str] = ContextVar("package", default="")
 class Running:
     """The run of a lane that is under way: its task, and the operation that the task belongs to; "" between two runs.
 
-    There is one for each trio task, which changes with each run, so that the context of the run stays the same.
+    Each trio task has one such object, which is changed in place for each run. So the context of the trio task stays
+    the same.
     """
 
     task: str = ""
@@ -275,7 +276,8 @@ class LaneWork:
                     break
                 if self.work.on_done is None:
                     self._report(Finished(self.run))
-                else:  # in a copy of the clean context: the callback neither sees changes of the run nor leaves any
+                # In a copy of the clean context: the callback sees no changes of the run, and its own are dropped.
+                else:
                     clean.copy().run(self._report, Finished(self.run))
                 if contextvars.copy_context() != clean:
                     break

@@ -3,8 +3,9 @@
     async with slots.use(Kind.RENDER):
         manifest = await render(chart)
 
-One queue per package separates packages in *order*; slots separate them in *amount*: a namespace with five hundred packages
-waits in line with the namespace that has two. The rules are in :mod:`wharfinger.queue.slots_machine`.
+Queues determine the order of the work of one package. Slots limit the amount of work of all packages, and share it
+fairly: a namespace with five hundred packages waits in line with a namespace that has two. The rules are in
+:mod:`wharfinger.queue.slots_machine`.
 
 Rules for callers: a slot is for leaf work. A task that holds a work slot may also use API slots; a task that holds an API
 slot must not wait for another slot. Anything else could cause a deadlock under load, so it is refused at once (RuntimeError),

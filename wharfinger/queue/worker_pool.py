@@ -19,9 +19,9 @@ from wharfinger.queue.lane import LaneWork
 MAX_IDLE: Final = 1024
 """The largest number of idle trio tasks, which take about 6 MB."""
 FEW_IDLE: Final = 64
-"""The number of idle trio tasks that never end for want of work."""
+"""The number of idle trio tasks that are kept, however long they have no work."""
 IDLE_S: Final = 2.0
-"""The time after which trio tasks that were idle all the while end."""
+"""The time after which superfluous trio tasks end, if they were idle for all of it."""
 
 
 class WorkerPool:

@@ -121,7 +121,7 @@ def failure(verb: str, outcome: Outcome) -> RegistryError:
     if outcome.ending is Ending.OUTPUT_LIMIT:
         return RegistryError(f"git {verb}: more than {LIMITS.stdout_bytes} bytes", transient=False)
     text = " ".join(outcome.stderr.decode(errors="replace").split())
-    if _HOST_KEY.search(text):  # ssh says it in fifteen lines
+    if _HOST_KEY.search(text):  # ssh prints fifteen lines about this
         shown = _FINGERPRINT.search(text)
         key = f"the key {shown.group()}" if shown else "a key"
         text = (

@@ -65,7 +65,7 @@ def read_kustomization(path: Path, texts: ParsedTexts | None = None) -> JsonValu
     """Read a ``kustomization.yaml``. Blocking. Raises FormatError, OSError."""
     data = read_start(str(path), MAX_KUSTOMIZATION + 1)
     read = read_yaml if texts is None else texts.document
-    return read(data, what=path.name)  # that refuses a larger one
+    return read(data, what=path.name)  # refuses a text over its limit
 
 
 def check_loads(
@@ -148,7 +148,7 @@ def _plugin_texts(kustomization: Path, text: str) -> Iterator[str]:
     for each in found:
         with Path(each).open("rb") as file:
             data = file.read(MAX_KUSTOMIZATION + 1)
-        yield from _texts(read_yaml_all(data, what=text))  # that refuses a larger one
+        yield from _texts(read_yaml_all(data, what=text))  # refuses a text over its limit
 
 
 def _texts(value: JsonValue, field: str = "") -> Iterator[str]:
@@ -156,7 +156,7 @@ def _texts(value: JsonValue, field: str = "") -> Iterator[str]:
         if value:
             yield value
         key, sign, path = value.partition("=")
-        if sign and path and (field == "files" or "\n" not in key):  # the name of a file in a ConfigMap, and the file
+        if sign and path and (field == "files" or "\n" not in key):  # key=path, as in a generator's list of files
             yield path
     elif isinstance(value, list):
         for each in value:
@@ -216,7 +216,7 @@ def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
         try:
             found[paths.of(path)] = None
         except (OSError, ValueError):
-            continue  # no path at all
+            continue  # the text cannot be a path
     return tuple(found)
 
 
@@ -233,7 +233,7 @@ def _checked_file(real: str, text: str, top: str, kustomization: Path) -> tuple[
     try:
         found = os.stat(real)  # noqa: PTH116
     except (OSError, ValueError):
-        return ()  # there is no such file: the build reports that, if it is one at all
+        return ()  # if the text is a path, the build reports that there is no such file
     is_folder = stat.S_ISDIR(found.st_mode)
     if is_folder and kustomization_file(Path(real)) is None:
         return ()

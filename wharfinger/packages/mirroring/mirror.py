@@ -1,6 +1,6 @@
 """The mirror of a repository of packages: the packages, versions and images that are copied, and their targets.
 
-A package names its images in annotations or in a file. One that does not is rendered.
+A package names its images in annotations or in a file. A package that names none is rendered.
 
 The package ``web`` of ``SRC`` becomes ``DST/web``. The image ``registry.example:5000/team/app`` becomes
 ``DST/images/registry.example_5000/team/app``, so nodes find the copies with one rule for each host in registries.conf.
@@ -68,7 +68,7 @@ class Mirror:
     """A copy of packages to ``target``, below ``path``. With ``dry_run`` nothing is written, but everything is counted.
 
     ``unknown`` are the packages whose images could not be found, each with the reason; they are copied without images.
-    ``failed`` are the images that could not be copied: one that does not exist keeps back no other.
+    ``failed`` are the images that could not be copied; the others are copied all the same.
     """
 
     source: End

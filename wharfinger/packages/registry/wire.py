@@ -164,7 +164,7 @@ class Wire:
     @asynccontextmanager
     async def exchange(self, ask: Ask) -> AsyncIterator[Incoming]:
         """Send a request; the body of the response is read inside the block. Raises RegistryError."""
-        borrower = object()  # not the task: one task may hold a blob open while it asks for another
+        borrower = object()  # not the task, because a task may hold one slot while it takes another
         await self._slots.acquire_on_behalf_of(borrower)
         try:
             response, url = await self._send(ask)

@@ -68,7 +68,7 @@ class HelmProgram:
         known = self.known_version()
         if known:
             return known
-        async with self._asking:  # many renders begin at once, and one of them asks
+        async with self._asking:  # many renders may begin together; only the first of them runs helm for its version
             known = self.known_version()
             if not known:
                 stamp = self._stamp()

@@ -28,7 +28,7 @@ class ProgramVersions:
         """Return the stored version of a program; if none is stored, call ``ask`` and store its result, unless it is "". Raises
         the errors of ``ask``.
         """
-        key = _key(program)  # a few bytes of a file: less work than a thread is
+        key = _key(program)  # reads a few bytes, which costs less than a thread
         if not key:
             return await ask()
         async with self._entries.locks.held(key):

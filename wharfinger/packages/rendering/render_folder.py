@@ -158,7 +158,7 @@ class RenderFolder:
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-            self._refuse(key)  # a link
+            self._refuse(key)  # the name is a link
             return None, 0
         try:
             status = os.fstat(descriptor)

@@ -197,7 +197,7 @@ def _matched(prefix: str, repository: RepositoryAddress) -> int:
 
 
 def _candidate(repository: RepositoryAddress, place: Place, rest: str, rule: Rule) -> Candidate:
-    if not place.location:  # of the repository itself
+    if not place.location:  # without a location, the repository's own address is used
         scheme = "http" if place.insecure else repository.scheme
         return Candidate(RepositoryAddress(repository.registry, repository.path, scheme), place.pull)
     host, _, path = f"{place.location}{rest}".partition("/")
