@@ -161,7 +161,8 @@ class _Attempts:
         asked = failure.retry_after_s()
         if asked is None and failure.status == HTTPStatus.TOO_MANY_REQUESTS:
             asked = 1.0
-        overloaded = failure.status == HTTPStatus.TOO_MANY_REQUESTS  # limited by the patience alone: nothing is broken
+        # Only the patience limits these retries, because the server works.
+        overloaded = failure.status == HTTPStatus.TOO_MANY_REQUESTS
         if asked is None or (self._left <= 0 and not overloaded) or asked > self._patience_s:
             return None
         self._left -= 0 if overloaded else 1

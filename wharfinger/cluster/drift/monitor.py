@@ -5,10 +5,11 @@
     nursery.start_soon(monitor.run)
 
 Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most of them are a change of status; they are
-dismissed by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). The others
-are judged (:mod:`~wharfinger.cluster.drift.comparison`), and an object that seems to have drifted is a *suspicion*. A watch lags
-behind our own writes, so the object is read to confirm the suspicion. In addition, all objects are compared slowly: it finds
-drift that a lost event or an unchanged entry hid, and makes the first check after a restart.
+dismissed by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). The
+others are judged (:mod:`~wharfinger.cluster.drift.comparison`), and an object that seems to have drifted is a
+*suspicion*. A watch lags behind our own writes, so the object is read to confirm the suspicion. In addition, all
+objects are compared one after the other, at long intervals. This comparison finds drift that a lost event or an
+unchanged entry hid, and it is the first check after a restart.
 
 Invariants:
 

@@ -4,8 +4,8 @@ A client asks the fence just before the first byte of a write is sent (``ClientO
 turn, for a retry, for a connection. So a write that was held back in this process, because the process was stopped, starved or
 suspended, is not sent once another daemon may hold the Lease.
 
-The permission ends at the deadline of the Lease, by two clocks: the monotonic one, and one that also counts while the machine is
-suspended. This does not depend on any task that would have to run first.
+The permission ends at the deadline of the Lease, by two clocks: the monotonic one, and one that also counts while the
+machine is suspended. No task has to run for the permission to end.
 """
 
 import math

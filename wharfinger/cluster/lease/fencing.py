@@ -8,7 +8,7 @@ the fence. A pending record is then over at once if its holder is provably gone:
 =====================================================  =============================================================
 it was written by                                      and is over
 =====================================================  =============================================================
-this identity: an earlier life of it, or this one      at once: its state folder is ours now (unless its fence is greater)
+this identity: this process, or an earlier one         at once: its state folder is ours now (unless its fence is greater)
 another that held the Lease we hold now                at once: its fence is smaller
 another under another Lease of our family              at once: its daemon has handed the release over to us
 another under another Lease                            when that is deleted, has another holder or fence, or was seen

@@ -278,7 +278,7 @@ class Turns(Generic[K, R]):
         if owner.running and owner.name not in self._changes and owner.name not in self._retries:
             owner.used = max(
                 owner.used, self._used
-            )  # its share was used up, and the wait for that earns it no advantage
+            )  # an owner that only waited for a free place of its share gets no advantage
         if below and owner.fresh:
             self._changes.put(owner)
         else:

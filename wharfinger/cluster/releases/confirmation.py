@@ -1,8 +1,8 @@
-"""The confirmation of a release that was restored from its records: an upgrade that has nothing to do, without its work.
+"""The confirmation that a release, which was restored from its records, needs no upgrade.
 
-After a restart nearly all releases are as they were. An upgrade would make the row of every object once more, to find each of
-them equal to the row that was restored. Here the last record is compared with the request instead, which stands for all rows, as
-these were made from that record. Whatever is not certain is left to the upgrade.
+After a restart nearly all releases are unchanged. An upgrade would make the row of every object once more, and find
+each of them equal to the restored row. The restored rows were made from the last record. So here only that record is
+compared with the request. If anything is not certain, the upgrade is made.
 """
 
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult

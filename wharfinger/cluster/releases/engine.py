@@ -160,8 +160,8 @@ class ReleaseEngine:
         return done.result
 
     async def confirm(self, request: ReleaseRequest) -> ReleaseResult | None:
-        """Return the result of an upgrade of a restored release, if the upgrade would find everything as it is wanted; None: only
-        the upgrade can tell.
+        """Return the result of an upgrade of a restored release, if the upgrade would find everything as it is wanted;
+        None: this is not certain.
 
         The request has neither definitions nor hooks. It need not have objects, because its manifest is compared with the record.
         Raises ReleaseError, and the errors of the client.

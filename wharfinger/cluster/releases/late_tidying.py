@@ -1,9 +1,9 @@
 """The tidying of histories some time after their last revision: older revisions are superseded, and the oldest are removed.
 
-A change that is recorded by one write leaves the preceding revision marked as deployed. Helm and this engine go by the newest of
-several deployed revisions, so nothing depends on the time at which the older ones are superseded. So this is done later, when
-changes of many packages at once are over, one release after the other. A daemon that is restarted before that finds the older
-revisions when it reads the history of the release.
+A change that is recorded by one write leaves the preceding revision marked as deployed. Helm and this engine go by the
+newest of several deployed revisions, so nothing depends on the time at which the older ones are superseded. So they are
+superseded later, one release after the other, when a change of many packages is over. A daemon that is restarted before
+that finds the older revisions when it reads the history of the release.
 """
 
 import logging
@@ -73,7 +73,7 @@ class LateTidying:
                 await self._tidy(owner)
 
     async def _tidy(self, owner: Owner) -> None:
-        if self._is_busy(owner):  # perhaps for hours; the others are not to wait for that
+        if self._is_busy(owner):  # an operation may take hours, and the other releases must not wait for it
             self.add(owner)
             return
         try:
