@@ -1,9 +1,10 @@
 """The debug socket under attack: the processor time and the memory that attackers can take from the daemon.
 
-The attackers are a process that never pauses. In the first rows the daemon does nothing else meanwhile, so all of its processor
-time is work for them. A well-behaved client asks now and then. In the last row the daemon is busy: the same work of its own is
-done under attack and without, in turns, and the median of the quotients of each two turns counts. In the turns without an attack
-the attackers run, too, but nobody listens where they connect. So both turns have the same competition for caches and cores.
+The attackers are a process that never pauses. In the first rows the daemon does nothing else meanwhile, so all of its
+processor time is work for them. A well-behaved client asks now and then. In the last row the daemon is busy: it does
+the same work of its own in turns, under attack and without an attack. The row has the median of the ratios of two
+consecutive turns. In the turns without an attack the attackers run, too, but they connect to a socket on which nobody
+listens. So both turns have the same competition for caches and cores.
 """
 
 import os
@@ -65,9 +66,9 @@ async def _measure(rounds: int) -> list[Ratio]:
 async def slowdowns(path: Path, pairs: int) -> list[float]:
     """Return for each pair of turns the time of own work under attack, divided by that without an attack.
 
-    The time is that of a daemon with a core for itself. The server paces attackers by the clock, so what an attack takes is a
-    share of each second. On a machine that is busy with other work, own work takes longer, and the attack takes its share of
-    all this time; therefore the additional processor time is divided by the time that passed.
+    The times are converted to those of a daemon that has a core to itself. The server limits attackers to a share of
+    each second. On a busy machine the daemon's own work takes longer, and the attackers get their share of the longer
+    time. Therefore the additional processor time is divided by the time that passed.
     """
     units, found = await units_of(TURN_S), list[float]()
     for number in range(pairs):

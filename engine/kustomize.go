@@ -21,12 +21,12 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
-// Kustomization is one build, of a folder on the disk, or of files that exist in this request only.
+// Kustomization is one build: of a folder on the disk, or of files that are only in this request.
 type Kustomization struct {
 	// Folder is an absolute path.
 	Folder string `json:"folder"`
-	// Files are all the files of the folder, by name, if there are any: then the folder need not be there. What they refer to
-	// outside of it is read from the disk.
+	// Files are all files of the folder, by name. With Files, the folder need not exist on the disk; only files outside of it
+	// that these refer to are read from there.
 	Files map[string]string `json:"files"`
 	// Unrestricted lets a kustomization load files that are not below it.
 	Unrestricted bool `json:"unrestricted"`
@@ -35,7 +35,7 @@ type Kustomization struct {
 const (
 	folderState = "folder"
 	absentState = "absent"
-	// noGit is what kustomize says where it would start git; there is none on the PATH of a build.
+	// noGit is kustomize's message if it cannot start git, because no git is on the PATH of a build.
 	noGit = "no 'git' program on path"
 )
 
@@ -80,7 +80,7 @@ func Build(request Kustomization) (answer Answer) {
 	return Answer{Output: output.Bytes(), Errors: said.Bytes(), Files: files.trace()}
 }
 
-// forgetSchema undoes what a build with a schema of its own leaves behind in the library.
+// forgetSchema restores the library's own schema after a build that has brought another one.
 func forgetSchema() {
 	if openapi.GetSchemaVersion() != defaultSchema {
 		if err := openapi.SetSchema(map[string]string{"version": defaultSchema}, nil, true); err != nil {
@@ -113,13 +113,14 @@ func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 
 var errReadOnly = errors.New("the file system of a build is read-only")
 
-// tracedFiles is the disk, read-only, under the files of the request; it keeps what the build has seen of the disk.
+// tracedFiles is a read-only file system: the files of the request over those of the disk. It records what the build has read
+// from the disk.
 type tracedFiles struct {
 	filesys.FileSystem
 	place  string
 	made   map[string][]byte
 	states map[string]string
-	isLost bool // whether something was seen that has no state, such as where links lead: a restricted build asks for that
+	isLost bool // whether the build asked for something that cannot be recorded: a restricted build asks where links lead
 }
 
 func newTracedFiles(request Kustomization) *tracedFiles {
@@ -134,7 +135,7 @@ func newTracedFiles(request Kustomization) *tracedFiles {
 	return &tracedFiles{filesys.MakeFsOnDisk(), place, made, map[string]string{}, !request.Unrestricted}
 }
 
-// trace returns the state of each path that was looked at, or nil if the result may depend on more than that.
+// trace returns the state of each path that the build has read, or nil if the result may depend on more than these states.
 func (t *tracedFiles) trace() map[string]string {
 	if t.isLost {
 		return nil
@@ -197,7 +198,7 @@ func (t *tracedFiles) Exists(path string) bool {
 	return t.FileSystem.Exists(path)
 }
 
-// look keeps the state of a path that is not read as a file.
+// look records the state of a path that is not read as a file.
 func (t *tracedFiles) look(path string) {
 	found, err := os.Stat(path)
 	switch {

@@ -19,7 +19,7 @@ import (
 // The largest request, in bytes: paths, names, the versions of an API server, or all manifests of a chart.
 const maxRequest = 64 << 20
 
-// templatesVersion is of the requests and answers for templates; an engine without them does not print it.
+// templatesVersion is the version of the requests and answers for templates. An engine that executes no templates prints none.
 const templatesVersion = 1
 
 // version is set by the linker to the version of Helm's library; kustomize's is in the program's own list of modules.

@@ -18,7 +18,7 @@ import (
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 )
 
-// Request is one render, of which Chart and Values are paths, or one build, or the templates of one set.
+// Request is one render, one build, or the templates of one set. Chart and Values are paths, for a render.
 type Request struct {
 	Release     string   `json:"release"`
 	Namespace   string   `json:"namespace"`
@@ -27,9 +27,9 @@ type Request struct {
 	KubeVersion string   `json:"kube_version"`
 	APIVersions []string `json:"api_versions"`
 	IsUpgrade   bool     `json:"is_upgrade"`
-	// Kustomization is what to build in place of rendering a chart.
+	// Kustomization is built in place of rendering a chart.
 	Kustomization *Kustomization `json:"kustomization"`
-	// TemplateSet is what to execute in place of rendering a chart.
+	// TemplateSet is executed in place of rendering a chart.
 	TemplateSet *TemplateSet `json:"template_set"`
 }
 
@@ -39,10 +39,10 @@ type Answer struct {
 	Output []byte `json:"output"`
 	Errors []byte `json:"errors"`
 	Code   int    `json:"code"`
-	// Heap is the memory of the process after the render, in bytes, by which the caller decides to replace it.
+	// Heap is the memory of the process after the render, in bytes. The caller replaces a process that is too large.
 	Heap uint64 `json:"heap"`
-	// Files is what a build has seen of the disk: the sha256 of each file in hexadecimal, "folder" or "absent", by path. It is
-	// missing if the result may depend on anything else.
+	// Files is what a build has read from the disk: the sha256 of each file in hexadecimal, "folder" or "absent", by path. It
+	// is missing if the result may depend on anything else.
 	Files map[string]string `json:"files,omitempty"`
 	// Remote says that a build failed because it needs a network.
 	Remote bool `json:"remote,omitempty"`

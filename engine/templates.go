@@ -29,7 +29,7 @@ type TemplateSet struct {
 type Template struct {
 	// Field names the template in errors.
 	Field string `json:"field"`
-	// Object is a template with the structure of a manifest, and Text one of several YAML documents.
+	// Object is a template with the structure of a manifest; Text is a template of YAML documents, which may be several.
 	Object json.RawMessage `json:"object"`
 	Text   string          `json:"text"`
 }
@@ -41,14 +41,14 @@ type Executed struct {
 	Text     string `json:"text"`
 }
 
-// The largest number of numbers that one function makes.
+// The length of the longest list of numbers that one function makes.
 const maxNumbers = 1 << 20
 
 var errTooMany = fmt.Errorf("more than %d numbers", maxNumbers)
 var errTooLarge = fmt.Errorf("the output has more than %d bytes", maxTemplates)
 
 func init() {
-	// A slug is a label's value, and words are not cut.
+	// A slug has at most the length of a label's value, and no word in it is cut.
 	slug.MaxLength = 63
 	slug.EnableSmartTruncate = true
 }
