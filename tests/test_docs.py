@@ -94,8 +94,8 @@ def test_what_a_reason_waits_for_is_what_its_tip_says(reason: Reason) -> None:
     match reason.again:
         case Again.ITSELF:
             assert said.startswith(reason.again)
-            assert not said.startswith(Again.SAID)
-        case Again.SAID:
+            assert not said.startswith(Again.BY_ERROR)
+        case Again.BY_ERROR:
             assert said == reason.again
         case _:
             assert said

@@ -367,8 +367,8 @@ class Inspector(Protocol):
         ...
 
     async def logs(self, name: str, after: int = 0) -> "LogSnapshot | None":
-        """Return the kept log lines of a package with a number above ``after``, also of one that is gone; None if there is
-        neither such a package nor such a line.
+        """Return the kept log lines of a package with a number above ``after``, even if the package is gone; None if
+        neither the package nor such a line exists.
         """
         ...
 

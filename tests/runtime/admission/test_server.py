@@ -156,7 +156,7 @@ async def test_a_judgement_that_takes_too_long_admits_with_a_warning(
         answer = await server.handle(Request("POST", "/validate", {}, {}, body))
         assert isinstance(answer, Response)
         assert b'"allowed":true' in answer.body
-        assert b"did not check it in time" in answer.body
+        assert b"did not check this resource in time" in answer.body
         for method, path, code in (("GET", "/validate", 404), ("POST", "/other", 404), ("POST", "/validate", 400)):
             wrong = await server.handle(Request(method, path, {}, {}, b"x"))
             assert isinstance(wrong, Response)

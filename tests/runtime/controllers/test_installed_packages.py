@@ -16,7 +16,7 @@ from tests.runtime.test_dependents import WAITS, WOULD_BREAK, data, database_and
 from wharfinger.cluster.records.release import ReleaseRecordError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_str
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.runtime.controllers.installed_packages import take_stock
+from wharfinger.runtime.controllers.installed_packages import read_installed
 from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, MODULE, SECRET
 
@@ -401,6 +401,6 @@ async def test_a_package_is_known_although_the_record_of_its_release_cannot_be_r
 
         with pytest.raises(ReleaseRecordError):
             await unreadable()
-        stock = await take_stock(world.runtime, AppId("prod", "shop"), obj)
-        assert stock is not None
-        assert (stock.state.version, stock.node.name) == ("1.0.0", "prod.shop")
+        installed = await read_installed(world.runtime, AppId("prod", "shop"), obj)
+        assert installed is not None
+        assert (installed.state.version, installed.node.name) == ("1.0.0", "prod.shop")

@@ -78,14 +78,14 @@ def test_a_vote_is_provisional_while_an_installed_package_is_not_loaded() -> Non
     put(other, installed(other.state).status)
     ground.votes.record(ground.web, VOTE)
     assert ground.since() == [recorded(provisional=True)]
-    ground.votes.ask_provisional()
+    ground.votes.rerun_provisional()
     assert ground.since() == []
     learn(other, PackageRead(SCRIPTED, ()))
-    ground.votes.ask_provisional()
+    ground.votes.rerun_provisional()
     assert ground.since() == [asked(forced=True)]  # dns is loaded, but not on
     ground.votes.record(ground.web, VOTE)
     assert ground.since() == [recorded(provisional=False)]
-    ground.votes.ask_provisional()
+    ground.votes.rerun_provisional()
     assert ground.since() == []
 
 
@@ -110,23 +110,23 @@ def test_a_package_that_is_gone_is_not_asked_again() -> None:
     ground.votes.forget("web")
     ground.unreported.unheard.clear()
     ground.since()
-    ground.votes.ask_provisional()
+    ground.votes.rerun_provisional()
     assert ground.since() == []
 
 
 def test_a_script_that_sees_others_is_asked_once_after_a_change() -> None:
     ground = Ground()
-    ground.votes.ask_if_it_sees_others(ground.web)
+    ground.votes.rerun_one_if_modules_changed(ground.web)
     assert ground.since() == [asked(forced=False)]
-    ground.votes.ask_who_sees_others()
+    ground.votes.rerun_if_modules_changed()
     assert ground.since() == []  # nothing has turned
     ground.switch_on("dns")
-    ground.votes.ask_who_sees_others()
+    ground.votes.rerun_if_modules_changed()
     assert ground.since() == [asked("dns", forced=False)]
-    ground.votes.ask_who_sees_others()
+    ground.votes.rerun_if_modules_changed()
     assert ground.since() == []
     ground.votes.node_removed("web")
-    ground.votes.ask_who_sees_others()
+    ground.votes.rerun_if_modules_changed()
     assert ground.since() == []
 
 
@@ -134,19 +134,19 @@ def test_a_script_is_not_asked_while_its_package_is_loaded_anew() -> None:
     ground = Ground()
     ground.lifecycle.reconcile("web", WISH)
     ground.lifecycle.begin_update("web")
-    ground.votes.ask_if_it_sees_others(ground.web)
+    ground.votes.rerun_one_if_modules_changed(ground.web)
     assert ground.since() == []
     ground.lifecycle.complete_update("web")
     ground.votes.decision_changed()
-    ground.votes.ask_who_sees_others()
+    ground.votes.rerun_if_modules_changed()
     assert ground.since() == [asked(forced=False)]
 
 
 def test_only_scripts_of_module_folders_see_the_modules_before_them() -> None:
     ground = Ground()
     for definition in (replace(VOTING, layout=Layout.PACKAGE), replace(VOTING, enabled_script=False)):
-        ground.votes.ask_if_it_sees_others(ground.add("other", definition))
-    ground.votes.ask_if_it_sees_others(ground.add("unread"))
+        ground.votes.rerun_one_if_modules_changed(ground.add("other", definition))
+    ground.votes.rerun_one_if_modules_changed(ground.add("unread"))
     ground.votes.decision_changed()
-    ground.votes.ask_who_sees_others()
+    ground.votes.rerun_if_modules_changed()
     assert ground.since() == []

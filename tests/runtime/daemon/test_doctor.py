@@ -16,7 +16,7 @@ from tests.runtime.support.world import open_ground
 from wharfinger.cluster.api.errors import ForbiddenError
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.runtime.daemon import doctor
-from wharfinger.runtime.daemon.doctor import DaemonAbsentError, Finding, Patient, Verdict, examine
+from wharfinger.runtime.daemon.doctor import DaemonAbsentError, Examined, Finding, Verdict, examine
 from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
 
 OK, WARNING, FAILED, SKIPPED = Verdict
@@ -35,8 +35,8 @@ async def examined(
     """The findings by subject; with ``version`` such a daemon runs."""
     findings: list[Finding] = []
     state = folder / "state"
-    patient = Patient(kubeconfig or folder / "none", "", state, state / "debug.sock", helm or HELM)
-    await examine(patient, (lambda _path: version) if version else absent, findings.append)
+    examined = Examined(kubeconfig or folder / "none", "", state, state / "debug.sock", helm or HELM)
+    await examine(examined, (lambda _path: version) if version else absent, findings.append)
     found = {each.subject: each for each in findings}
     assert len(found) == len(findings)
     return found
@@ -120,10 +120,10 @@ async def test_a_running_daemon(tmp_path: Path) -> None:
 
 
 def test_the_examined_rights_are_those_of_the_options(tmp_path: Path) -> None:
-    patient = Patient(None, "", tmp_path, tmp_path / "socket", "helm")
-    assert patient.rights == NEEDED
-    assert replace(patient, admission=True).rights == (*NEEDED, *FOR_ADMISSION)
-    every = replace(patient, worker_pools=True, admission=True, require_account=True)
+    examined = Examined(None, "", tmp_path, tmp_path / "socket", "helm")
+    assert examined.rights == NEEDED
+    assert replace(examined, admission=True).rights == (*NEEDED, *FOR_ADMISSION)
+    every = replace(examined, worker_pools=True, admission=True, require_account=True)
     assert every.rights == (*NEEDED, *FOR_POOLS, *FOR_ADMISSION, *FOR_ACCOUNTS)
 
 

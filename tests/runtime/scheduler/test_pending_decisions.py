@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.runtime.scheduler.events import Decided, Disable, Effect, Schedule
-from wharfinger.runtime.scheduler.pending_decisions import Orders, PackageOrders
+from wharfinger.runtime.scheduler.pending_decisions import PackageOrders, PendingDecisions
 
 YES = Decided("a", allowed=True, reason="EnabledByDefault", message="")
 NO = Decided("a", allowed=False, reason="DependencyNotEnabled", message="dependency db is not enabled")
 STOP = Disable("a", "DependencyNotEnabled", "dependency db is not enabled", uninstall=False)
 
 
-def taken(orders: Orders) -> list[PackageOrders]:
+def taken(orders: PendingDecisions) -> list[PackageOrders]:
     found = []
     while (entry := orders.take()) is not None:
         found.append(entry)
@@ -19,31 +19,31 @@ def taken(orders: Orders) -> list[PackageOrders]:
 
 
 def test_there_is_nothing_to_do_at_first() -> None:
-    assert Orders().take() is None
+    assert PendingDecisions().take() is None
 
 
 def test_one_entry_for_a_package_says_its_verdict_and_what_to_do() -> None:
-    orders = Orders()
+    orders = PendingDecisions()
     orders.put([NO, STOP])
     assert taken(orders) == [PackageOrders("a", NO, STOP)]
     assert orders.take() is None
 
 
 def test_what_is_ordered_later_replaces_what_was_not_performed() -> None:
-    orders = Orders()
+    orders = PendingDecisions()
     orders.put([NO, STOP])
     orders.put([YES, Schedule("a", 7, "DecisionChanged:EnabledByDefault")])
     assert taken(orders) == [PackageOrders("a", YES, Schedule("a", 7, "DecisionChanged:EnabledByDefault"))]
 
 
 def test_a_verdict_alone_leaves_the_order_that_waits() -> None:
-    orders = Orders()
+    orders = PendingDecisions()
     orders.put([Schedule("a", 1, "Scheduled"), YES])
     assert taken(orders) == [PackageOrders("a", YES, Schedule("a", 1, "Scheduled"))]
 
 
 def test_packages_keep_the_turn_of_their_first_order() -> None:
-    orders = Orders()
+    orders = PendingDecisions()
     orders.put([Schedule("b", 1, "Scheduled"), YES, Schedule("c", 2, "Scheduled"), Schedule("b", 3, "Again")])
     assert [(entry.name, entry.order) for entry in taken(orders)] == [
         ("b", Schedule("b", 3, "Again")),
@@ -53,7 +53,7 @@ def test_packages_keep_the_turn_of_their_first_order() -> None:
 
 
 def test_what_comes_after_an_entry_was_taken_is_a_new_one_behind_the_others() -> None:
-    orders = Orders()
+    orders = PendingDecisions()
     orders.put([YES, Schedule("b", 1, "Scheduled")])
     assert orders.take() == PackageOrders("a", YES)
     orders.put([STOP])
@@ -74,14 +74,14 @@ def max_index(effects: list[Effect], wanted: Effect) -> int:
 
 
 def test_what_may_be_on_after_all_is_not_put_to_rest() -> None:
-    orders = Orders()
+    orders = PendingDecisions()
     orders.put([Disable("a", "DisabledByScript", "no GPU", uninstall=True), YES])
     assert taken(orders) == [PackageOrders("a", YES, None)]
 
 
 @given(EFFECTS)
 def test_the_last_word_about_each_package_is_what_is_performed(effects: list[Effect]) -> None:
-    orders = Orders()
+    orders = PendingDecisions()
     orders.put(effects)
     found = taken(orders)
     assert [entry.name for entry in found] == list(dict.fromkeys(effect.name for effect in effects))

@@ -1,9 +1,8 @@
 """The certificate of the admission server: made by the daemon, kept in a Secret, and replaced before it expires.
 
-Each certificate has an authority of its own, whose key is discarded once it has signed, so nothing but this certificate can ever
-be trusted through it. The Secret also keeps the authority of the previous certificate, and API servers trust both. So no request
-fails during a replacement: neither one that reaches the server with the old certificate, nor one from an API server that has not
-read the new bundle.
+Each certificate has an authority of its own, whose key is discarded once it has signed, so nothing but this certificate
+can ever be trusted through it. The Secret also keeps the authority of the previous certificate, and API servers trust
+both. So no request fails during a replacement, whichever of the two certificates the server shows at that moment.
 """
 
 import base64
@@ -30,7 +29,7 @@ VALID: Final = timedelta(days=90)
 RENEW: Final = timedelta(days=30)
 """The remaining validity below which a certificate is replaced."""
 _EARLY: Final = timedelta(hours=1)
-"""The time by which a certificate is valid before it is made, for API servers whose clocks are behind."""
+"""The time between the start of a certificate's validity and its creation, for API servers whose clocks are behind."""
 _MAX_COMMON_NAME: Final = 64
 
 

@@ -108,7 +108,7 @@ class HookWebhooks:
         kept = BoundWebhooks() if conversions or before is None else replace(before, validating=(), mutating=())
         async with self._writing:
             if self._left is not None:
-                self._left.add(package)  # until all is erased: a withdrawal that fails is repeated
+                self._left.add(package)  # `_erase` discards it at its end, so a failed withdrawal is repeated
             self._published[package] = kept
             await self._erase(package, conversions=conversions)
 
@@ -153,18 +153,19 @@ class HookWebhooks:
                 except (ForbiddenError, InvalidError) as error:
                     log.warning("%s: the webhooks of its hooks cannot be published: %s", package, error)
                 except ClusterError as error:
-                    failure = error  # those of other packages are kept nevertheless
+                    failure = error  # the webhooks of other packages are still kept
         if failure is not None:
             raise failure
 
     async def sweep(self, known: Callable[[], frozenset[str]]) -> None:
-        """Remove webhooks of packages that do not define webhooks any more, or are not ``known`` here: nothing would ever answer
-        there. An earlier daemon may have published them, or this one, for a package that another shard keeps now.
+        """Remove webhooks of packages that do not define webhooks any more, or are not ``known`` here: no daemon would
+        answer their reviews. They were published by an earlier daemon, or by this one for a package that another shard
+        keeps now.
 
         Raises ClusterError.
         """
         for package in sorted({package for package, _ in await self._stored()}):
-            async with self._writing:  # only now it is known whether the package has published others meanwhile
+            async with self._writing:  # read within the lock: the package may have published others meanwhile
                 bound = self._published.get(package)
                 if package in known() and (bound or bound is None):
                     continue

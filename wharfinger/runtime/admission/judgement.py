@@ -8,9 +8,10 @@ Only these are refused, because the daemon would refuse them whatever else chang
   asks for that version, and all of its settings are in the resource itself;
 * a cycle of dependencies.
 
-Requirements that are not met now are only a warning, because the package that is missing may be created next. So is a removal,
-a disable or another version that the guard of dependents holds back. A resource that is being deleted is always admitted, and
-so is a change that leaves the spec and the annotations as they are: finalizers and statuses must be writable in any case.
+Requirements that are not met now are only a warning, because the package that is missing may be created next. A
+removal, a disable or another version that the guard of dependents holds back is only a warning, too. A resource that is
+being deleted is always admitted, and so is a change that leaves the spec and the annotations as they are: finalizers
+and statuses must be writable in any case.
 """
 
 from collections.abc import Sequence

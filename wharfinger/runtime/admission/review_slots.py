@@ -1,8 +1,8 @@
 """The slots of reviews: how many hooks answer API servers at once.
 
-A free slot goes to the package that has the fewest. The first slot of a package may be any free one. The further slots of all
-packages together are at most half of all, so a slot is left for a package that has none while fewer than eight packages have slow
-hooks.
+A free slot goes to the package that has the fewest. A package's first slot may be any free slot. All further slots of
+all packages together are at most half of the slots. So a package without a slot still gets one while fewer than eight
+packages have slow hooks.
 """
 
 from collections.abc import AsyncIterator

@@ -95,7 +95,7 @@ class AdmissionServer:
         except FormatError as error:
             return Response(400, f"{error}\n".encode(), "text/plain; charset=utf-8")
         judgement = Judgement(
-            warnings=("wharfinger did not check it in time; the daemon checks it when it acts on it",)
+            warnings=("wharfinger did not check this resource in time; the daemon checks it before it acts on it",)
         )
         with trio.move_on_after(JUDGE_S):
             if review.deletes:

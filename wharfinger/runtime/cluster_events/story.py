@@ -28,7 +28,7 @@ from wharfinger.runtime.versions.rollback_note import REQUESTED
 _HOOKS: Final = frozenset({Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED, Reason.HOOK_FAILED})
 _UNHEALTHY: Final = frozenset({Reason.UNHEALTHY, Reason.WORKLOAD_FAILED})
 _OF_REPOSITORY: Final = frozenset({Reason.REPOSITORY_INVALID, Reason.REGISTRY_FAILED, Reason.REGISTRY_REFUSED})
-"""The reasons that are about the repository of a package as much as about the package."""
+"""The reasons that are about the package and about its repository."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,9 @@ from wharfinger.runtime.shards.labels import ShardLabels, open_shard_labels
 from wharfinger.runtime.shards.ownership import owner_of
 
 FRESH_S: Final = 5.0
-"""The time for which a cache counts as fresh after its server was heard. A standby that gets the Lease lists older ones again."""
+"""The time for which a cache counts as fresh after the last answer of the API server. A standby that gets the Lease
+lists the objects of older caches again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,8 @@ class Caches:
     shards: ShardLabels
 
     async def filled(self) -> None:
-        """Wait for the first list of each cache, or for another one if the cache may be old; log every few seconds why one is
-        late.
+        """Wait for the first list of each cache, or for another one if the cache may be old; log every few seconds why
+        a list is late.
 
         With shards, everything is listed again: while this daemon waited for its Lease, another one may have had it for a moment
         and taken over Applications.

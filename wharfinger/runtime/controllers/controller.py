@@ -26,7 +26,7 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.sources.source import Source
 from wharfinger.runtime.controllers.guard import LOOK_S, Guard
 from wharfinger.runtime.controllers.holds import Hold, is_installed
-from wharfinger.runtime.controllers.installed_packages import Resting
+from wharfinger.runtime.controllers.installed_packages import IdlePackages
 from wharfinger.runtime.controllers.package_names import (
     deletion_policy,
     identity_of,
@@ -101,7 +101,7 @@ class Controller:
     require_account: bool = False
     """True if a package without a service account is refused."""
     guard: Guard = field(init=False)
-    resting: Resting = field(init=False)
+    resting: IdlePackages = field(init=False)
     failures: dict[str, int] = field(default_factory=dict)
     started: float = field(default_factory=trio.current_time)
     verify_s: float = VERIFY_S
@@ -120,7 +120,7 @@ class Controller:
                 self.shards.neighbours.seen(package_name(key), obj)
         installed = [package_name(key) for key, obj in objects.items() if is_installed(obj) and not is_ignored(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
-        self.resting = Resting(self.runtime, self.lookup)
+        self.resting = IdlePackages(self.runtime, self.lookup)
         self.checks = ReleaseChecks(self.runtime, self.find)
         self.rollbacks = Rollbacks(self.runtime, self.keys.add, self.keys.add_later)
         self.runtime.confinement.reaches_cluster = self.scopes.allows

@@ -15,9 +15,9 @@ a package that is removed, too         WaitingForDependents  it is gone: package
 packages not loaded since the start    WaitingForDependents  each of them was loaded, or has failed once
 =====================================  ====================  ================================================================
 
-**Holds end.** A removal that has begun waits for no package; until it is complete, the packages that it still needs are known.
-Held packages never wait for each other in a cycle, because an edge "waits for" that would close a cycle is dropped. So one of
-them may always proceed, unless a package that is kept stands in the way.
+**Holds end.** A removal that has begun waits for no package. The packages that it still needs are recorded until it is
+complete. Held packages never wait for each other in a cycle, because an edge "waits for" that would close a cycle is
+dropped. So one of them may always proceed, unless a package that is kept stands in the way.
 
 If the namespace of a package is being deleted, the package is removed even if others need it, because its objects are being
 deleted anyway. If two members of one any-of group are to be removed, the first may go, and counts as gone when the second is
@@ -56,7 +56,7 @@ from wharfinger.runtime.controllers.holds import (
     was_being_removed,
     was_held,
 )
-from wharfinger.runtime.controllers.installed_packages import rest_as_installed, take_stock
+from wharfinger.runtime.controllers.installed_packages import read_installed, suspend_as_installed
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.lifecycle.journal_machine import Operation
 from wharfinger.runtime.resources.identity import ModuleId, PackageId
@@ -121,10 +121,10 @@ class Guard:
         suspended = find(obj, "spec", "suspend") is True and not off
         if same or not self._is_new(name) or suspended or is_ignoring(obj):
             return
-        stock = await take_stock(self.runtime, identity, obj)
-        under_way = name in self._begun_before if off else stock is not None and stock.state.version == version
-        if stock is not None and not under_way:
-            rest_as_installed(self.runtime, identity, obj, stock)
+        installed = await read_installed(self.runtime, identity, obj)
+        under_way = name in self._begun_before if off else installed is not None and installed.state.version == version
+        if installed is not None and not under_way:
+            suspend_as_installed(self.runtime, identity, obj, installed)
             self._hear((name,))
 
     async def prepare_blocked(self, identity: PackageId, obj: JsonObject) -> None:
@@ -136,8 +136,8 @@ class Guard:
             placed = find_str(obj, "status", "release", "namespace")
             if isinstance(identity, ModuleId) and placed:
                 identity = ModuleId(identity.name, placed)
-            if (stock := await take_stock(self.runtime, identity, obj)) is not None:
-                rest_as_installed(self.runtime, identity, obj, stock)
+            if (installed := await read_installed(self.runtime, identity, obj)) is not None:
+                suspend_as_installed(self.runtime, identity, obj, installed)
             self._hear((identity.name,))
 
     def admit(self, spec: PackageSpec) -> Hold | None:
@@ -160,10 +160,10 @@ class Guard:
         hold, node = None, runtime.scheduler.node(name)
         goes_on = name in self._begun_before or was_being_removed(obj)
         if self._is_new(name):
-            stock = await take_stock(runtime, identity, obj)
-            node = stock.node if stock is not None else None
-            if stock is not None and not goes_on:
-                rest_as_installed(runtime, identity, obj, stock)
+            installed = await read_installed(runtime, identity, obj)
+            node = installed.node if installed is not None else None
+            if installed is not None and not goes_on:
+                suspend_as_installed(runtime, identity, obj, installed)
             self._hear((name,))
         if not goes_on and not is_ignoring(obj):
             hold = self._stopping(name, _REMOVAL)
@@ -248,7 +248,7 @@ class Guard:
         return replace(hold, seen={each: self._standing(each) for each in watched})
 
     def _gone_first(self, name: str) -> set[str]:
-        """Return the packages that rely on ``name`` and are being removed or disabled, or whose resources ask for one of both."""
+        """Return the packages that rely on ``name`` and are being removed or disabled, or whose resources ask for that."""
         self._leaving = {
             each: needed for each, needed in self._leaving.items() if self.runtime.lifecycle.is_removing(each)
         }

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class InstalledPackage:
     """An installed package, as it was read from disk."""
 
     record: StateRecord
@@ -56,7 +56,7 @@ class Stock:
         return self.record.state
 
 
-async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> Stock | None:
+async def read_installed(runtime: Runtime, identity: PackageId, obj: JsonObject) -> InstalledPackage | None:
     """Read the installed package of the resource ``obj``; return None if its files are lost or cannot be read.
 
     Raises ClusterError if a retry may help.
@@ -81,7 +81,7 @@ async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> 
             raise
         log.warning("%s: its requirements are not known: %s", identity, error)
         return None
-    return Stock(record, node_of(identity, definition, _directives(identity, obj)))
+    return InstalledPackage(record, node_of(identity, definition, _directives(identity, obj)))
 
 
 def _directives(identity: PackageId, obj: JsonObject) -> Directives:
@@ -92,25 +92,25 @@ def _directives(identity: PackageId, obj: JsonObject) -> Directives:
     return spec.directives
 
 
-def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, stock: Stock) -> None:
+def suspend_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, installed: InstalledPackage) -> None:
     """Make the package present in its installed version, and keep it idle from now on. ``obj`` is its resource."""
-    name, state = identity.name, stock.state
+    name, state = identity.name, installed.state
     version, package = state.version, state.source.rpartition(" ")[2]
     runtime.lifecycle.reconcile(name, DesiredState("", package, version, "", suspended=True))
     written = find_object(obj, "status")
     instance = runtime.restored(identity, find_int(written, "observedGeneration"), written)
-    instance.know_record(stock.record)
+    instance.know_record(installed.record)
     runtime.packages.emit(instance, FoundInstalled(package, version, Directives(suspended=True)))
     if isinstance(identity, ModuleId):
         runtime.packages.tell(IntentSet(name, enabled=True))
     try:
-        runtime.packages.tell(NodeAdded(stock.node))
+        runtime.packages.tell(NodeAdded(installed.node))
     except CycleError as error:
         log.warning("%s: %s", identity, error)
     runtime.packages.tell(ScriptVoted(name, None))
 
 
-class Resting:
+class IdlePackages:
     """The idle packages: each is present in its installed version while a change of it is held, and is run again if
     possible.
     """

@@ -203,8 +203,8 @@ class ModulesDir:
                 self._say(str(key), str(error))
                 continue
             sound &= await self._bring_in_line(key, obj)
-        sound &= await self._take_away(self._modules, {module.name for module in wanted} | self._scan.dirs.broken)
-        sound &= await self._take_away(self._repositories, repositories.keys())
+        sound &= await self._delete_gone(self._modules, {module.name for module in wanted} | self._scan.dirs.broken)
+        sound &= await self._delete_gone(self._repositories, repositories.keys())
         return sound
 
     async def _bring_in_line(self, key: ObjectKey, obj: JsonObject) -> bool:
@@ -216,8 +216,8 @@ class ModulesDir:
                     f"{key} belongs to another manager (it lacks our label) and is not changed; delete it to install the folder",
                 )
             return True
-        before, face = self._applied.get(key, (None, ""))
-        if live is not None and before == obj and (not deviates(live, obj) or face == _face(live)):
+        before, checksum = self._applied.get(key, (None, ""))
+        if live is not None and before == obj and (not deviates(live, obj) or checksum == _content_checksum(live)):
             return True
         try:
             applied = await self._client.apply(obj, field_manager=MANAGER, force=True)
@@ -225,10 +225,10 @@ class ModulesDir:
             self._say(str(key), f"{key} cannot be applied: {error}")
             return False
         self._said.pop(str(key), None)
-        self._applied[key] = obj, _face(applied)
+        self._applied[key] = obj, _content_checksum(applied)
         return True
 
-    async def _take_away(self, informer: Informer, wanted: Collection[str]) -> bool:
+    async def _delete_gone(self, informer: Informer, wanted: Collection[str]) -> bool:
         """Delete the resources of folders that are gone."""
         sound = True
         for key, live in sorted(informer.objects().items()):
@@ -292,7 +292,7 @@ async def _running(modules_dir: ModulesDir, informers: Sequence[Informer]) -> As
         nursery.cancel_scope.cancel()
 
 
-def _face(obj: JsonObject) -> str:
+def _content_checksum(obj: JsonObject) -> str:
     """Return a checksum of an object without its status and the server's own metadata."""
     labels, annotations = (find(obj, "metadata", name) for name in ("labels", "annotations"))
     return checksum([labels, annotations, find(obj, "spec")])

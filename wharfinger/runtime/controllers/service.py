@@ -27,7 +27,7 @@ from wharfinger.runtime.resources.application_scope import ApplicationScope, Sco
 from wharfinger.runtime.resources.default_accounts import DefaultAccounts
 from wharfinger.runtime.resources.lookup import Lookup
 from wharfinger.runtime.resources.references import open_references
-from wharfinger.runtime.shards.keeper import Moved, ShardKeeper, told_nothing, told_to_nobody
+from wharfinger.runtime.shards.keeper import Moved, ShardKeeper, report_nothing, want_nothing
 from wharfinger.runtime.shards.labels import ShardLabels
 from wharfinger.runtime.shards.ownership import MAIN
 from wharfinger.runtime.shards.seizure import Seizures
@@ -113,7 +113,7 @@ async def open_controller(
     caches: Caches | None = None,
     shard: str = MAIN,
     seizures: Seizures | None = None,
-    moved: Moved = told_to_nobody,
+    moved: Moved = report_nothing,
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs; the body begins once the informers have listed. Leaving stops intake at once.
 
@@ -147,7 +147,7 @@ async def open_controller(
                 scanning=shard == MAIN,
             )
         )
-        want = seizures.want if seizures is not None else told_nothing
+        want = seizures.want if seizures is not None else want_nothing
         keeper = ShardKeeper(client, runtime, caches.shards, shard, want, moved)
         versions = VersionChoices(runtime, scans, keys.add_later)
         controller = Controller(

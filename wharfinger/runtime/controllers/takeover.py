@@ -38,7 +38,8 @@ class Takeover:
         """Announce the expected releases to the engine."""
         self._runtime = runtime
         self._expected = dict(expected)
-        self._tell, self._told = trio.open_memory_channel[tuple[str, Owner]](math.inf)  # at most once for each arrival
+        # Each expected package is sent at most once.
+        self._tell, self._told = trio.open_memory_channel[tuple[str, Owner]](math.inf)
         runtime.tools.releases.expect(self._expected.values())
 
     def arrives(self, name: str, owner: Owner) -> None:

@@ -1,4 +1,5 @@
-"""The bootstrap marker: a ConfigMap whose existence says that the cluster is bootstrapped. Its setup creates it at the end.
+"""The bootstrap marker: a ConfigMap whose existence says that the cluster is bootstrapped. The setup of the cluster
+creates it at the end.
 
 Until then, packages that are not part of the bootstrap (those of the last order) stay off (spec/runtime §4.2). Bootstrapped is
 a latch, as in the system that this marker is taken from: a cluster does not stop being bootstrapped because a user deletes the

@@ -83,7 +83,7 @@ from wharfinger.runtime.scheduler.events import (
 from wharfinger.runtime.scheduler.events import Event as SchedulerEvent
 from wharfinger.runtime.scheduler.graph import CycleError
 from wharfinger.runtime.scheduler.package_node import node_of
-from wharfinger.runtime.scheduler.pending_decisions import Orders, PackageOrders
+from wharfinger.runtime.scheduler.pending_decisions import PackageOrders, PendingDecisions
 from wharfinger.runtime.scheduler.scheduler import Scheduler
 from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.reasons import Reason
@@ -122,8 +122,10 @@ class Packages:
         self._queues = queues
         self._effects: deque[tuple[Instance, Effect]] = deque()
         self._early: dict[str, tuple[Instance, Offer]] = {}
-        """Offers of new Modules of exclusive groups, until all installed packages are known: one may have the place."""
-        self._orders = Orders()
+        """Offers of new Modules of exclusive groups, until all installed packages are known: an installed Module may
+        take precedence.
+        """
+        self._orders = PendingDecisions()
         self._told = False
         """True if the scheduler received an event since the rounds were last checked."""
         self._votes = ScriptVotes(self.instances, self.lifecycle, self.unreported, self.modules, self._take)
@@ -160,7 +162,7 @@ class Packages:
         self._restate(due)
         if heard:
             self._told = True
-            self._votes.ask_provisional()
+            self._votes.rerun_provisional()
             self._effects.extend(self._early.values())
         self.settle()
 
@@ -227,7 +229,7 @@ class Packages:
             elif self._told:
                 self._told = False
                 self.rounds.look()
-                self._votes.ask_who_sees_others()
+                self._votes.rerun_if_modules_changed()
             else:
                 return
 
@@ -319,9 +321,9 @@ class Packages:
             case Simple.FLAGS_SEEN:
                 self.rounds.hook_ran(instance)
             case Simple.ASK_PROVISIONAL:
-                self._votes.ask_provisional()
+                self._votes.rerun_provisional()
             case Simple.SEE_OTHERS:
-                self._votes.ask_if_it_sees_others(instance)
+                self._votes.rerun_one_if_modules_changed(instance)
             case Simple.CLEAN:
                 self.lifecycle.finish_removal(name)
                 self.departures.put(name)

@@ -61,30 +61,31 @@ class ScriptVotes:
         self._provisional.discard(name)
         self._seeing.discard(name)
 
-    def ask_provisional(self) -> None:
+    def rerun_provisional(self) -> None:
         """Run again the scripts that voted before all installed packages were loaded."""
         for name in sorted(self._provisional):
             instance = self._instances.get(name)
             if instance is not None and instance.files.definition is not None and not self._misses_others(name):
                 self._take(instance, OthersTurned(self._modules.before(instance), forced=True))
 
-    def ask_who_sees_others(self) -> None:
+    def rerun_if_modules_changed(self) -> None:
         """Run a script of a module folder again if the list of preceding Modules that are on has changed since its last run."""
         if not self._turned:
             return
         self._turned = False
         for name in sorted(self._seeing):
             if (instance := self._instances.get(name)) is not None:
-                self.ask_if_it_sees_others(instance)
+                self.rerun_one_if_modules_changed(instance)
 
-    def ask_if_it_sees_others(self, instance: Instance) -> None:
+    def rerun_one_if_modules_changed(self, instance: Instance) -> None:
         """Run the script of one package again if it would receive other Modules; remember whether it receives any."""
         name, definition = instance.id.name, instance.files.definition
         if definition is None or not definition.enabled_script or definition.layout is not Layout.MODULE_FOLDER:
             self._seeing.discard(name)
             return
         self._seeing.add(name)
-        if not self._lifecycle.is_loading(name):  # otherwise Load asks the script, and its end considers it again
+        # Otherwise Load runs the script; this check is repeated at the end of Load.
+        if not self._lifecycle.is_loading(name):
             self._take(instance, OthersTurned(self._modules.before(instance), forced=False))
 
     def _misses_others(self, name: str) -> bool:

@@ -26,7 +26,9 @@ log = logging.getLogger(__name__)
 _PROGRAM: Final = "wharfinger.cluster.connection_program"
 _LIMITS: Final = Limits(wall_s=30.0, stdout_bytes=MAX_BYTES)
 _RENEWED: Final = (b"exec", b"auth-provider")
-"""The words of kubeconfigs whose credentials have to be renewed. If one stands elsewhere in a file, only memory is lost."""
+"""The words of kubeconfigs whose credentials have to be renewed. If such a word stands elsewhere in a file, this
+process only needs more memory.
+"""
 
 
 async def read_connection(

@@ -84,7 +84,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class Examined:
     """The options of the daemon that are examined."""
 
     kubeconfig: Path | None
@@ -115,15 +115,15 @@ class DaemonAbsentError(Exception):
     """No daemon answers on a socket; the message says why."""
 
 
-async def examine(patient: Patient, ask_daemon: AskDaemon, tell: Callable[[Finding], None]) -> None:
+async def examine(examined: Examined, ask_daemon: AskDaemon, tell: Callable[[Finding], None]) -> None:
     """Examine everything, and call ``tell`` with each finding at once."""
-    tell(await _helm(patient.helm, _on_path(patient.helm)))
+    tell(await _helm(examined.helm, _on_path(examined.helm)))
     tell(await _engine(_on_path(ENGINE)))
     for program, users in _NEEDED_BY_HOOKS.items():
         tell(_program(program, users))
-    tell(_state_folder(patient.state_dir))
-    tell(await _daemon(patient.socket, ask_daemon))
-    async with _connected(patient, tell) as client:
+    tell(_state_folder(examined.state_dir))
+    tell(await _daemon(examined.socket, ask_daemon))
+    async with _connected(examined, tell) as client:
         if client is None:
             for subject in ("API server", "clock", "rights", "definitions", "registries"):
                 tell(Finding(subject, Verdict.SKIPPED, "there is no kubeconfig that can be used", "see kubeconfig"))
@@ -132,8 +132,8 @@ async def examine(patient: Patient, ask_daemon: AskDaemon, tell: Callable[[Findi
         tell(reached)
         for subject, ask in (
             ("clock", _clock),
-            ("rights", _rights_of(patient)),
-            ("definitions", _definitions_of(patient)),
+            ("rights", _rights_of(examined)),
+            ("definitions", _definitions_of(examined)),
             ("registries", _registries),
         ):
             if reached.verdict is Verdict.FAILED:
@@ -216,7 +216,7 @@ async def _daemon(socket: Path, ask_daemon: AskDaemon) -> Finding:
     try:
         version = await trio.to_thread.run_sync(ask_daemon, socket, abandon_on_cancel=True)
     except DaemonAbsentError as error:
-        return Finding("daemon", Verdict.WARNING, str(error))  # with its remedy
+        return Finding("daemon", Verdict.WARNING, str(error))  # the message names the remedy
     if version != wharfinger.__version__:
         told = f"the daemon on {socket} has version {version}, this program {wharfinger.__version__}"
         return Finding("daemon", Verdict.WARNING, told, "restart the daemon, or use a program of the daemon's version")
@@ -227,15 +227,15 @@ async def _daemon(socket: Path, ask_daemon: AskDaemon) -> Finding:
 
 
 @asynccontextmanager
-async def _connected(patient: Patient, tell: Callable[[Finding], None]) -> AsyncIterator[ClusterClient | None]:
+async def _connected(examined: Examined, tell: Callable[[Finding], None]) -> AsyncIterator[ClusterClient | None]:
     """Yield a client; if there is no usable kubeconfig, report that, and yield None."""
     with tempfile.TemporaryDirectory() as certificates:
         try:
             connection: Connection = await trio.to_thread.run_sync(
-                load_connection, patient.kubeconfig, patient.context, Path(certificates), abandon_on_cancel=True
+                load_connection, examined.kubeconfig, examined.context, Path(certificates), abandon_on_cancel=True
             )
         except ConnectionConfigError as error:
-            tell(Finding("kubeconfig", Verdict.FAILED, str(error)))  # with its remedy
+            tell(Finding("kubeconfig", Verdict.FAILED, str(error)))  # the message names the remedy
             yield None
             return
         if connection.verify_tls:
@@ -268,7 +268,7 @@ def utc_now() -> datetime:
 
 
 async def _clock(client: ClusterClient) -> Finding:
-    """Compare the clocks by a review of the own user, which contains the time at which the server made it."""
+    """Compare the clocks: the API server returns a SelfSubjectReview with the time at which it was made."""
     unknown = Finding("clock", Verdict.SKIPPED, "the API server does not tell its time", "compare the clocks by hand")
     began = utc_now()
     try:
@@ -328,19 +328,19 @@ async def _registry_problem(source: RegistrySource) -> str:
     return f"{address.registry}: no answer within {REGISTRY_S:g} s"
 
 
-def _rights_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Finding]]:
+def _rights_of(examined: Examined) -> Callable[[ClusterClient], Awaitable[Finding]]:
     async def ask(client: ClusterClient) -> Finding:
-        if missing := await missing_rights(client, patient.rights):
+        if missing := await missing_rights(client, examined.rights):
             return Finding("rights", Verdict.FAILED, f"missing: {listed(missing)}", REMEDY)
         return Finding("rights", Verdict.OK, "all that the daemon needs for itself; packages may need more")
 
     return ask
 
 
-def _definitions_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Finding]]:
+def _definitions_of(examined: Examined) -> Callable[[ClusterClient], Awaitable[Finding]]:
     crds = own_crds()
     names = [
-        name_of(crd) for crd in crds if patient.worker_pools or find_str(crd, "spec", "names", "kind") not in OF_POOLS
+        name_of(crd) for crd in crds if examined.worker_pools or find_str(crd, "spec", "names", "kind") not in OF_POOLS
     ]
 
     async def ask(client: ClusterClient) -> Finding:

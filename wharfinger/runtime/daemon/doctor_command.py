@@ -10,7 +10,7 @@ import trio
 
 from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
-from wharfinger.runtime.daemon.doctor import AskDaemon, Finding, Patient, Verdict, examine
+from wharfinger.runtime.daemon.doctor import AskDaemon, Examined, Finding, Verdict, examine
 from wharfinger.runtime.paths import STATE_DIR_WORDS, default_socket, default_state_dir
 
 _TEXT: Final = "text"
@@ -54,7 +54,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 def run_doctor(args: argparse.Namespace) -> int:
     """Examine, print the findings, and return the exit code. ``args.ask_daemon`` comes from the composition root."""
     named = cast("Path | None", args.state_dir)
-    patient = Patient(
+    examined = Examined(
         kubeconfig=cast("Path | None", args.kubeconfig),
         context=args.context,
         state_dir=named or default_state_dir(),
@@ -71,7 +71,7 @@ def run_doctor(args: argparse.Namespace) -> int:
         if args.output == _TEXT:
             write_text(sys.stdout, finding_text(finding))
 
-    trio.run(examine, patient, cast("AskDaemon", args.ask_daemon), tell)
+    trio.run(examine, examined, cast("AskDaemon", args.ask_daemon), tell)
     if args.output == _JSON:
         document = msgspec.json.encode([msgspec.to_builtins(finding) for finding in findings])
         write_text(sys.stdout, msgspec.json.format(document, indent=2).decode() + "\n")

@@ -45,11 +45,11 @@ from wharfinger.runtime.fixpoint.model import (
     Seeded,
     Terminal,
 )
-from wharfinger.runtime.fixpoint.state import Again, Fixpoint, Mark, Node, Origin, Rules, Said, Stage
+from wharfinger.runtime.fixpoint.state import Again, Fixpoint, LastAnswer, Mark, Node, Origin, Rules, Stage
 from wharfinger.runtime.fixpoint.wakes import arrive, call, end, fresh, remove, seed, tell
 
 _RULES: Final = Rules()
-_NOTHING_SAID: Final = Said("", ())
+_NO_ANSWER: Final = LastAnswer("", ())
 
 
 def start(rules: Rules = _RULES) -> Fixpoint:
@@ -218,13 +218,13 @@ def _finish(draft: Draft, event: Finished) -> None:
         case Terminal(result, reads, emissions):
             if emissions:
                 node = _published(draft, who, node, outcome)
-            _done(draft, who, node, Said(result, _ids(reads)))
+            _done(draft, who, node, LastAnswer(result, _ids(reads)))
         case Blocked(lacks):
             _block(draft, who, node, _ids(lacks))
         case Noop():
-            _done(draft, who, node, node.said or _NOTHING_SAID)
+            _done(draft, who, node, node.said or _NO_ANSWER)
         case DependencyFailed(failed, result):
-            _done(draft, who, node, Said(result, _ids(failed)))
+            _done(draft, who, node, LastAnswer(result, _ids(failed)))
         case Outside(reads):
             _wait(draft, who, node, _ids(reads))
         case Crashed(message):
@@ -258,7 +258,7 @@ def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
     return None
 
 
-def _done(draft: Draft, who: Id, node: Node, said: Said) -> None:
+def _done(draft: Draft, who: Id, node: Node, said: LastAnswer) -> None:
     """End the node as its body reported, unless the run is out of date."""
     changed = _later(draft, said.reads, node.run) if said.reads else None
     if changed is None and node.again is Again.NO:

@@ -120,7 +120,7 @@ class Mark(NamedTuple):
     present: bool = False
 
 
-class Said(NamedTuple):
+class LastAnswer(NamedTuple):
     """The last answer of a body, published or not; a Noop confirms it."""
 
     result: str
@@ -169,7 +169,7 @@ class Node(NamedTuple):
     reads: tuple[Id, ...]
     """The ids under which it is listed in ``readers``."""
     result: str | None
-    said: Said | None
+    said: LastAnswer | None
     account: Account
     origin: Origin
     sweep: bool
@@ -189,7 +189,7 @@ class Fixpoint(NamedTuple):
     arrived: int
     """The stamp of the last arrival or removal."""
     latest: int
-    """The stamp of the last change or end of a run: a run that began later cannot have missed any."""
+    """The stamp of the last change or end of a run. A run that began later has seen every change."""
     marks: "HashTrieMap[Id, Mark]"
     """The marks of data, and of removed nodes."""
     nodes: "HashTrieMap[Id, Node]"

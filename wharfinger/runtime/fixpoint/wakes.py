@@ -11,7 +11,7 @@ from typing import Final
 from wharfinger.runtime.fixpoint import budget
 from wharfinger.runtime.fixpoint.draft import NO_MARK, Draft, News
 from wharfinger.runtime.fixpoint.model import Emission, Exhausted, Id, Level, Unresolved
-from wharfinger.runtime.fixpoint.state import Account, Again, Mark, Node, Origin, Said, Stage
+from wharfinger.runtime.fixpoint.state import Account, Again, LastAnswer, Mark, Node, Origin, Stage
 
 _NO_ACCOUNT: Final = Account()
 _OUTSIDE: Final = Origin()
@@ -119,7 +119,7 @@ def call(
         account, draft.charged = paid, True
     draft.leave(node)
     if node.stage is Stage.WAITING and node.reads:
-        draft.list_under(who, node, (), ())  # a change of these ids is not charged while the node is queued
+        draft.list_under(who, node, (), ())  # the node runs anyway, so a change of these ids is not charged
         node = node._replace(lacks=(), reads=())
     draft.queued += 1
     if not node.queued:
@@ -144,7 +144,7 @@ def call(
     )
 
 
-def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], said: Said | None) -> None:
+def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], said: LastAnswer | None) -> None:
     """Publish the end of a node: wake the nodes that wait for it and, if the result differs, those that read it.
 
     ``said`` is the last answer of its body, which is kept for a Noop; it differs from ``result`` if the engine ended the node.
@@ -155,7 +155,7 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
     before = node.said
     changed = result != node.result or (before is not None and before.differed)
     if said is not None and said.differed:
-        said = Said(said.result, said.reads)
+        said = LastAnswer(said.result, said.reads)
     now = draft.latest = draft.clock
     mark = node.mark or NO_MARK
     if changed:

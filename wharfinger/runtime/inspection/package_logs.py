@@ -4,8 +4,9 @@ A handler of Python's logging keeps each record of Wharfinger's own loggers that
 output of its hooks, which is logged as it comes. Lines are redacted before they are kept, with the secrets that the package has
 at that moment, and by their form; a traceback is kept as its last line.
 
-Everything is bounded: the length of a line, the lines and characters of one package, and the characters of all packages together,
-where the oldest lines go first. So a package that prints much displaces its own lines, and lines of others only after that.
+Everything is bounded: the length of a line, the lines and characters of one package, and the characters of all packages
+together. Beyond a limit, the oldest lines are dropped. So a package that prints much first displaces its own lines, and
+only then lines of others.
 """
 
 import logging

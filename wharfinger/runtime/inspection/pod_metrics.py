@@ -9,7 +9,7 @@ from wharfinger.pools.pods.pod_pools import PodPools
 
 Rows = Sequence[tuple[Sequence[str], float]]
 MAX_POOLS: Final = 200
-"""Pools with labels of their own; further ones are counted together."""
+"""The number of pools with labels of their own; all further pools are counted together."""
 OTHERS: Final = ("", "others")
 _POOL: Final = ("namespace", "pool")
 

@@ -11,9 +11,9 @@ of the machine every operation begins from the top. One risk remains: a disk fau
 cached pages of the file, while the machine runs. Therefore an apply that the journal has as done is skipped only if the cluster
 has its release (`runtime.tasks.run_tasks`).
 
-The rules are in `runtime.lifecycle.journal_machine`; this module has one machine for each package, and its rows in a table.
-A row is written before the machine's new state counts, and a call returns after both: the next process knows every answered
-call.
+The rules are in `runtime.lifecycle.journal_machine`; this module has one machine for each package, and its rows in a
+table. A row is written before the machine's new state counts, and a call returns after both. So the next process finds
+the effect of every call that has returned.
 
 ::
 

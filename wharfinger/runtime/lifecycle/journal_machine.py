@@ -29,8 +29,9 @@ restart every package is updated first, and only then resumes what was interrupt
 *Stale*: a superseded task may report once more before it notices that it was superseded. The new operation's tasks run only
 when the old ones have ended, so at that moment none of its steps are in flight, and the report changes nothing.
 
-Bounds: MAX_STEPS steps of an operation, MAX_RESULT characters of a step's text; more is StepLimitError and changes nothing.
-No clock, no I/O: effects name rows, and the shell writes the rows of one event all or none, before the new state counts.
+Bounds: MAX_STEPS steps of an operation, MAX_RESULT characters of a step's text; more is StepLimitError and changes
+nothing. No clock, no I/O: effects name rows, and the shell writes all rows of one event or none, before the new state
+counts.
 """
 
 from collections.abc import Iterable, Mapping

@@ -35,14 +35,15 @@ Any operation that begins after a suspension cancels a Suspend that still runs. 
 refused. [1] A version that cannot be downloaded must not keep an unwanted package in the cluster; UpdateCutShort means that
 the update is to be begun again, after the Disable.
 
-Suspended is a property of the desired state: `Desired` answers SUSPEND, and beginning Suspend ends what runs. It never
-refuses a removal: a suspended package that is no longer wanted is removed.
+Suspended is a property of the desired state: `Desired` answers SUSPEND, and a Suspend that begins ends all running
+operations. A suspension never prevents a removal: a suspended package that is no longer wanted is removed.
 
-**The guard of the removal, in both directions.** RemovalCompleted forgets a package only if it is being removed: a package
-created again after its removal is a new one that a late completion cannot touch. A desired state that arrives while a package
-is being removed is neither adopted nor lost: the answer is REMOVING, and the caller submits it again after the removal (in the
-public peer it was lost with the package's entry: spec/runtime §13 item 19). A removal whose last task succeeded is *leaving*:
-it cannot be started again, so that none of its tasks runs beside a package that is created under the name next.
+**The guard of the removal, in both directions.** RemovalCompleted forgets a package only if it is being removed: a
+package created again after its removal is a new one that a late completion cannot touch. A desired state that arrives
+while a package is being removed is neither adopted nor lost: the answer is REMOVING, and the caller submits it again
+after the removal (in the public peer it was lost with the package's entry: spec/runtime §13 item 19). A removal whose
+last task succeeded is *leaving*: it cannot be started again, so none of its tasks runs beside the next package of that
+name.
 
 Invariants: at most one live scope of a kind; while removing, none but the removal's; while suspended, none but Suspend's and
 the removal's once Suspend was begun; a forgotten package has no live scope; every begun scope is cancelled or ended exactly

@@ -266,7 +266,8 @@ class StateRecord:
         async with self._updating:
             if self._uncertain:
                 await self.read()
-            self._uncertain = True  # until the answer arrives: the server may have done a write whose answer is lost
+            # Until the answer arrives: if it is lost, the server may still have written the state.
+            self._uncertain = True
             try:
                 await self._write(change(self.state))
             except ConflictError:

@@ -1,4 +1,4 @@
-"""The contents of packages that were read last, by digest: packages of one content read it once, and share it.
+"""The contents of packages that were read last, by digest: packages with the same content read it once, and share it.
 
 After a restart every package is loaded, and many may have the same content. What is kept here was read from a tree of the store,
 which has the content of its digest, so it never becomes outdated. It costs no memory while a package with this content is loaded.
@@ -19,7 +19,7 @@ Content = TypeVar("Content")
 
 
 class Kept(Generic[Content]):
-    """The contents of one kind that were used last, by everything that they depend on."""
+    """The contents of one kind that were used last. The key of a content is everything that it depends on."""
 
     def __init__(self) -> None:
         self._contents: OrderedDict[Hashable, Content] = OrderedDict()

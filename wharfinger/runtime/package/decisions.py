@@ -58,7 +58,8 @@ def _settled(package: Package, around: Around, *, enabled: bool, unwanted: bool)
     if enabled:
         effects = ensure_crds(package, around)
     elif missed is not None:
-        # Decided anew, because a package that was unwanted when the Disable was missed may now only lack a requirement.
+        # Whether to uninstall is decided anew: a package that was unwanted when the Disable was missed may now only
+        # lack a requirement.
         package, effects = disable_ordered(package, missed[0], around, uninstall=unwanted)
     definition, is_current = package.files.definition, package.vote.asked_about == package.wish.settings.checksum
     if definition is not None and definition.enabled_script and not is_current:

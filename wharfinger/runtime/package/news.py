@@ -1,8 +1,9 @@
 """The events of a package that are no news: the machine would change nothing, and ask for nothing.
 
-Tasks and the release engine report what they find, whether or not it was known: a run of an unchanged package repeats a dozen
-reports. `is_news` recognizes the frequent ones without a step of the machine, so they are neither carried out nor recorded. It
-may call an event news that is none, never the reverse. Pure.
+Tasks and the release engine report what they find, whether or not it was known: a run of an unchanged package repeats a
+dozen reports. `is_news` recognizes the frequent ones without a step of the machine, so they are neither carried out nor
+recorded. It may return True for an event that changes nothing, but never False for an event that changes something.
+Pure.
 """
 
 from typing import assert_never

@@ -1,11 +1,12 @@
 """The effect of reports on the status of a package. Reports come from its tasks, its hooks and its release. Pure.
 
-A stage's report replaces the condition of that stage. The stage of the hooks shows the failure of the operation's own hooks until
-they succeed, because it keeps the package from being applied; the failure of an event hook is shown otherwise. Health is shown
-only after a package was ready once: until then, the waiting task reports what it waits for. If objects are unready for a while,
-as during each scaling and each rollout, the package stays Ready, and is Reconciling; it becomes Degraded once an object failed or
-stalled. Drift that is only reported, and revisions made by another writer, are warnings, because a retry would not help. Fields
-that another manager sets again and again make the package Degraded, with that manager's name, until it stops.
+A stage's report replaces the condition of that stage. The stage of the hooks shows the failure of the operation's own
+hooks until they succeed, because that failure keeps the package from being applied. Only without such a failure does it
+show the failure of an event hook. Health is shown only after a package was ready once: until then, the waiting task
+reports what it waits for. If objects are unready for a while, as during each scaling and each rollout, the package
+stays Ready, and is Reconciling; it becomes Degraded once an object failed or stalled. Drift that is only reported, and
+revisions made by another writer, are warnings, because a retry would not help. Fields that another manager sets again
+and again make the package Degraded, with that manager's name, until it stops.
 """
 
 from typing import Final, assert_never

@@ -198,7 +198,8 @@ def _wish(wish: Wish, event: WishFact) -> Wish:
             refresh = wish.refresh or again
             return Wish(package, version, source, settings, directives, wish.begun, refresh, wish.attempt)
         case FoundInstalled(package, version, directives):
-            # The account that was given for a removal is in place of that of these directives only.
+            # An account that was given for a removal replaces only the account of the directives that were in force
+            # then.
             account = wish.account if directives is None else None
             directives = directives or wish.directives
             return replace(wish, package=package, version=version, directives=directives, account=account)

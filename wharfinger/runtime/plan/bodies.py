@@ -110,14 +110,14 @@ class PlanBodies:
         distinguishes hard and soft edges.
         """
         if who.kind == _DEFINITION:
-            return await self._bring(who)
+            return await self._read_package(who)
         return self._look(self._wanted[f"{who.namespace}.{who.name}" if who.namespace else who.name], level)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
         """Return False, because no node reads ids that its outcome does not name."""
         return False
 
-    async def _bring(self, package: Id) -> Outcome:
+    async def _read_package(self, package: Id) -> Outcome:
         """Read a package. If it cannot be read, that is a normal outcome."""
         try:
             definition = await self._load(package.namespace, package.name)
@@ -142,13 +142,13 @@ class PlanBodies:
                 self._count_read(name)
                 return DependencyFailed((needed,), _text(definition))
             else:
-                self._take_in(spec, definition)
+                self._join(spec, definition)
             self._count_read(name)
         if name not in self.findings and (lacks := self._judge_ready(name, level)):
             return Blocked(lacks)
         return self._outcome(name)
 
-    def _take_in(self, spec: PackageSpec, definition: Definition) -> None:
+    def _join(self, spec: PackageSpec, definition: Definition) -> None:
         """Make a loaded package a node, or refuse it."""
         name = spec.id.name
         try:
@@ -210,7 +210,9 @@ class PlanBodies:
             order.sorted(nodes, members), nodes, order, self._facts, self.opinion, self._standing
         )
         for name, decision in decisions.items():
-            held_by = next((each for each in order.waits_for[name] if self._rests(each)), "") if decision.on else ""
+            held_by = (
+                next((each for each in order.waits_for[name] if self._never_runs(each)), "") if decision.on else ""
+            )
             self.findings[name] = Judged(self._nodes[name], decision, held_by)
 
     def _topology(self, nodes: Mapping[str, Node]) -> Topology | None:
@@ -231,7 +233,7 @@ class PlanBodies:
         finding = self.findings.get(name)
         return finding.decision if isinstance(finding, Judged) else None
 
-    def _rests(self, name: str) -> bool:
+    def _never_runs(self, name: str) -> bool:
         """Return whether a package is allowed to be on but will never run, because it is suspended or waits for a suspended
         package.
         """

@@ -47,7 +47,9 @@ _DAEMON: Final = "wharfinger/"
 _SOON: Final = BackoffPolicy(initial_s=0.5, max_s=1.0)
 
 OpenServer = Callable[[Path, Callable[[JudgedRequest], None]], AbstractAsyncContextManager[Path]]
-"""A server in this process: its folder and the observer of its requests; the kubeconfig of its administrator."""
+"""A function that opens a server in this process, with a folder and an observer of its requests. It yields the
+kubeconfig of the server's administrator.
+"""
 
 
 class TrialError(PackageError):

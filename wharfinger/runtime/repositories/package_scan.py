@@ -63,7 +63,7 @@ async def scan_package(
     tags = await registry.tags(path)
     if (known_tags := digest_of_tags(tags)) == before.tags:
         versions, channels = before.versions, before.channel_names
-    else:  # ten thousand tags take a third of a second
+    else:  # in a thread, because ten thousand tags take a third of a second
         versions, channels = await trio.to_thread.run_sync(split_tags, tags)
     known = dict(before.details) if not full else {}
     wanted = [each for each in versions[:detailed] if each not in known]
@@ -84,7 +84,8 @@ async def scan_package(
         before.repository, before.package, versions, known_tags, targets, channels[:MAX_CHANNELS], details
     )
     if index != before:
-        await trio.to_thread.run_sync(lambda: index.parsed)  # for the same reason, before a choice needs it
+        # Parsed here, because the first choice of a version needs it, and ten thousand tags take long.
+        await trio.to_thread.run_sync(lambda: index.parsed)
     return index
 
 

@@ -121,7 +121,7 @@ class Repositories:
         """
         if (known := self.index(repository, package)) is not None:
             return known
-        async with self._looking_up.held(f"{repository}/{package}"):  # those who ask meanwhile get the same answer
+        async with self._looking_up.held(f"{repository}/{package}"):  # callers that ask meanwhile get the same answer
             until, index = self._looked_up.get((repository, package), (-math.inf, None))
             if trio.current_time() < until:
                 return index
@@ -145,7 +145,7 @@ class Repositories:
             if source is None:
                 return None
             detailed = LOOKED_UP if _has_details(source) else 0
-            self._note(repository, package, FAILED_S, None)  # also if the caller does not wait for the end
+            self._note(repository, package, FAILED_S, None)  # counts if the caller is cancelled before the end
             async with self.open_source(unverified(source), package) as (registry, path):
                 before = PackageIndex(repository, package)
                 return await scan_package(registry, path, before, Interest(), detailed=detailed)
@@ -226,7 +226,7 @@ class Repositories:
                 except (PackageError, FormatError) as error:
                     if isinstance(error, PackageError) and error.transient:
                         raise
-                    problems[package] = str(error)  # it must not stop the others
+                    problems[package] = str(error)  # the other packages are scanned all the same
                     refused.append(error)
                     continue
                 if index is None:
@@ -236,7 +236,7 @@ class Repositories:
                     changed.append(index)
                     await self.objects.put(index, find_str(obj, "metadata", "uid"))
             if refused and len(refused) == len(scan.packages):
-                raise refused[0]  # it is the repository that fails
+                raise refused[0]  # if all packages fail, the repository counts as failed
         except (PackageError, FormatError) as error:
             failure = classify(error)
             self._fail(name, failure.message)
@@ -266,7 +266,8 @@ class Repositories:
         PackageError.
         """
         before = self.index(name, package) or PackageIndex(name, package)
-        # Only the files of such a package have its details, and they are not downloaded for a scan. A git tag may move, though.
+        # A scan downloads no files, so it reads no details that only the files of a package have. Tags of Helm
+        # repositories and of archives cannot move.
         detailed = DETAILED if _has_details(source) else 0
         interest = Interest() if isinstance(source, HelmSource | ArchiveSource) else interest
         try:

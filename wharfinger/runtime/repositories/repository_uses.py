@@ -42,7 +42,7 @@ def read_use(key: ObjectKey, obj: JsonObject) -> Use | None:
         versions = frozenset({using}) if using else frozenset[str]()
         return Use(repository, package, followed=True, interest=Interest(versions=versions))
     except FormatError:
-        return Use(repository, package, followed=False)  # what was installed from it is still used
+        return Use(repository, package, followed=False)  # the installed package still uses the repository
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ each other forever: the dependency waits for all lower orders, the dependent for
 Invariants. A topology is a function of the nodes alone, whatever the sequence in which they arrived. The cost of a change depends
 on what it can reach, and never on the size of the graph: the maps are persistent, and only these places are visited:
 
-- the *circle* of the changed node, searched from both of its ends at once until the shorter one is exhausted;
+- the *circle* of the changed node (the nodes on cycles through it), searched along the edges and against them at the same time;
 - its former knot: no other knot can come apart, because each cycle that is new or gone contains the changed node;
 - dependents, as far as a rank or an effective order changes, each once, in the order of their former ranks. Edges between nodes
   outside of circle and knot are unchanged, so those ranks still give the right order.

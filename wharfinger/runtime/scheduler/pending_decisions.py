@@ -24,7 +24,7 @@ class PackageOrders:
 
 
 @dataclass(slots=True)
-class Orders:
+class PendingDecisions:
     """The waiting effects, with at most one entry for each package."""
 
     _waiting: deque[str] = field(default_factory=deque)

@@ -23,11 +23,11 @@ Moved: TypeAlias = Callable[[JsonObject, str], None]
 """A callback with an Application that was given away, and the shard that has it now."""
 
 
-def told_to_nobody(_obj: JsonObject, _shard: str) -> None:
+def report_nothing(_obj: JsonObject, _shard: str) -> None:
     """Report nothing."""
 
 
-def told_nothing(_owner: str) -> None:
+def want_nothing(_owner: str) -> None:
     """Ask for nothing."""
 
 
@@ -43,8 +43,8 @@ class ShardKeeper:
         runtime: Runtime,
         labels: ShardLabels,
         shard: str = MAIN,
-        want: Callable[[str], None] = told_nothing,
-        moved: Moved = told_to_nobody,
+        want: Callable[[str], None] = want_nothing,
+        moved: Moved = report_nothing,
     ) -> None:
         self.shard = shard
         self.labels = labels

@@ -59,7 +59,7 @@ class Seizures:
         return tuple(self._wanted)
 
     def want(self, owner: str) -> None:
-        """Ask for the Applications of an owner, unless it hands them over. Returns at once."""
+        """Ask to take over the Applications of an owner, in case the owner does not hand them over. Returns at once."""
         if owner and (problem := shard_problem(owner)):  # so it is no name of a Lease either
             log.warning("Applications have an invalid owner, and are not taken over: status.shard: %s", problem)
         elif owner not in self._wanted:

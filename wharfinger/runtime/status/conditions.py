@@ -82,7 +82,7 @@ def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
         elif before is None or before.truth is not verdict.truth:
             told[kind] = Told(verdict.truth, verdict.reason, verdict.message, now, of)
         elif (before.reason, before.message, before.generation) == (verdict.reason, verdict.message, of):
-            told[kind] = before  # many statuses of a package share it in memory
+            told[kind] = before  # the same object, so that the statuses of a package share it in memory
         else:
             told[kind] = Told(verdict.truth, verdict.reason, verdict.message, before.since, of)
     return status.told if told == status.told else told

@@ -25,7 +25,7 @@ class Again(StrEnum):
     """Another object or package, which is watched, has to appear or change."""
     CHANGE = "a change"
     """Parked until an input changes, or a user asks for another attempt."""
-    SAID = "by itself if a retry can help, else a change"
+    BY_ERROR = "by itself if a retry can help, else a change"
     """The error itself determines whether a retry can help; if not, the package is parked."""
     NOTHING = ""
     """The reason is not a failure."""
@@ -127,13 +127,13 @@ class Reason(StrEnum):
     )
     JOURNAL_FAILED = (
         "JournalFailed",
-        Again.SAID,
+        Again.BY_ERROR,
         "a step cannot be recorded in the journal of the state folder",
         "free disk space, or correct the permissions of the daemon's state folder",
     )
     PROCESS_FAILED = (
         "ProcessFailed",
-        Again.SAID,
+        Again.BY_ERROR,
         "a program that the daemon needs cannot be run",
         "correct the cause; the message names the program and the cause",
     )
@@ -319,7 +319,7 @@ class Reason(StrEnum):
     )
     RENDER_FAILED = (
         "RenderFailed",
-        Again.SAID,
+        Again.BY_ERROR,
         "Helm refuses the chart or its settings",
         "correct spec.settings or the chart; the message has helm's error",
     )
@@ -394,7 +394,7 @@ class Reason(StrEnum):
     )
     CLUSTER_FAILED = (
         "ClusterFailed",
-        Again.SAID,
+        Again.BY_ERROR,
         "the API server could not be reached, or refused a request",
         "check the API server; the message has its error",
     )
@@ -406,7 +406,7 @@ class Reason(StrEnum):
     )
     STATE_FAILED = (
         "StateFailed",
-        Again.SAID,
+        Again.BY_ERROR,
         "the Secret with the package's state cannot be read or written",
         "check the Secret that the message names",
     )
@@ -547,7 +547,7 @@ def advice(word: str, *, permanent: bool = False) -> str:
     if reason is None:
         return UNKNOWN_TIP
     match reason.again:
-        case Again.ITSELF | Again.SAID if reason.tip and not permanent:
+        case Again.ITSELF | Again.BY_ERROR if reason.tip and not permanent:
             return f"{reason.tip}; the daemon retries automatically"
         case Again.OTHERS:
             return f"{reason.tip}; the daemon notices this automatically"

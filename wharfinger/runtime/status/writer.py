@@ -30,7 +30,7 @@ Looked      always                          unchanged              check again a
   of a generation.
 * If a Ready package is only checked again, as after a restart, that is not written at once (`Left`): most checks find no
   difference, and write nothing. While the controller plans a check of such packages anyway (`planned_until_s`), `Left` requests
-  none. The same holds for a rollout of a Ready package, because many are over at once. If its status
+  none. The same holds for a rollout of a Ready package, because many rollouts end within moments. If its status
   keeps changing during the check or the rollout, it is written once in MAX_PAUSE_S.
 * If a Ready package begins another generation, that is written after BEGUN_S (`Begun`), however many packages change. A change
   that is complete by then is written once, as Ready. Until the new generation is written, the observed generation in the status

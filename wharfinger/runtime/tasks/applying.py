@@ -87,7 +87,7 @@ async def apply(
     history = await tools.releases.history(owner.name, owner.namespace)
     last = history[-1] if history else None
     if instance.wish.directives.maintenance and last is not None and is_unmanaged(last):
-        host.emit(instance, ObjectsKnown(()))  # and the installed version is still the one that is reported
+        host.emit(instance, ObjectsKnown(()))  # no `Released`: the status keeps the version that is installed
         host.emit(instance, WarnedOf("maintenance", (LEFT_TO_PEOPLE,)))
         return last.revision
     host.emit(instance, WarnedOf("maintenance", ()))
@@ -103,12 +103,13 @@ async def apply(
     same = known is not None and known.inputs == inputs
     applied = tools.releases.as_applied(owner, known.fingerprint) if known is not None and same else None
     if applied is not None:
-        host.emit(instance, Released(applied.revision))  # the same chart may have another version name now
+        # The same chart may now belong to another version of the package.
+        host.emit(instance, Released(applied.revision))
         return applied.revision
-    return await _bring(instance, tools, host, definition, wanted, history, unchanged=unchanged, stamp=stamp)
+    return await _apply_render(instance, tools, host, definition, wanted, history, unchanged=unchanged, stamp=stamp)
 
 
-async def _bring(
+async def _apply_render(
     instance: Instance,
     tools: Tools,
     host: Host,
@@ -135,7 +136,8 @@ async def _bring(
     if found is None:
         with waiting(tools):
             if await bring_subchart_crds(instance, tools, wanted, progress):
-                wanted = await wanted_render(instance, tools, host, history)  # the cluster serves more kinds now
+                # The render may depend on the kinds that are served now.
+                wanted = await wanted_render(instance, tools, host, history)
             # A render writes nothing, so a stop may interrupt it.
             found = new_recorded(wanted, await render(wanted.request, instance, tools))
     over = await overlaid(found.rendered, wanted.directives, instance.id.name, tools)

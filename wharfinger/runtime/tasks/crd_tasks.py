@@ -53,7 +53,8 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
         tree = instance.files.tree
         release, namespace = instance.id.release, instance.id.namespace
         if tree is None or not instance.loaded().crds:
-            await tools.releases.ensure_crds(release, namespace, ())  # ends the watch on those of the earlier version
+            # Ends the watch on the definitions of the earlier version.
+            await tools.releases.ensure_crds(release, namespace, ())
             return CrdsEstablished(())
         host.emit(instance, Progressed(Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions"))
         left_alone = await left_to_people(instance, tools)
@@ -73,7 +74,7 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
             raise NotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
         return CrdsEstablished(tuple(sorted({kind for crd in crds for kind in served_kinds(crd)})))
     finally:
-        tools.crd_phase.end(instance.id.name, attempt)  # the next attempt may have begun by then
+        tools.crd_phase.end(instance.id.name, attempt)  # no effect if the next attempt has begun by now
 
 
 async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:

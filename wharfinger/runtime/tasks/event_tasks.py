@@ -22,7 +22,7 @@ from wharfinger.runtime.package.events import EventHookDone, ValuesChanged
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.status.failures import EXPECTED, Expected, classify
 from wharfinger.runtime.tasks.hook_runs import Cause, run_hook
-from wharfinger.runtime.tasks.synchronizations import about_to_tell
+from wharfinger.runtime.tasks.synchronizations import forget_before_notifying
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class EventHookTask:
         if not occurrences:  # the waiting events cancelled each other out
             return
         try:
-            await about_to_tell(self.instance, self.hook)
+            await forget_before_notifying(self.instance, self.hook)
             head = occurrences[0].binding
             cause = Cause(head.name, self.inbox.queue, head.allow_failure)
             telling = partial(self.hooks.contexts, self.hook, occurrences)
@@ -146,7 +146,7 @@ async def synchronize(
     changed, head = False, bindings[0]
     if head.on_synchronization and not head.legacy:
         try:
-            await about_to_tell(instance, hook)
+            await forget_before_notifying(instance, hook)
             cause = Cause(head.name, head.queue, head.allow_failure)
             telling = partial(hooks.synchronization, hook, *bindings)
             changed = await run_hook(instance, tools, host, hook, telling, cause)

@@ -83,7 +83,7 @@ async def run_hook(instance: Instance, tools: Tools, host: Host, hook: Hook, tel
     applying its output.
     """
     instance.hook_begins()
-    cause.begun = trio.current_time()  # set again when its turn comes
+    cause.begun = trio.current_time()  # set again once the hook has a slot
     outcome: list[HookOutcome] = []
     try:
         changed = await _run(instance, tools, host, hook, telling, cause, outcome)

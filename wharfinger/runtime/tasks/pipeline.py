@@ -32,11 +32,11 @@ from wharfinger.runtime.tasks.install_tasks import ask_enabled_script, download,
 from wharfinger.runtime.tasks.purge import purge
 from wharfinger.runtime.tasks.run_tasks import (
     await_ready,
+    disable_and_uninstall,
     leave,
     pause,
     run,
     stop_hooks,
-    take_away,
     undeploy,
     uninstall,
 )
@@ -94,7 +94,7 @@ class Pipeline:
 
     def disable(self, *, keep: bool) -> tuple[StageTask, ...]:
         """Return the task that stops a loaded version; ``keep``: its objects in the cluster are kept."""
-        work, steps = pause if keep else take_away, self._steps(Operation.DISABLE)
+        work, steps = pause if keep else disable_and_uninstall, self._steps(Operation.DISABLE)
         return (self._task("Disable", work, Stage.REQUIREMENTS, steps, ends_stage=False, parks=False),)
 
     def vote(self) -> tuple[StageTask, ...]:

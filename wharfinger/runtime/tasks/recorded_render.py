@@ -142,7 +142,7 @@ def is_sealed(release: Release) -> bool:
     try:
         return found is not None and found[2] == _content(*_render_of(release))
     except FormatError:
-        return False  # another writer's, under our name
+        return False  # another writer made the content of this record
 
 
 def read_recorded(release: Release, crds: tuple[JsonObject, ...]) -> Recorded:

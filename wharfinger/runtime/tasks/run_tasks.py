@@ -44,7 +44,7 @@ from wharfinger.runtime.tasks.crd_tasks import remove_webhooks, withdraw_webhook
 from wharfinger.runtime.tasks.hook_checks import await_ready_by_hook
 from wharfinger.runtime.tasks.install_tasks import former_name, read_package
 from wharfinger.runtime.tasks.rendering import recorded_wish, waiting_for
-from wharfinger.runtime.tasks.start_tasks import bound_hooks, rest_hooks, run_bound
+from wharfinger.runtime.tasks.start_tasks import bound_hooks, end_hooks, run_bound
 from wharfinger.runtime.tasks.synchronizations import remember
 from wharfinger.runtime.tasks.values import changed_paths
 
@@ -78,7 +78,7 @@ async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
         # After a restart, the work that an earlier process completed is checked, and not done again.
         await _apply_round(instance, tools, host, _last_round(steps), inputs, unchanged=True)
     else:
-        await _run_to_rest(instance, tools, host, inputs, unchanged=unchanged)
+        await _run_until_settled(instance, tools, host, inputs, unchanged=unchanged)
     await _note_applied(instance, tools, record, inputs)
     steps.finish()
     return Verified()
@@ -98,7 +98,7 @@ async def _note_applied(instance: Instance, tools: Tools, record: StateRecord, i
     await record.update(noted)
 
 
-async def _run_to_rest(instance: Instance, tools: Tools, host: Host, inputs: str, *, unchanged: bool) -> None:
+async def _run_until_settled(instance: Instance, tools: Tools, host: Host, inputs: str, *, unchanged: bool) -> None:
     """Run the hooks, and apply the release between them, until afterHelm hooks leave the values unchanged. Raises
     ValuesLoopError.
     """
@@ -143,7 +143,8 @@ async def _apply_round(
         host.emit(instance, Released(int(revision)))
         return applied
     applied = checksum(instance.configuration.values)
-    stamp = "" if instance.files.hooks else stamp_of(inputs, applied)  # hooks: the run is not over with the release
+    # With hooks, the run is not complete when the release is applied.
+    stamp = "" if instance.files.hooks else stamp_of(inputs, applied)
     with steps.taking(step) as taken:
         deployed = await apply(instance, tools, host, definition, unchanged=unchanged, stamp=stamp)
         taken.result = f"{deployed} {applied}"
@@ -200,16 +201,16 @@ def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reas
 
 async def stop_hooks(instance: Instance, tools: Tools, host: Host) -> None:
     """Stop the hooks until the next version is loaded; loaded hooks still answer API servers."""
-    await rest_hooks(instance, tools, host)
+    await end_hooks(instance, tools, host)
 
 
 async def pause(instance: Instance, tools: Tools, host: Host) -> None:
     """Stop the hooks and keep the release: objects in the cluster are kept, and conversions continue."""
     await withdraw_webhooks(instance, tools, conversions=False)
-    await rest_hooks(instance, tools, host)
+    await end_hooks(instance, tools, host)
 
 
-async def take_away(instance: Instance, tools: Tools, host: Host) -> None:
+async def disable_and_uninstall(instance: Instance, tools: Tools, host: Host) -> None:
     """Disable the package and uninstall its release; the loaded version is kept, to be enabled again."""
     host.emit(instance, DeletionChosen(instance.wish.directives.upkeep.deletion))
     record = await instance.recorded(tools)
@@ -245,7 +246,7 @@ async def leave(instance: Instance, tools: Tools, host: Host) -> None:
     if instance.has_release:
         owner = Owner(instance.id.release, instance.id.namespace)
         await tools.releases.forget(owner)
-        tools.releases.wake(owner)  # it may return, and is not suspended then
+        tools.releases.wake(owner)  # it may come back to this daemon, and is not suspended then
 
 
 async def undeploy(instance: Instance, tools: Tools, _host: Host) -> None:
@@ -260,7 +261,7 @@ async def undeploy(instance: Instance, tools: Tools, _host: Host) -> None:
             await tools.store.undeploy(former_name(instance.id.name))
             await tools.store.collect()
             if instance.has_release and not instance.removal.moved:
-                await state_record(tools.cluster, instance.id).delete()  # even if it cannot be read
+                await state_record(tools.cluster, instance.id).delete()  # deleted even if its content cannot be read
 
 
 def _digest(instance: Instance) -> str:
@@ -313,18 +314,18 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
                 progress=progress,
             )
         if not result.found:
-            _tell_left(instance, result)
-    tools.releases.wake(Owner(name, namespace))  # the next release with this name is not suspended
+            _log_left_over(instance, result)
+    tools.releases.wake(Owner(name, namespace))  # a later release with this name must not count as suspended
     if ours or applied:
         await run_hooks("afterDeleteHelm")
     await collect_made(instance, tools)
     await remove_webhooks(instance, tools, host)
     await withdraw_webhooks(instance, tools, conversions=True)
-    await rest_hooks(instance, tools, host)
+    await end_hooks(instance, tools, host)
     host.emit(instance, ObjectsKnown(()))
 
 
-def _tell_left(instance: Instance, result: UninstallResult) -> None:
+def _log_left_over(instance: Instance, result: UninstallResult) -> None:
     """Log for each object of a release whether it was deleted or kept, because the record of the release is gone."""
     for key in result.deleted:
         log.info("%s: deleted %s: it was left over from this package's release, whose record is gone", instance.id, key)

@@ -44,7 +44,7 @@ async def remember(instance: Instance, tools: Tools) -> None:
     await record.update(lambda state: state.synchronized_with(known))
 
 
-async def about_to_tell(instance: Instance, hook: Hook) -> None:
+async def forget_before_notifying(instance: Instance, hook: Hook) -> None:
     """Remove a hook's entry from the record before the hook is notified of more objects. Raises ClusterError; in that case, the
     hook must not be notified.
     """

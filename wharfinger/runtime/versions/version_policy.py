@@ -31,7 +31,7 @@ class Mode(StrEnum):
     AUTO = "auto"
     """An update is made as soon as a scan has found it."""
     MANUAL = "manual"
-    """Once a user has approved it."""
+    """An update is made once a user has approved it."""
     WINDOWS = "windows"
     """An update is made in the next window."""
 

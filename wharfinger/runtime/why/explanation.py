@@ -129,7 +129,7 @@ def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
                     continue
                 seen.add(other)
                 found = _causes(known, other, known.package(other), known.node(subject))
-                waiting.append((other, found or (_gone_on(known, other),), path))
+                waiting.append((other, found or (_notification_due(known, other),), path))
     return at_work or further or _circle(known, name, first)
 
 
@@ -162,7 +162,7 @@ def _causes(
     return found + tuple(cause for cause in staged if (cause.by_hand and cause.message != told) or not found)
 
 
-def _gone_on(known: Known, name: str) -> Cause:
+def _notification_due(known: Known, name: str) -> Cause:
     """Return the cause for a package that is ready although another package still waits for it.
 
     The waiting package only has to be notified.
