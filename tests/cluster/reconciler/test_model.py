@@ -251,8 +251,8 @@ def check(machine: Machine[int, Row]) -> None:
     for record in machine._records.values():
         owner = record.owner
         assert machine._owners[owner.name] is owner
-        assert (record.key in owner.fresh) is (record.place is Place.FRESH)
-        assert (record.key in owner.due) is (record.place is Place.DUE)
+        assert (record.key in (owner.fresh or ())) is (record.place is Place.FRESH)
+        assert (record.key in (owner.due or ())) is (record.place is Place.DUE)
         assert (record.key in machine._held) is (record.place is Place.HELD)
         assert (record.key in machine._refreshes._limited) is (record.place is Place.LIMITED)
         assert (record.key in machine._retries._queued) is (record.place is Place.RETRY)

@@ -16,7 +16,7 @@ def test_the_text_is_returned_unchanged(value: JsonValue) -> None:
     assert encode_json(packed.value()) == text
 
 
-@pytest.mark.parametrize("size", [2, SMALL, SMALL + 1, 100_000])
+@pytest.mark.parametrize("size", [2, SMALL, SMALL + 1, 4096, 4097, 100_000])
 def test_sizes_around_the_limit_of_compression(size: int) -> None:
     text = b'"' + b"x" * (size - 2) + b'"'
     packed = PackedJson(text)

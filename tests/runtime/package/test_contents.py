@@ -15,5 +15,7 @@ def test_what_was_used_last_is_kept() -> None:
 
 def test_each_kind_is_kept_on_its_own() -> None:
     contents = Contents()
+    contents.webhook_mentions.keep("a", False)
     assert (contents.definitions.get("a"), contents.chart_uses.get("a")) == (None, None)
+    assert contents.webhook_mentions.get("a") is False
     assert contents.definitions is not Contents().definitions

@@ -42,7 +42,8 @@ class Place(Enum):
 class Owner(Generic[K, R]):
     """The keys of one owner.
 
-    ``fresh`` and ``due`` are in the order in which keys came; ``running``: keys that workers have; ``rows``: its records.
+    ``fresh`` and ``due`` are in the order in which keys came, and None while they are empty, as they are for nearly all owners;
+    ``running``: keys that workers have; ``rows``: its records.
 
     ``retrying``: the keys of ``running`` that are retries. ``late``: the number of late operations since the last one that
     succeeded in time; the owner is slow unless this is 0. ``used``: the seconds for which it has used workers; they decide when
@@ -53,8 +54,8 @@ class Owner(Generic[K, R]):
     """
 
     name: Hashable
-    fresh: "OrderedDict[K, Record[K, R]]" = field(default_factory=OrderedDict)
-    due: "OrderedDict[K, Record[K, R]]" = field(default_factory=OrderedDict)
+    fresh: "OrderedDict[K, Record[K, R]] | None" = None
+    due: "OrderedDict[K, Record[K, R]] | None" = None
     running: int = 0
     retrying: int = 0
     late: int = 0

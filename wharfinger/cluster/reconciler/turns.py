@@ -25,6 +25,7 @@ that came before it and have not had a turn since.
 """
 
 import heapq
+from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -139,8 +140,9 @@ class Turns(Generic[K, R]):
         record.place = Place.FRESH
         owner = record.owner
         self._returned(owner)
-        owner.fresh[record.key] = record
-        if len(owner.fresh) == 1:
+        owner.fresh = line = owner.fresh or OrderedDict()
+        line[record.key] = record
+        if len(line) == 1:
             self._place(owner)
 
     def add_due(self, record: Record[K, R]) -> None:
@@ -148,17 +150,20 @@ class Turns(Generic[K, R]):
         record.place = Place.DUE
         owner = record.owner
         self._returned(owner)
-        owner.due[record.key] = record
-        if len(owner.due) == 1:
+        owner.due = line = owner.due or OrderedDict()
+        line[record.key] = record
+        if len(line) == 1:
             self._place(owner)
 
     def remove(self, record: Record[K, R]) -> None:
         """Remove a key from the line in which it waits, if there is one."""
         owner = record.owner
-        if record.place is Place.FRESH:
+        if record.place is Place.FRESH and owner.fresh is not None:
             del owner.fresh[record.key]
-        elif record.place is Place.DUE:
+            owner.fresh = owner.fresh or None
+        elif record.place is Place.DUE and owner.due is not None:
             del owner.due[record.key]
+            owner.due = owner.due or None
         else:
             return
         self._place(owner)
@@ -179,8 +184,9 @@ class Turns(Generic[K, R]):
             owner, retry, slow = self._slow_retries.first(), True, True
         else:
             return None
-        line = owner.due if retry else owner.fresh
+        line = (owner.due if retry else owner.fresh) or OrderedDict()
         records = [line.popitem(last=False)[1] for _ in range(1 if retry else min(most, len(line)))]
+        owner.fresh, owner.due = owner.fresh or None, owner.due or None
         work: Work[K, R] = Work(owner, tuple([record.key for record in records]), now, retry, slow, len(records))
         for record in records:
             record.place = Place.RUNNING

@@ -23,6 +23,7 @@ from wharfinger.kube.version_option import add_kubernetes_version
 from wharfinger.packages.errors import StoreError
 from wharfinger.packages.registry.verified_blob import LeastSpeed
 from wharfinger.process.errors import LedgerError
+from wharfinger.process.allocator import return_freed_memory
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.admission.endpoint import AdmissionAddressError
@@ -371,6 +372,7 @@ def run(args: argparse.Namespace) -> int:
     )
     serve = cast("ServeInspector", args.serve_inspector)
     serve_metrics = cast("ServeMetrics", args.serve_metrics)
+    return_freed_memory()
     try:
         clean = trio.run(run_daemon, config, serve, service_manager(), serve_metrics)
     except* (

@@ -49,7 +49,8 @@ class _Line(NamedTuple):
 
 @dataclass(slots=True)
 class _Ring:
-    lines: deque[_Line] = field(default_factory=deque)
+    lines: list[_Line] = field(default_factory=list)
+    """A list, because an empty deque takes as much memory as a hundred entries, and most packages have few lines."""
     size: int = 0
     dropped: int = 0
     """The number of lines that are not kept any more. Lines are numbered from 1, so it is also the number of the newest dropped
@@ -160,7 +161,7 @@ class PackageLogs(logging.Handler):
             self._forget_order()
 
     def _drop(self, ring: _Ring) -> None:
-        line = ring.lines.popleft()
+        line = ring.lines.pop(0)
         ring.size -= line.size
         ring.dropped += 1
         self._chars -= line.size

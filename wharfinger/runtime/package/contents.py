@@ -45,3 +45,5 @@ class Contents:
 
     definitions: Kept[Definition] = field(default_factory=Kept)
     chart_uses: Kept[ChartUse] = field(default_factory=Kept)
+    webhook_mentions: Kept[bool] = field(default_factory=Kept)
+    """Whether the chart's templates mention conversion webhooks."""

@@ -49,7 +49,7 @@ from wharfinger.runtime.scheduler.events import Effect, Event, NodeAdded
 from wharfinger.runtime.scheduler.state import Entry, Graph
 from wharfinger.runtime.status.package_status import PackageStatus
 
-MOST_STEPS: Final = 30_000
+MOST_STEPS: Final = 20_000
 MOST_OF_ONE: Final = 200
 LEAST_OF_ONE: Final = 8
 MOST_GONE: Final = 100

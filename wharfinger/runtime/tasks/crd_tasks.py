@@ -185,8 +185,11 @@ async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bo
     digest = instance.fetched().descriptor.digest.text
     searched = instance.files.mentions_webhooks
     if searched is None or searched[0] != digest:
-        async with tools.slots.use(Kind.LOAD, instance.id.name):
-            mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
+        mentioned = tools.contents.webhook_mentions.get(digest)
+        if mentioned is None:
+            async with tools.slots.use(Kind.LOAD, instance.id.name):
+                mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
+            tools.contents.webhook_mentions.keep(digest, mentioned)
         host.emit(instance, WebhooksSearched(digest, mentioned))
         return mentioned
     return searched[1]

@@ -1,0 +1,40 @@
+"""The allocator, in a child process, because its settings cannot be undone."""
+
+import ctypes
+import os
+import subprocess
+import sys
+
+import pytest
+
+IS_GLIBC = hasattr(ctypes.CDLL(None), "gnu_get_libc_version")
+HEAPS = """
+import ctypes, sys, threading
+from wharfinger.process.allocator import return_freed_memory
+if sys.argv[1] == "set":
+    assert return_freed_memory()
+library = ctypes.CDLL(None)
+library.malloc.restype = ctypes.c_void_p
+together, places = threading.Barrier(8), []
+def take():
+    together.wait()
+    places.append(library.malloc(1000))
+    together.wait()
+threads = [threading.Thread(target=take) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len({place >> 26 for place in places}))
+"""
+
+
+def heaps(how: str) -> int:
+    """Return in how many heaps eight threads allocate; a heap of a thread takes an aligned 64 MiB of addresses."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    done = subprocess.run([sys.executable, "-c", HEAPS, how], capture_output=True, text=True, check=True, env=environment)
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(not IS_GLIBC, reason="another C library")
+def test_threads_share_one_heap() -> None:
+    assert heaps("set") == 1
+    assert heaps("leave") > 1

@@ -1,0 +1,24 @@
+"""The settings of the C library's memory allocator (mallopt(3)) for a process that runs for months.
+
+With its defaults, glibc gives up to eight threads per core a heap of their own, which never shrinks below the most that its thread
+has ever needed. It also keeps more free memory the larger the largest freed block was. Here all threads share one heap, and large
+blocks go back to the kernel as soon as they are freed.
+"""
+
+import ctypes
+from typing import Final
+
+LARGE: Final = 256 * 1024
+"""The size in bytes from which a block is mapped apart, and the most free memory at the end of the heap."""
+_TRIM_THRESHOLD: Final = -1  # M_* of glibc's malloc.h
+_MMAP_THRESHOLD: Final = -3
+_ARENA_MAX: Final = -8
+
+
+def return_freed_memory() -> bool:
+    """Set the allocator of this process; call it before the first thread starts. Return False if the C library is not glibc."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "gnu_get_libc_version"):
+        return False
+    wanted = ((_ARENA_MAX, 1), (_TRIM_THRESHOLD, LARGE), (_MMAP_THRESHOLD, LARGE))
+    return all([library.mallopt(name, value) for name, value in wanted])
