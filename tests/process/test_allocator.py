@@ -30,7 +30,9 @@ print(len({place >> 26 for place in places}))
 def heaps(how: str) -> int:
     """Return in how many heaps eight threads allocate; a heap of a thread takes an aligned 64 MiB of addresses."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
-    done = subprocess.run([sys.executable, "-c", HEAPS, how], capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", HEAPS, how], capture_output=True, text=True, check=True, env=environment
+    )
     return int(done.stdout)
 
 

@@ -1,8 +1,8 @@
 """The settings of the C library's memory allocator (mallopt(3)) for a process that runs for months.
 
-With its defaults, glibc gives up to eight threads per core a heap of their own, which never shrinks below the most that its thread
-has ever needed. It also keeps more free memory the larger the largest freed block was. Here all threads share one heap, and large
-blocks go back to the kernel as soon as they are freed.
+With its defaults, glibc gives up to eight threads per core a heap of their own, which never shrinks below the most that its
+thread has ever needed. It also keeps more free memory the larger the largest freed block was. Here all threads share one heap,
+and large blocks go back to the kernel as soon as they are freed.
 """
 
 import ctypes
@@ -20,5 +20,7 @@ def return_freed_memory() -> bool:
     library = ctypes.CDLL(None)
     if not hasattr(library, "gnu_get_libc_version"):
         return False
-    wanted = ((_ARENA_MAX, 1), (_TRIM_THRESHOLD, LARGE), (_MMAP_THRESHOLD, LARGE))
-    return all([library.mallopt(name, value) for name, value in wanted])
+    library.mallopt(_ARENA_MAX, 1)
+    library.mallopt(_TRIM_THRESHOLD, LARGE)
+    library.mallopt(_MMAP_THRESHOLD, LARGE)
+    return True

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from wharfinger.cluster.api.watch_type import WatchType
-from wharfinger.cluster.watch.object_cache import ObjectCache, ObjectChange, with_shared_texts, without_managers
+from wharfinger.cluster.watch.object_cache import ObjectCache, ObjectChange, in_shared_texts, without_managers
 from wharfinger.formats.json.value import JsonObject, ShapeError, find, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
@@ -164,11 +164,11 @@ def test_equal_texts_of_conditions_are_kept_once() -> None:
         status: JsonObject = {"conditions": [condition], "summary": {"state": "Ready"}}
         return {"metadata": {"name": name, "managedFields": []}, "status": status}
 
-    one, other = with_shared_texts(read("a")), with_shared_texts(read("b"))
+    one, other = in_shared_texts(read("a")), in_shared_texts(read("b"))
     assert one == {**without_managers(read("a"))}
     assert find(one, "status", "conditions", 0, "type") is find(other, "status", "conditions", 0, "type")
     odd: list[JsonObject] = [{"status": 1}, {"status": {"conditions": "none"}}, {"metadata": {}}]
-    assert [with_shared_texts(each) for each in odd] == odd
+    assert [in_shared_texts(each) for each in odd] == odd
 
 
 def test_what_is_kept_is_not_what_is_told() -> None:

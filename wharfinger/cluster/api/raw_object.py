@@ -6,6 +6,7 @@ the text that they need (:class:`~wharfinger.formats.json.packed_json.PackedJson
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from sys import intern
 from typing import Final, TypeAlias
 
 import msgspec
@@ -91,7 +92,7 @@ def read_raw_object(text: bytes, resource: ResourceType) -> RawObject:
     if head.kind is msgspec.UNSET:
         missing.append(("kind", resource.kind))
     return RawObject(
-        ObjectKey(resource, (metadata.namespace or "") if resource.namespaced else "", metadata.name),
+        ObjectKey(resource, intern(metadata.namespace or "") if resource.namespaced else "", intern(metadata.name)),
         metadata.uid or "",
         metadata.resource_version or "",
         with_members(text, missing) if missing else text,

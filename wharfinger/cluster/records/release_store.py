@@ -43,6 +43,7 @@ from wharfinger.cluster.records.release_chunks import (
     without_stand_in,
 )
 from wharfinger.cluster.records.release_heads import ReleaseHeads
+from wharfinger.formats.json.shared_texts import with_shared_texts
 from wharfinger.formats.json.value import JsonObject, ShapeError, as_object, decode_json, find_object, find_str
 from wharfinger.kube.resource import ObjectKey, name_of, namespace_of
 
@@ -303,7 +304,8 @@ class ReleaseStore:
 
 def _metadata_of(secret: JsonObject) -> JsonObject:
     """Return the metadata of a Secret without the managers of its fields, which are larger than the rest."""
-    return {name: value for name, value in find_object(secret, "metadata").items() if name != "managedFields"}
+    metadata = find_object(secret, "metadata")
+    return with_shared_texts({name: value for name, value in metadata.items() if name != "managedFields"})
 
 
 def _secret_of(text: bytes) -> JsonObject:

@@ -8,7 +8,6 @@ A caller that needs each change, and the object as the server sent it, passes ``
 not block. A caller that keeps its own view of the objects passes ``keep``, so that they are not held twice.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from types import MappingProxyType
 import trio
 
 from wharfinger.cluster.api.watch_type import WatchType
-from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.formats.json.shared_texts import with_shared_texts
+from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
 
 
@@ -51,21 +51,9 @@ def without_managers(obj: JsonObject) -> JsonObject:
     return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
 
 
-def with_shared_texts(obj: JsonObject) -> JsonObject:
-    """Return an object of ours without managers; the texts of its conditions are shared, as most are equal."""
-    obj = without_managers(obj)
-    status = obj.get("status")
-    conditions = status.get("conditions") if isinstance(status, dict) else None
-    if not isinstance(status, dict) or not isinstance(conditions, list):
-        return obj
-    shared: list[JsonValue] = [_shared(each) for each in conditions]
-    return {**obj, "status": {**status, "conditions": shared}}
-
-
-def _shared(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return {name: _shared(each) for name, each in value.items()}
-    return sys.intern(value) if isinstance(value, str) else value
+def in_shared_texts(obj: JsonObject) -> JsonObject:
+    """Return an object of ours without managers; its texts are shared with other objects, because most of them are equal."""
+    return with_shared_texts(without_managers(obj))
 
 
 def told(change: ObjectChange) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.watch.informer import Informer, open_informer, wait_listed
-from wharfinger.cluster.watch.object_cache import with_shared_texts
+from wharfinger.cluster.watch.object_cache import in_shared_texts
 from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels, open_scope_labels
 from wharfinger.runtime.resources.default_accounts import DefaultAccounts, open_default_accounts
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY
@@ -49,8 +49,8 @@ class Caches:
 async def open_caches(client: ClusterClient, application_scope: ApplicationScope) -> AsyncIterator[Caches]:
     """Follow the objects for as long as the block runs; the first lists may still be missing when it begins."""
     async with (
-        open_informer(client, APPLICATION, keep=with_shared_texts) as applications,
-        open_informer(client, MODULE, keep=with_shared_texts) as modules,
+        open_informer(client, APPLICATION, keep=in_shared_texts) as applications,
+        open_informer(client, MODULE, keep=in_shared_texts) as modules,
         open_informer(client, PACKAGE_REPOSITORY) as repositories,
         open_scope_labels(client, application_scope) as scopes,
         open_default_accounts(client) as accounts,

@@ -22,8 +22,8 @@ from wharfinger.kube.version_option import DEFAULT as DEFAULT_KUBERNETES
 from wharfinger.kube.version_option import add_kubernetes_version
 from wharfinger.packages.errors import StoreError
 from wharfinger.packages.registry.verified_blob import LeastSpeed
-from wharfinger.process.errors import LedgerError
 from wharfinger.process.allocator import return_freed_memory
+from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.admission.endpoint import AdmissionAddressError
