@@ -46,4 +46,4 @@ class Contents:
     definitions: Kept[Definition] = field(default_factory=Kept)
     chart_uses: Kept[ChartUse] = field(default_factory=Kept)
     webhook_mentions: Kept[bool] = field(default_factory=Kept)
-    """Whether the chart's templates mention conversion webhooks."""
+    """True if the templates of the chart mention conversion webhooks."""
