@@ -35,11 +35,20 @@ def test_a_secret_that_is_known_later_renews_the_texts() -> None:
 
 
 def test_the_texts_are_bounded() -> None:
-    masking = Masking(tuple, Renewals())
-    for number in range(MOST_TEXTS + 1):
+    renewals = Renewals()
+    masking = Masking(tuple, renewals)
+    for number in range(MOST_TEXTS):
         masking(f"text {number}")
-    assert masking.renewed == 1
-    assert len(masking.texts()) <= MOST_TEXTS
+    renewals.trim()
+    assert masking.renewed == 0
+    kept = masking.texts()
+    for number in range(MOST_TEXTS + 2):
+        masking(f"text {number}")
+    assert masking.renewed == 0, "a record may still need them"
+    renewals.trim()
+    renewals.trim()
+    assert (masking.renewed, renewals.count, len(masking.texts())) == (1, 1, 0)
+    assert len(kept) == MOST_TEXTS + 2, "another thread may still read them"
 
 
 @given(st.text(max_size=40), st.text(min_size=4, max_size=12), st.text(max_size=40))

@@ -1,14 +1,24 @@
 """The recorder at the shells of the machines: nothing secret, nothing lost, and no trouble for the machine that is observed."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
+from tests.runtime.package.test_machine import IDLE, loaded
+from tests.runtime.support.nodes import node
 from tests.runtime.support.recorded import SECRETS, T0, MemoryLog, Story
 from wharfinger.formats.redaction.redaction_text import redact_text
 from wharfinger.runtime.lifecycle.desired_state import DesiredState
 from wharfinger.runtime.lifecycle.store import LifecycleStore
-from wharfinger.runtime.recording.record import EventRecord, StateRecord, Why
+from wharfinger.runtime.package.events import Tracked
+from wharfinger.runtime.package.machine import step
+from wharfinger.runtime.recording import masking
+from wharfinger.runtime.recording.record import EventRecord, Lines, StateRecord, Why
 from wharfinger.runtime.recording.recorder import Recorder
+from wharfinger.runtime.scheduler.events import FactsChanged, NodeAdded, Resumed, ScriptVoted
+from wharfinger.runtime.scheduler.rules import Facts
+from wharfinger.runtime.scheduler.scheduler import Scheduler
 
 V1 = DesiredState("oci://r/x", "web", "1.0.0", "sha256:a")
 
@@ -84,3 +94,58 @@ def test_without_a_log_only_the_last_records_are_kept() -> None:
     assert isinstance(record, EventRecord)
     assert isinstance(record.event, list)
     assert record.event[0] == "Desired"
+
+
+def test_an_event_with_more_texts_than_are_kept_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masking, "MOST_TEXTS", 10)
+    asked = 0
+
+    def secrets_of(_package: str) -> tuple[str, ...]:
+        nonlocal asked
+        asked += 1
+        assert asked < 1_000, "the same texts are masked again and again"
+        return ()
+
+    log = MemoryLog()
+    recorder = Recorder(secrets_of, log, T0.timestamp)
+    known = loaded()
+    for part in ("one", "two"):
+        event = Tracked((), tuple(f"ConfigMap {part}-{number}" for number in range(50)))
+        before, (known, effects) = known, step(known, event, IDLE)
+        recorder.package(before, event, IDLE, known, effects)
+        log.drain()
+    assert recorder.failures == 0
+    whys = [each.why if isinstance(each, StateRecord) else None for each in log.read()]
+    assert whys == [Why.BEGINS, None, Why.RENEWED, None]
+    assert len(recorder.masking(known.id.name).texts()) < 100, "the texts of the first event are forgotten"
+
+
+def test_a_state_that_is_written_late_has_no_secret_although_its_texts_were_forgotten() -> None:
+    class LateLog(MemoryLog):
+        def __init__(self) -> None:
+            super().__init__()
+            self.late: list[Lines | Callable[[], bytes]] = []
+
+        def append(self, *records: Lines | Callable[[], bytes]) -> None:
+            self.late += records
+
+    secrets, log = ["hunter2-planted"], LateLog()
+    recorder = Recorder(lambda _: tuple(secrets), log, T0.timestamp)
+    scheduler = Scheduler(recorder.scheduler)
+    scheduler.apply(FactsChanged(Facts("1.31.0", "1.70.0")), T0)
+    scheduler.apply(Resumed(), T0)
+    scheduler.apply(NodeAdded(node("shop.web", script=True)), T0)
+    scheduler.apply(ScriptVoted("shop.web", enabled=False, reason="denied for hunter2-planted"), T0)
+    log.drain()
+    log.late.clear()
+    log.file += 1
+    scheduler.apply(NodeAdded(node("shop.db")), T0)  # the whole state follows, and is written by another thread later
+    log.drain()
+    recorder.masking("shop.web")("of another")
+    secrets.append("another")
+    recorder.masking("shop.web")("a new text")
+    assert recorder.masking("shop.web").renewed == 1
+    MemoryLog.append(log, *log.late)
+    written = b"".join(log.records)
+    assert b"hunter2" not in written
+    assert b"denied for ***" in written

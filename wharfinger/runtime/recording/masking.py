@@ -13,14 +13,14 @@ Known secrets are never forgotten while the package exists: the secret before th
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from wharfinger.formats.redaction.redaction_text import MARK, SHORTEST_SECRET, TextRedactor
 
 MOST_TEXTS: Final = 2_000
-"""The most texts that are kept of one package."""
+"""The number of texts of one package beyond which they are forgotten, once a record is complete."""
 MOST_NUMBERS: Final = 100_000
 """The most parts of texts that have a number."""
 _NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")
@@ -31,10 +31,21 @@ class Renewals:
     """The state that the maskings of all packages share.
 
     ``count`` is how often the masked forms of all texts changed; ``numbers`` are the numbers of marks, by the masked part.
+    ``full`` are the maskings that keep too many texts.
     """
 
     count: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
+    full: "list[Masking]" = field(default_factory=list)
+
+    def trim(self) -> None:
+        """Forget the texts of maskings that keep too many. Call this between records only: a record may have any number of texts,
+        and each of them must be masked in the same way until the record is complete.
+        """
+        full, self.full = self.full, []
+        for masking in full:
+            if len(masking.texts()) > MOST_TEXTS:  # they may have been forgotten since
+                masking.forget()
 
     def number(self, hidden: str) -> int:
         """Return the number for a part that is masked."""
@@ -62,9 +73,9 @@ class Masking:
         self.renewed = 0
         """The number of times that texts of this package were forgotten, because they get another form."""
 
-    def texts(self) -> dict[str, str]:
-        """Return the masked texts by their originals."""
-        return dict(self._texts)
+    def texts(self) -> Mapping[str, str]:
+        """Return the masked texts by their originals. Later ones are added to them, but none is removed."""
+        return self._texts
 
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
@@ -82,9 +93,9 @@ class Masking:
         if known != self._known:
             self._known, self._redactor = known, TextRedactor(known)
             if any(self._masked(each) != masked for each, masked in self._texts.items()):
-                self._forget()
-        if len(self._texts) >= MOST_TEXTS:
-            self._forget()
+                self.forget()
+        if len(self._texts) == MOST_TEXTS:
+            self._all.full.append(self)
         masked = self._texts[text] = self._masked(text)
         if masked == text:
             self.clean.add(text)
@@ -107,8 +118,9 @@ class Masking:
             start = max(end, start) + len(piece)
         return result
 
-    def _forget(self) -> None:
-        self._texts.clear()
+    def forget(self) -> None:
+        """Forget all texts."""
+        self._texts = {}  # another thread may still read the old ones
         self.clean = {None}
         self.renewed += 1
         self._all.count += 1

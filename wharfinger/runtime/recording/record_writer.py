@@ -9,7 +9,7 @@ it knows each state and each effect.
 Synchronous: no trio, no I/O. The log (`Log`) takes bytes and decides when a file begins.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeAlias, cast
@@ -249,7 +249,10 @@ class RecordWriter:
         number, moment, at = step.number, step.time, cast("JsonValue", step.at)  # the library writes the time
         if why is not None:
             self._lines = []
-            self._batches += (partial(self._whole_graph, number, moment, before, why), self._lines)
+            texts = tuple(
+                [masking.texts() for masking in self._maskings.values()]
+            )  # some may be forgotten before it is written
+            self._batches += (partial(_whole_graph, number, moment, before, why, texts), self._lines)
         self._lines.append(["e", number, moment, SCHEDULER.name, ALL, form, at, state, given])
         self._graph = after, file, renewed
 
@@ -271,14 +274,18 @@ class RecordWriter:
             return Why.RENEWED
         return Why.CONTINUES if in_file != file else None
 
-    def _whole_graph(self, number: int, moment: float, graph: Graph, why: Why) -> bytes:
-        """Return the record of a scheduler's whole state. It is called in another thread, because it may take a second."""
-        texts: dict[str, str] = {}
-        for masking in tuple(self._maskings.values()):
-            texts |= {text: masked for text, masked in masking.texts().items() if masked != text or text not in texts}
-        masked = TextRedactor()
-        form = SCHEDULER.codec.encode(graph, lambda text: texts[text] if text in texts else masked.redact(text))
-        return encoded(StateRecord(number, moment, SCHEDULER.name, ALL, form, why))
+
+def _whole_graph(number: int, moment: float, graph: Graph, why: Why, texts_of: tuple[Mapping[str, str], ...]) -> bytes:
+    """Return the record of a scheduler's whole state. It is called in another thread, because it may take a second.
+
+    ``texts_of`` are the masked texts of each package, to which texts may be added meanwhile.
+    """
+    texts: dict[str, str] = {}
+    for each in texts_of:
+        texts |= {text: masked for text, masked in {**each}.items() if masked != text or text not in texts}
+    masked = TextRedactor()
+    form = SCHEDULER.codec.encode(graph, lambda text: texts[text] if text in texts else masked.redact(text))
+    return encoded(StateRecord(number, moment, SCHEDULER.name, ALL, form, why))
 
 
 def _why(known: _Known | None, before: object, file: int) -> Why | None:

@@ -157,6 +157,7 @@ class Recorder:
     def drain(self) -> None:
         """Keep the steps that were put aside, and pass them to the log."""
         steps, self._aside = self._aside, []
+        self._renewals.trim()
         if self._writer is not None:
             self._writer.begin()
         for step in steps:
