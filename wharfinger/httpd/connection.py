@@ -58,7 +58,6 @@ class Connection:
         """Serve ``stream``; connections of one server share ``bodies``."""
         self._stream = stream
         self._bodies = bodies or LargeBodies(limits.large_bodies_bytes)
-        self._room = 0  # for the body of the present request
         self._handler = handler
         self._limits = limits
         self.peer = peer
@@ -137,8 +136,7 @@ class Connection:
         try:
             return await self._read_and_answer()
         finally:
-            self._bodies.give_back(self._room)
-            self._room = 0
+            self._bodies.give_back(self)
 
     async def _read_and_answer(self) -> bool:
         self._reading_since, self._small_pieces = trio.current_time(), 0
@@ -187,7 +185,7 @@ class Connection:
         head, start = found
         whole = start + (head.length or 0)
         self._framing, self._method = LeanFraming(), head.method
-        self._room = self._bodies.take(head.length or 0)
+        self._bodies.take(self, head.length or 0)
         if len(self._data) < whole:
             await self._receive_up_to(whole)
         if len(self._data) != whole:
@@ -225,8 +223,7 @@ class Connection:
 
     async def _with_body(self, head: Head) -> Request | None:
         body = bytearray()
-        if not self._room:
-            self._room = self._bodies.take(self._limits.body_bytes if head.length is None else head.length)
+        self._bodies.take(self, self._limits.body_bytes if head.length is None else head.length)
         with trio.move_on_after(self._limits.body_read_s):
             while isinstance(event := await self._next_event(), h11.Data):
                 body += event.data

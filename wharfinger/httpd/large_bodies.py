@@ -1,14 +1,28 @@
 """The room for large request bodies, which all connections of a server share.
 
 A server whose clients are not known must not hold as many of the largest bodies as it has connections. Bodies of at most
-SMALL_BODY bytes are not counted, so that large requests never keep small ones out.
+SMALL_BODY bytes are not counted, so that large requests never keep small ones out. A client that announces a large body and does
+not send it makes room for others, as it does if there are no connections left.
 """
 
-from typing import Final
+from typing import Final, Protocol
 
 from wharfinger.httpd.target import RefusedRequestError
 
 SMALL_BODY: Final = 1024 * 1024
+
+
+class Holder(Protocol):
+    """A connection, as the room needs it."""
+
+    @property
+    def slow(self) -> bool:
+        """Return whether the client has not completed its request for a while."""
+        ...
+
+    def retire(self, reason: str) -> None:
+        """Close the connection at once if it is slow."""
+        ...
 
 
 class LargeBodies:
@@ -17,16 +31,25 @@ class LargeBodies:
     def __init__(self, most: int) -> None:
         self._most = most
         self._taken = 0
+        self._held: dict[Holder, int] = {}
+        """The bytes for the present request of each connection, oldest first."""
 
-    def take(self, size: int) -> int:
-        """Take room for a body, and return how much was taken. Raises RefusedRequestError (503) if there is not enough."""
-        if not self._most or size <= SMALL_BODY:
-            return 0
-        if self._taken + size > self._most:
-            raise RefusedRequestError(503, "the server holds too many large requests; try again later")
+    def take(self, holder: Holder, size: int) -> None:
+        """Take room for the body of a request, if none was taken for it.
+
+        If there is not enough, slow connections are closed. Raises RefusedRequestError (503) if that is not enough either.
+        """
+        if not self._most or size <= SMALL_BODY or holder in self._held:
+            return
+        while self._taken + size > self._most:
+            slow = next((each for each in self._held if each.slow), None)
+            if slow is None:
+                raise RefusedRequestError(503, "the server holds too many large requests; try again later")
+            self.give_back(slow)
+            slow.retire("the body of another client needs the room")
+        self._held[holder] = size
         self._taken += size
-        return size
 
-    def give_back(self, size: int) -> None:
-        """Give back what `take` returned."""
-        self._taken -= size
+    def give_back(self, holder: Holder) -> None:
+        """Give back what a connection has taken, if anything."""
+        self._taken -= self._held.pop(holder, 0)
