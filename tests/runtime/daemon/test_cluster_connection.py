@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.cluster.api.test_connection import SECRET, write_kubeconfig, write_plugin
 from wharfinger.cluster.api.connection import (
@@ -68,6 +69,29 @@ async def test_a_plugin_is_run_once_and_by_this_process(tmp_path: Path) -> None:
     connection = await read_connection(write_kubeconfig(tmp_path, {"exec": exec_}), "", tmp_path / "certs", None)
     assert isinstance(connection.authorization, KubeconfigAuthorization)
     assert calls.read_text() == "x"
+
+
+async def test_a_kubeconfig_in_a_pipe_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, pipe = write_kubeconfig(tmp_path, {"token": SECRET}), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setenv("KUBECONFIG", str(pipe))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.to_thread.run_sync, pipe.write_bytes, path.read_bytes())
+        with trio.fail_after(30):
+            connection = await read_connection(None, "", tmp_path / "certificates", None)
+    assert connection == load_connection(path)
+
+
+async def test_this_process_reads_the_connection_if_its_folder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_kind: type[Path]) -> Path:
+        raise FileNotFoundError
+
+    path = write_kubeconfig(tmp_path, {"token": SECRET})
+    expected = load_connection(path)
+    monkeypatch.setattr(Path, "cwd", classmethod(gone))
+    assert await read_connection(path, "", tmp_path / "certificates", None) == expected
 
 
 async def test_this_process_reads_the_connection_if_the_child_cannot(

@@ -38,11 +38,11 @@ async def read_connection(
 
     Raises ConnectionConfigError.
     """
-    if not await trio.to_thread.run_sync(_is_renewed, kubeconfig):
+    if not await trio.to_thread.run_sync(_is_for_this_process, kubeconfig):
         # -P: files in the working folder must never be imported.
         argv = (sys.executable, "-P", "-m", _PROGRAM, *arguments(kubeconfig, context, certificates))
-        command = Command(argv, Path.cwd(), child_environment(os.environ))
         try:
+            command = Command(argv, Path.cwd(), child_environment(os.environ))
             outcome = await run_child(command, _LIMITS, ledger=ledger)
             if outcome.ok:
                 return decoded(outcome.stdout)
@@ -54,10 +54,12 @@ async def read_connection(
     return await trio.to_thread.run_sync(load_connection, kubeconfig, context, certificates, abandon_on_cancel=True)
 
 
-def _is_renewed(kubeconfig: Path | None) -> bool:
-    """Return whether credentials in the kubeconfig may have to be renewed."""
+def _is_for_this_process(kubeconfig: Path | None) -> bool:
+    """Return whether credentials in the kubeconfig may have to be renewed, or a kubeconfig can be read only once, as a pipe."""
     named = os.environ.get("KUBECONFIG", "").split(os.pathsep) if kubeconfig is None else [str(kubeconfig)]
     paths = [Path(path) for path in named if path] or [Path("~/.kube/config").expanduser()]
+    if any(path.exists() and not path.is_file() for path in paths):
+        return True
     return any(word in _content(path) for path in paths for word in _RENEWED)
 
 
