@@ -17,6 +17,7 @@ from wharfinger.cluster.records.release import ReleaseRecordError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.controllers.installed_packages import read_installed
+from wharfinger.runtime.lifecycle.package_state import PackageState
 from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, MODULE, SECRET
 
@@ -401,6 +402,10 @@ async def test_a_package_is_known_although_the_record_of_its_release_cannot_be_r
 
         with pytest.raises(ReleaseRecordError):
             await unreadable()
+        states = world.runtime.tools.states
+        await states.read(world.client, {"prod.shop"})
         installed = await read_installed(world.runtime, AppId("prod", "shop"), obj)
         assert installed is not None
         assert (installed.state.version, installed.node.name) == ("1.0.0", "prod.shop")
+        await installed.record.delete()  # the package is removed, and created again
+        assert (await states.record(world.client, AppId("prod", "shop"))).state == PackageState()

@@ -33,6 +33,19 @@ async def test_a_state_is_taken_once(autojump_clock: MockClock) -> None:
         assert states.take(ObjectKey(KEY.resource, "default", "own")) is None  # a chart's own Secret
 
 
+async def test_a_record_is_made_of_the_list_once(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        written = state_record(client, APP)
+        await written.update(lambda state: state.installed("web", "1.0.0", "sha256:a"))
+        states = ListedStates()
+        await states.read(client, {"default.shop"})
+        await written.update(lambda state: state.installed("web", "2.0.0", "sha256:b"))
+        assert (await states.record(client, APP)).state.version == "1.0.0"
+        assert (await states.record(client, APP)).state.version == "2.0.0"
+        await written.delete()
+        assert (await states.record(client, APP)).state.version == ""
+
+
 async def test_the_state_of_another_daemons_package_is_not_kept(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await state_record(client, APP).update(lambda state: state.installed("web", "1.0.0", "sha256:a"))

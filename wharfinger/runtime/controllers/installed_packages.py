@@ -27,7 +27,7 @@ from wharfinger.packages.sources.source import FolderSource, Source, source_text
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.lifecycle.desired_state import DesiredState
-from wharfinger.runtime.lifecycle.package_state import PackageState, StateRecord, state_record
+from wharfinger.runtime.lifecycle.package_state import PackageState, StateRecord
 from wharfinger.runtime.lifecycle.steps import fingerprint
 from wharfinger.runtime.package.findings import FoundInstalled
 from wharfinger.runtime.package.instance import Instance
@@ -62,8 +62,7 @@ async def read_installed(runtime: Runtime, identity: PackageId, obj: JsonObject)
     Raises ClusterError if a retry may help.
     """
     try:
-        record = state_record(runtime.tools.cluster, identity)
-        await record.read()
+        record = await runtime.tools.states.record(runtime.tools.cluster, identity)
         with suppress(ReleaseRecordError):  # what is installed is known without the records of the release
             record.compare(await runtime.tools.releases.history(identity.release, identity.namespace))
         state = record.state

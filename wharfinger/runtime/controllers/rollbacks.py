@@ -30,7 +30,7 @@ from wharfinger.runtime.controllers.rollback_rules import (
 )
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.wishes import asked_checksum, desired_state
-from wharfinger.runtime.lifecycle.package_state import PackageState, PackageStateError, StateRecord, state_record
+from wharfinger.runtime.lifecycle.package_state import PackageState, PackageStateError, StateRecord
 from wharfinger.runtime.lifecycle.way_back_record import Rollback
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.resources.identity import PackageId, has_release
@@ -86,16 +86,10 @@ class Rollbacks:
         if not concerned or not has_release(identity):
             return
         tools = self._runtime.tools
-        record = state_record(tools.cluster, identity)
         try:
-            if (listed := tools.states.take(record.key)) is not None:
-                record.restore(listed)
-            else:
-                await record.read()
+            self._records[name] = await tools.states.record(tools.cluster, identity)
         except PackageStateError as error:
             log.warning("%s: cannot read whether the package was rolled back: %s", identity, error)
-            return
-        self._records[name] = record
 
     def settle(
         self, spec: PackageSpec, source: Source, settings: ResolvedSettings

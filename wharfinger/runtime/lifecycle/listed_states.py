@@ -18,7 +18,8 @@ from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.watch.listed_objects import look_at_all
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL, STATE_TYPE
+from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL, STATE_TYPE, StateRecord, state_record
+from wharfinger.runtime.resources.identity import PackageId
 from wharfinger.runtime.resources.resources import SECRET
 
 FRESH_S: Final = 60.0
@@ -49,6 +50,19 @@ class ListedStates:
             log.warning("cannot list the states of packages, so each state is read on its own: %s", error)
             self._secrets.clear()
         self._until = trio.current_time() + FRESH_S
+
+    async def record(self, client: ClusterClient, identity: PackageId) -> StateRecord:
+        """Return the record of a package, from the list or else from the cluster.
+
+        Every reader must use this. Otherwise the list still has the state after the package was removed, and a package that is
+        created under the same name would begin with it. Raises ClusterError, and PackageStateError.
+        """
+        record = state_record(client, identity)
+        if (listed := self.take(record.key)) is not None:
+            record.restore(listed)
+        else:
+            await record.read()
+        return record
 
     def take(self, key: ObjectKey) -> JsonObject | None:
         """Return the Secret of a package, and discard it; None if the package has to read it."""

@@ -45,7 +45,7 @@ from wharfinger.queue.slots import Slots
 from wharfinger.queue.task import Task
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.lifecycle.listed_states import ListedStates
-from wharfinger.runtime.lifecycle.package_state import StateRecord, state_record
+from wharfinger.runtime.lifecycle.package_state import StateRecord
 from wharfinger.runtime.lifecycle.restart_policy import Repeat
 from wharfinger.runtime.lifecycle.steps import Steps
 from wharfinger.runtime.package.around import Around
@@ -310,12 +310,7 @@ class Instance:
     async def recorded(self, tools: Tools) -> StateRecord:
         """Return the package's record, read once. Raises ClusterError, or IdentityError if no record can exist for the name."""
         if self.record is None:
-            record = state_record(tools.cluster, self.id)
-            if (listed := tools.states.take(record.key)) is not None:
-                record.restore(listed)
-            else:
-                await record.read()
-            self.record = record
+            self.record = await tools.states.record(tools.cluster, self.id)
         return self.record
 
     @property
