@@ -93,10 +93,10 @@ async def _measure(packages: int, engine: str, long: bool) -> list[Ratio]:
             await trio.to_thread.run_sync(daemon.wait_line, " ready: ")
             with _drained(daemon):
                 await bench.client.apply(_repository(bench.folder), field_manager="bench", force=True)
-                await _bring(bench.client, range(1))  # fills the caches
+                await _install(bench.client, range(1))  # fills the caches
                 await _idle(daemon)
                 began, before = time.perf_counter(), _used(daemon.process.pid)
-                await _bring(bench.client, range(1, packages + 1))
+                await _install(bench.client, range(1, packages + 1))
                 took = time.perf_counter() - began
                 await _idle(daemon)
                 installed = (_used(daemon.process.pid) - before) / packages
@@ -190,7 +190,7 @@ def _repository(folder: Path) -> JsonObject:
     }
 
 
-async def _bring(client: HttpClusterClient, numbers: range) -> None:
+async def _install(client: HttpClusterClient, numbers: range) -> None:
     """Create Applications, and wait until they are Ready."""
     spec: JsonObject = {"packageName": "six", "packageVersion": "1.0.0", "packageRepositoryName": REPOSITORY}
     waiting = {f"six-{number}": _namespace_of(number) for number in numbers}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wharfinger.cluster.fields.coverage import says_something, uncovered
+from wharfinger.cluster.fields.coverage import has_content, uncovered
 from wharfinger.cluster.fields.items import ABSENT, Maybe
 from wharfinger.cluster.fields.owners import read_owners
 from wharfinger.formats.json.value import JsonObject
@@ -101,4 +101,4 @@ def test_all_metadata_in_one() -> None:
     [(ABSENT, False), (None, False), ({}, False), ([], False), (0, True), ("", True), (False, True), ([None], True)],
 )
 def test_what_says_something(value: Maybe, *, says: bool) -> None:
-    assert says_something(value) is says
+    assert has_content(value) is says

@@ -64,7 +64,7 @@ async def test_it_is_another_process_work() -> None:
     assert await mine.perform_batch([UPDATE]) == {1: None}
     assert await mine.perform_batch([]) == {}
     assert whose == ["a", "over", "b", "over", "a", "over"]
-    assert (mine.updates.told().count, mine.deletions.told().count) == (2, 1)
+    assert (mine.updates.snapshot().count, mine.deletions.snapshot().count) == (2, 1)
 
 
 async def test_without_batches_there_are_none() -> None:
@@ -86,7 +86,7 @@ async def test_what_is_too_slow_is_cut_off(autojump_clock: trio.testing.MockCloc
     assert str(error) == "updating 1 and 0 others took longer than 120 s"
     error = await mine.prune(table.snapshot())
     assert str(error) == "pruning took longer than 600 s"
-    told = mine.updates.told()
+    told = mine.updates.snapshot()
     assert (told.count, told.errors) == (2, 2)
     assert told.seconds == pytest.approx(240)
     assert not target.busy
@@ -161,5 +161,5 @@ async def test_of_a_batch_each_has_its_own_outcome() -> None:
     mine = performer(target)
     outcomes = await mine.perform_batch([UPDATE, Attempt(3, Row(3), 3, 1)])
     assert [str(outcomes[key]) for key in (1, 3)] == ["None", "no"]
-    assert (mine.updates.told().count, mine.updates.told().errors) == (2, 1)
+    assert (mine.updates.snapshot().count, mine.updates.snapshot().errors) == (2, 1)
     assert await mine.perform_batch([DELETE]) == {2: None}

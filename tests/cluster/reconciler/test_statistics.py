@@ -28,4 +28,4 @@ def test_a_tally() -> None:
     tally = Tally()
     tally.add(0.5, failed=False)
     tally.add(1.5, failed=True)
-    assert tally.told() == Performed(2, 1, 2.0)
+    assert tally.snapshot() == Performed(2, 1, 2.0)

@@ -99,7 +99,7 @@ class Scene:
                 occurrences = box.offered()
                 told = _read(self._opened.contexts(self._hook, occurrences))
         assert told == wanted, told
-        box.told(occurrences)
+        box.remove_processed(occurrences)
 
 
 @asynccontextmanager

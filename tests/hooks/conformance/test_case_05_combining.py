@@ -113,7 +113,7 @@ def test_what_a_run_was_told_is_not_told_again() -> None:
     box = waiting(H1, [happened(PODS, ADDED, pod("a"), "a")])
     running = box.offered()
     box.add(happened(PODS, ADDED, pod("b"), "b"))
-    box.told(running)
+    box.remove_processed(running)
     assert short(box) == ["pods Added b"]
 
 

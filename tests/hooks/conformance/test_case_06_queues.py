@@ -70,7 +70,7 @@ class Lanes:
         if self.failing.get(lane, 0):
             self.failing[lane] -= 1
             raise TaskFailed("it failed", permanent=False)
-        box.told(occurrences)
+        box.remove_processed(occurrences)
 
 
 @dataclass

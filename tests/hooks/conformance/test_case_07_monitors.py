@@ -67,7 +67,7 @@ class Told:
         box = self.opened.inbox(self.hook, "main")
         occurrences = box.offered()
         told = read(*self.opened.contexts(self.hook, occurrences))
-        box.told(occurrences)
+        box.remove_processed(occurrences)
         return [f"{find_str(context, 'watchEvent')} {shown(context)}" for context in told]
 
 

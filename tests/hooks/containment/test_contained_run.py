@@ -53,10 +53,10 @@ async def test_a_user_whose_files_are_still_being_removed_is_looked_at_again(mon
     containment = Containment(users=users())
     for _ in range(2):
         async with open_cell(containment, "h") as cell:
-            cell.left_something()
+            cell.processes_may_remain()
     assert len(looked) == 2
     async with open_cell(NO_CONTAINMENT, "h") as cell:
-        cell.left_something()
+        cell.processes_may_remain()
 
 
 async def test_a_sandbox_shows_the_package_however_it_was_named() -> None:

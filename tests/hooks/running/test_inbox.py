@@ -57,7 +57,7 @@ def test_up_to_the_limit_everything_is_told_in_its_order() -> None:
     box = filled(*story, limit=5)
     assert list(box.offered()) == story
     assert box.reduced == 0
-    box.told(story)
+    box.remove_processed(story)
     assert (box.offered(), short(box)) == ((), [])
 
 
@@ -107,7 +107,7 @@ def test_a_tick_that_waits_is_not_joined_by_another() -> None:
     offered = box.offered()
     box.add(Occurrence(OFTEN, None))
     assert short(box) == ["often", "Added a 0", "tick", "often"], "the run began before this one"
-    box.told(offered)
+    box.remove_processed(offered)
     assert short(box) == ["often"]
 
 
@@ -118,7 +118,7 @@ def test_a_failed_run_is_told_the_same_again_and_what_came_meanwhile() -> None:
     box.add(second)
     assert offered == (first,)
     assert box.offered() == (first, second)
-    box.told(offered)
+    box.remove_processed(offered)
     assert box.offered() == (second,)
 
 
@@ -130,7 +130,7 @@ def test_what_a_run_is_being_told_is_not_reduced_away() -> None:
         box.add(event(MODIFIED, "a", number))
     box.add(event(DELETED, "a"))
     assert short(box)[0] == "Added a 0"
-    box.told(offered)
+    box.remove_processed(offered)
     assert short(box)[-1] == "Deleted a 0"
 
 
@@ -157,7 +157,7 @@ def test_what_cannot_be_reduced_is_not_gone_over_each_time() -> None:
     box = filled(*(event(ADDED, f"pod-{number}") for number in range(5_000)), limit=10)
     assert (len(box.waiting), box.reduced) == (5_000, 0)
     assert box._reduce_at >= 5_000
-    box.told(box.offered())
+    box.remove_processed(box.offered())
     assert box._reduce_at == 10
 
 
@@ -167,7 +167,7 @@ def test_hooks_of_version_0_are_told_one_at_a_time() -> None:
         box.add(Occurrence(schedule, None))
     offered = box.offered()
     assert [one.binding.name for one in offered] == ["often"]
-    box.told(offered)
+    box.remove_processed(offered)
     assert short(box) == ["also"]
 
 
@@ -178,7 +178,7 @@ def test_whether_anything_of_a_binding_waits() -> None:
     assert (box.waits_for(twin[0]), box.waits_for(twin[1])) == (True, False)
     offered = box.offered()
     assert box.waits_for(twin[0]), "it is being told"
-    box.told(offered)
+    box.remove_processed(offered)
     assert not box.waits_for(twin[0])
 
 
@@ -225,14 +225,14 @@ def test_whatever_fails_a_hook_knows_the_truth_in_the_end(steps: list[tuple[str,
             under_way = box.offered()
         elif what == "run":
             known = _apply(known, under_way)
-            box.told(under_way)
+            box.remove_processed(under_way)
             under_way = ()
         elif what == "fail":
             under_way = ()
         assert len(box.waiting) <= 2 * max(limit, 4 * (2 * 3 + 1))
     last = box.offered()
     known = _apply(known, last)
-    box.told(last)
+    box.remove_processed(last)
     assert known == truth
     assert not box.waiting
 
@@ -240,5 +240,5 @@ def test_whatever_fails_a_hook_knows_the_truth_in_the_end(steps: list[tuple[str,
 @pytest.mark.parametrize("limit", [1, 1_000])
 def test_an_inbox_that_was_told_everything_begins_anew(limit: int) -> None:
     box = filled(event(ADDED), event(MODIFIED), event(MODIFIED), limit=limit)
-    box.told(box.offered())
+    box.remove_processed(box.offered())
     assert (len(box.waiting), box._reduce_at) == (0, limit)

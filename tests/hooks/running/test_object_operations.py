@@ -14,7 +14,7 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.running.object_operations import (
     Create,
     Delete,
-    IfThere,
+    IfExists,
     JqPatch,
     JsonPatch,
     MergePatch,
@@ -42,11 +42,11 @@ def one(document: JsonObject) -> Operation:
 
 
 @pytest.mark.parametrize(
-    ("name", "if_there"),
-    [("Create", IfThere.FAIL), ("CreateIfNotExists", IfThere.LEAVE), ("CreateOrUpdate", IfThere.REPLACE)],
+    ("name", "if_exists"),
+    [("Create", IfExists.FAIL), ("CreateIfNotExists", IfExists.LEAVE), ("CreateOrUpdate", IfExists.REPLACE)],
 )
-def test_creations_take_their_target_from_the_object(name: str, if_there: IfThere) -> None:
-    expected = Create(CM_TARGET, CONFIG_MAP, if_there)
+def test_creations_take_their_target_from_the_object(name: str, if_exists: IfExists) -> None:
+    expected = Create(CM_TARGET, CONFIG_MAP, if_exists)
     assert one({"operation": name, "object": CONFIG_MAP, "namespace": "ignored", "subresource": "status"}) == expected
     assert one({"operation": name, "object": json.dumps(CONFIG_MAP)}) == expected
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: default, name: cm}\ndata: {a: b}\n"

@@ -261,5 +261,5 @@ async def test_a_binding_is_settled_once_its_hook_was_told_all_of_it(autojump_cl
         await settle()
         seen.append(opened.settled(watching, binding))
         box = opened.inbox(watching, "q")
-        box.told(box.offered())
+        box.remove_processed(box.offered())
         assert [*seen, opened.settled(watching, binding)] == [False, True, False, True]

@@ -87,7 +87,7 @@ class Reader:
         await meanwhile()
         if succeeds:
             self._believe(told)
-            box.told(occurrences)
+            box.remove_processed(occurrences)
 
     def _believe(self, told: list[JsonObject]) -> None:
         for context in told:

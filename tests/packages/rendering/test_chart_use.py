@@ -46,7 +46,7 @@ def use_of(folder: Path, files: dict[str, str], *, is_package: bool = False) -> 
 )
 def test_a_call_is_found(text: str, name: str, tmp_path: Path) -> None:
     for is_package in (False, True):
-        assert use_of(tmp_path, {name: text}, is_package=is_package).looks({})
+        assert use_of(tmp_path, {name: text}, is_package=is_package).may_look_up({})
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_what_is_no_template_counts_only_where_texts_are_rendered(tmp_path: Path
     plain = {"values.yaml": f"text: '{CALL}'", "charts/db/values.yaml": f"text: '{CALL}'", "files/a.txt": CALL}
     for name, text in plain.items():
         folder = tmp_path / name.replace("/", "-")
-        assert not use_of(folder, {name: text}).looks({"text": CALL})
-        assert use_of(folder, {name: text, "templates/a.yaml": TPL + '{{ .Files.Get "a" }}'}).looks({})
+        assert not use_of(folder, {name: text}).may_look_up({"text": CALL})
+        assert use_of(folder, {name: text, "templates/a.yaml": TPL + '{{ .Files.Get "a" }}'}).may_look_up({})
         (folder / "chart" / name).unlink()
-        assert use_of(folder, {}).looks({"text": CALL})
-        assert not use_of(folder, {}).looks({"text": "{{ .Release.Name }}"})
+        assert use_of(folder, {}).may_look_up({"text": CALL})
+        assert not use_of(folder, {}).may_look_up({"text": "{{ .Release.Name }}"})
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_no_template_counts_only_where_texts_are_rendered(tmp_path: Path
 )
 def test_words_that_no_template_can_call_are_prose(files: dict[str, str], tmp_path: Path) -> None:
     use = use_of(tmp_path, {"templates/a.yaml": TPL, **files})
-    assert (use.tpl, use.looks({"text": "we lookup `this` here"})) == (True, False)
+    assert (use.tpl, use.may_look_up({"text": "we lookup `this` here"})) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,14 @@ def test_words_that_no_template_can_call_are_prose(files: dict[str, str], tmp_pa
     ],
 )
 def test_templates_that_are_put_together_are_looked_through(template: str, value: str, tmp_path: Path) -> None:
-    assert use_of(tmp_path, {"templates/a.yaml": template}).looks({"text": value})
+    assert use_of(tmp_path, {"templates/a.yaml": template}).may_look_up({"text": value})
 
 
 def test_an_escape_puts_no_template_together(tmp_path: Path) -> None:
     text = TPL + 'summary: {{`{{ $labels.pod }}`}} and {{ "{{" }} $value }}'
     use = use_of(tmp_path, {"templates/a.yaml": text})
     assert not use.builds
-    assert not use.looks({"text": "to lookup `that`"})
+    assert not use.may_look_up({"text": "to lookup `that`"})
 
 
 VERSIONS = ("apps/v1", "apps/v1/Deployment", "example.com/v1", "example.com/v1/Sail", "other.org/v1", "v1")
@@ -168,9 +168,9 @@ def test_which_values_of_the_platform_are_read_is_known(text: str, reads: bool, 
 
 def test_values_without_a_text_form_are_another_writers_problem() -> None:
     bad: JsonObject = {"a": "\ud800"}
-    assert ChartUse(lookup=True).looks(bad)
+    assert ChartUse(lookup=True).may_look_up(bad)
     with pytest.raises(ShapeError):
-        ChartUse(tpl=True).looks(bad)
+        ChartUse(tpl=True).may_look_up(bad)
 
 
 def test_what_helm_does_not_see_of_a_package_is_not_looked_at(tmp_path: Path) -> None:

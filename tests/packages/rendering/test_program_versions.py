@@ -27,11 +27,11 @@ def binary(path: Path, text: bytes = b"") -> Path:
 async def test_a_binary_is_asked_once_for_all_processes(tmp_path: Path) -> None:
     program, asked = binary(tmp_path / "helm"), Asked()
     for _ in range(3):
-        assert await ProgramVersions(EntryCache(tmp_path / "renders")).told(program, asked) == "v1.0.0"
+        assert await ProgramVersions(EntryCache(tmp_path / "renders")).version_of(program, asked) == "v1.0.0"
     assert asked.times == 1
     asked.version = "v2.0.0"
     binary(program, b"more")
-    assert await ProgramVersions(EntryCache(tmp_path / "renders")).told(program, asked) == "v2.0.0"
+    assert await ProgramVersions(EntryCache(tmp_path / "renders")).version_of(program, asked) == "v2.0.0"
     assert asked.times == 2
 
 
@@ -40,14 +40,14 @@ async def test_a_script_is_asked_each_time(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\n")
     versions = ProgramVersions(EntryCache(tmp_path / "renders"))
     for path in (program, program, tmp_path / "absent"):
-        assert await versions.told(path, asked) == "v1.0.0"
+        assert await versions.version_of(path, asked) == "v1.0.0"
     assert asked.times == 3
 
 
 async def test_no_version_is_not_kept(tmp_path: Path) -> None:
     program, asked = binary(tmp_path / "helm"), Asked("")
     versions = ProgramVersions(EntryCache(tmp_path / "renders"))
-    assert [await versions.told(program, asked) for _ in range(2)] == ["", ""]
+    assert [await versions.version_of(program, asked) for _ in range(2)] == ["", ""]
     assert asked.times == 2
 
 
@@ -55,9 +55,9 @@ async def test_another_kind_of_entry_is_no_version(tmp_path: Path) -> None:
     program, asked = binary(tmp_path / "helm"), Asked()
     entries = EntryCache(tmp_path / "renders")
     versions = ProgramVersions(entries)
-    await versions.told(program, asked)
+    await versions.version_of(program, asked)
     (file,) = (tmp_path / "renders").iterdir()
     for packed in (pack_value([1]), b"no entry"):
         await entries.put(file.stem, packed)
-        assert await versions.told(program, asked) == "v1.0.0"
+        assert await versions.version_of(program, asked) == "v1.0.0"
     assert asked.times == 3

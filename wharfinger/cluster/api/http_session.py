@@ -223,7 +223,7 @@ class HttpSession:
             await trio.aclose_forcefully(stream)
 
     async def _open(self, call: Call, is_wanted: Callable[[httpx.Response], bool], *, read_s: float) -> httpx.Response:
-        """Return the head of a wanted answer. The caller reads the body, and closes the answer."""
+        """Return the head of the first answer that ``is_wanted`` accepts. The caller reads the body, and closes the answer."""
         attempts = _Attempts(self.options)
         async with self._pacer.turn() as turn:
             while True:

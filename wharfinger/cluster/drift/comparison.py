@@ -24,7 +24,7 @@ from typing import Final
 
 from wharfinger.cluster.drift.field_removal import without_fields
 from wharfinger.cluster.drift.ignored import is_ignored
-from wharfinger.cluster.fields.coverage import says_something, uncovered
+from wharfinger.cluster.fields.coverage import has_content, uncovered
 from wharfinger.cluster.fields.items import Absent, segments_at, value_at
 from wharfinger.cluster.fields.owners import NOBODY, FieldOwners, Writer, own_entry, read_owners, text_at
 from wharfinger.cluster.objects.applied_objects import STRING_DATA, Applied
@@ -154,7 +154,7 @@ def _lost(applied: Applied, owners: FieldOwners, desired: JsonObject, live: Json
         return paths  # values have another form in another version
     kept = owners.own.difference(owners.own_updates)
     changed = applied.changed_values(live)
-    return paths + [path for path in changed if path in kept and says_something(value_at(path, desired))]
+    return paths + [path for path in changed if path in kept and has_content(value_at(path, desired))]
 
 
 def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
@@ -165,7 +165,7 @@ def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
     matters.
     """
     value = value_at(path, desired)
-    return isinstance(value, Absent) or says_something(value) or (value is not None and owners.are_others_whole(path))
+    return isinstance(value, Absent) or has_content(value) or (value is not None and owners.are_others_whole(path))
 
 
 # -- both

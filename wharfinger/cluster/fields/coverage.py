@@ -41,7 +41,7 @@ def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Ite
             yield path
 
 
-def says_something(value: Maybe) -> bool:
+def has_content(value: Maybe) -> bool:
     """Return whether a value exists and is not empty; the server and other managers may fill an empty value."""
     return not isinstance(value, Absent) and value is not None and value != {} and value != []
 
@@ -90,9 +90,9 @@ def _walk(wanted: JsonValue, live: Maybe, owned: _Owned, path: FieldPath) -> Ite
         if inner is None or (whole and owned.has(element)):
             continue
         here = (*path, element)
-        if whole and owned.is_theirs(element) and says_something(there):
+        if whole and owned.is_theirs(element) and has_content(there):
             yield here
-        elif says_something(inner):
+        elif has_content(inner):
             if not element.startswith("f:") and not owned.has(element):
                 yield here
             yield from _walk(inner, there, owned.below(element), here)

@@ -48,7 +48,7 @@ class MemoryMetrics:
 
     def of(self, name: str) -> Mapping[Operation, Performed]:
         """Return the totals of one reconciler by operation, without operations that it never performed."""
-        return {operation: tally.told() for (one, operation), tally in self._tallies.items() if one == name}
+        return {operation: tally.snapshot() for (one, operation), tally in self._tallies.items() if one == name}
 
     def current_errors(self, name: str, operation: Operation = Operation.UPDATE) -> int:
         """Return the number of objects that fail now."""

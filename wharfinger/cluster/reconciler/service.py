@@ -220,8 +220,8 @@ class Reconciler(Generic[K, R]):
             keys=machine.counts(),
             rounds=self._rounds,
             dropped=machine.dropped,
-            updates=performer.updates.told(),
-            deletions=performer.deletions.told(),
+            updates=performer.updates.snapshot(),
+            deletions=performer.deletions.snapshot(),
             prunes=Performed(prune.count, prune.errors_total, prune.seconds),
             prune_error="" if prune.error is None else str(prune.error),
         )

@@ -38,7 +38,7 @@ class Tally:
         if failed:
             self.errors += 1
 
-    def told(self) -> Performed:
+    def snapshot(self) -> Performed:
         """Return a copy of the present numbers."""
         return Performed(self.count, self.errors, self.seconds)
 

@@ -107,7 +107,7 @@ class ReleaseEngine:
         self._board.listeners = (*self._board.listeners, listener)
 
     def listen_to_corrections(self, corrected: Corrected) -> None:
-        """Report the drift of each object that was corrected from now on."""
+        """From now on, report the drift of each object that is corrected."""
         self._board.correction_listeners = (*self._board.correction_listeners, corrected)
 
     # -- operations

@@ -75,7 +75,7 @@ class Surveyor:
         is_absent: Callable[[ObjectKey], bool],
         acting: Acting | None = None,
     ) -> None:
-        """Check for this manager, under whose name objects are applied.
+        """Survey for ``manager``, the field manager under whose name objects are applied.
 
         ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_shared``: whether
         another manager may have fields of it. ``is_absent``: whether it is known that an object does not exist.

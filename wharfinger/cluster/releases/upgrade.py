@@ -190,9 +190,9 @@ class Upgrade:
             await runner.run(hooks, before)
             hooked = any(before in hook.events for hook in hooks)
             if is_quick:
-                rows = await record.announce_late(partial(self._bring, view.marked()))
+                rows = await record.announce_late(partial(self._apply_waves, view.marked()))
             else:
-                rows = await self._bring(view.read_again() if hooked else view)
+                rows = await self._apply_waves(view.read_again() if hooked else view)
             farewell, gone = await self._say_farewell(view, rows)
             await runner.run(hooks, after)
             text = rollback_text(request.rollback_to) if back else f"{verb} complete"
@@ -228,7 +228,7 @@ class Upgrade:
             await self._tools.definitions.apply(
                 self._owner, self._request.crds, view.survey.definitions, self._progress
             )
-            rows = await self._bring(view)
+            rows = await self._apply_waves(view)
         except BaseException:
             self._tools.rows.forget_unfinished(self._owner)
             raise
@@ -302,7 +302,7 @@ class Upgrade:
 
     # -- objects
 
-    async def _bring(self, view: _View) -> tuple[DesiredObject, ...]:
+    async def _apply_waves(self, view: _View) -> tuple[DesiredObject, ...]:
         """Apply wave after wave; return the rows of all objects, in install order."""
         rows, survey = list(view.survey.rows), view.survey
         for wave in Wave:

@@ -72,7 +72,7 @@ class Graveyard(Generic[K, R]):
         return self.collect()
 
     def bury(self, version: Version[K, R]) -> bool:
-        """Remember a deletion, later than any other; return False if no reader needs it, so that it is not kept."""
+        """Record a deletion that is later than all recorded ones; return False if it is not kept, because no reader needs it."""
         if not self._trackers:
             version.ended = FORGOTTEN
             return False

@@ -20,7 +20,7 @@ from wharfinger.cluster.api.errors import ApiError, ClusterError, GoneError
 from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.cluster.traffic.heartbeats import Followed, Heartbeat
 from wharfinger.cluster.watch import informer_core as core
-from wharfinger.cluster.watch.object_cache import Changes, ObjectCache, OnChange, told, whole
+from wharfinger.cluster.watch.object_cache import Changes, ObjectCache, OnChange, ignore_change, whole
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
@@ -275,7 +275,7 @@ async def open_informer(
     field_selector: str = "",
     *,
     keep: Callable[[JsonObject], JsonObject] = whole,
-    on_change: OnChange = told,
+    on_change: OnChange = ignore_change,
     jitter: Callable[[], float] = random,
 ) -> AsyncGenerator[Informer, None]:
     """Yield an informer for as long as the block runs ("" for all namespaces).

@@ -12,8 +12,8 @@ action at a time, and report the outcome as the next event::
 A broken watch is resumed at its last revision; after a second failure in a row, all objects are listed again. A list that the
 server forgot half-way, twice in a row, is requested in one piece.
 
-A caller that needs another list requests it (Asked), at any time, and gets one that begins after that: at once, instead of a
-watch or a pause, or after the list that is under way. This is the one event that ends an action instead of following its end.
+A caller may request another list (Asked) at any time. If a list is under way, the other list follows it. A watch or a
+pause is ended, and the list begins at once; no other event ends an action.
 
 A failure is followed by capped exponential backoff with jitter (the jitter is part of the event: this file draws no random
 numbers). The count of failures falls to zero when a watch delivered something or lived for :data:`LIVED_S`, so that a server

@@ -56,7 +56,7 @@ def in_shared_texts(obj: JsonObject) -> JsonObject:
     return with_shared_texts(without_managers(obj))
 
 
-def told(change: ObjectChange) -> None:
+def ignore_change(change: ObjectChange) -> None:
     """Ignore a change; this is the default of ``on_change``."""
 
 
@@ -92,7 +92,11 @@ class ObjectCache:
     """Objects by key. Returned objects are shared and must not be changed."""
 
     def __init__(
-        self, resource: ResourceType, *, keep: Callable[[JsonObject], JsonObject] = whole, on_change: OnChange = told
+        self,
+        resource: ResourceType,
+        *,
+        keep: Callable[[JsonObject], JsonObject] = whole,
+        on_change: OnChange = ignore_change,
     ) -> None:
         """Use ``keep`` for the part of an object to hold; it must keep name, namespace, uid and resourceVersion."""
         self._resource = resource

@@ -65,9 +65,9 @@ class Cell:
     def ended(self, outcome: Outcome) -> None:
         """Note how the run ended."""
         if outcome.survivors_left or outcome.survivors_killed:
-            self.left_something()
+            self.processes_may_remain()
 
-    def left_something(self) -> None:
+    def processes_may_remain(self) -> None:
         """Record that processes of this run's user may still exist, so that they are ended before another run gets this user."""
         if self._lease is not None:
             self._lease.suspect = True

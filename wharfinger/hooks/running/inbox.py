@@ -64,7 +64,7 @@ class Inbox:
         self._telling = len(taken)
         return taken
 
-    def told(self, occurrences: Sequence[Occurrence]) -> None:
+    def remove_processed(self, occurrences: Sequence[Occurrence]) -> None:
         """Remove occurrences that were offered and that the hook has processed."""
         for occurrence in occurrences:
             if self.waiting and self.waiting[0] is occurrence:

@@ -37,7 +37,7 @@ _JSON_PATCH: Final = {
 _SUBRESOURCE: Final = re.compile(r"[a-z]{1,63}")
 
 
-class IfThere(StrEnum):
+class IfExists(StrEnum):
     """The action of a creation if the object exists."""
 
     FAIL = "Create"
@@ -65,7 +65,7 @@ class Create:
 
     target: Target
     object: JsonObject
-    if_there: IfThere
+    if_exists: IfExists
 
     def __str__(self) -> str:
         """Return the beginning of a failure's message."""
@@ -174,7 +174,7 @@ def _operation(document: JsonObject) -> Operation:
     match name:
         case "Create" | "CreateIfNotExists" | "CreateOrUpdate":
             obj = _mapping(document, "object")
-            return Create(_target_of(obj, IfThere(name)), obj, IfThere(name))
+            return Create(_target_of(obj, IfExists(name)), obj, IfExists(name))
         case "Delete":
             return Delete(_target(document), Propagation.FOREGROUND, wait=True)
         case "DeleteInBackground":
@@ -201,13 +201,13 @@ def _target(document: JsonObject) -> Target:
     )
 
 
-def _target_of(obj: JsonObject, if_there: IfThere) -> Target:
+def _target_of(obj: JsonObject, if_exists: IfExists) -> Target:
     """Return the object to create. The server may generate its name only if the object must be new."""
     api_version, kind = kind_of(obj)
     name, namespace = name_of(obj), namespace_of(obj)
     if namespace:
         need_namespace(namespace, "object.metadata.namespace")
-    if name or if_there is not IfThere.FAIL:
+    if name or if_exists is not IfExists.FAIL:
         need_object_name(name, "object.metadata.name")
     return Target(api_version, kind, namespace, name or find_str(obj, "metadata", "generateName"))
 

@@ -31,7 +31,7 @@ from wharfinger.formats.json.value import JsonObject, canonical_json, find_objec
 from wharfinger.hooks.running.object_operations import (
     Create,
     Delete,
-    IfThere,
+    IfExists,
     JqPatch,
     JsonPatch,
     MergePatch,
@@ -134,18 +134,18 @@ class _Patcher:
 
     async def _create(self, operation: Create) -> None:
         obj = await self._placed(operation.object)
-        match operation.if_there:
-            case IfThere.FAIL:
+        match operation.if_exists:
+            case IfExists.FAIL:
                 await self.client.create(self._marked(obj))
-            case IfThere.LEAVE:
+            case IfExists.LEAVE:
                 try:
                     await self.client.create(self._marked(obj))
                 except ConflictError as error:
                     _need_already_exists(error)
-            case IfThere.REPLACE:
+            case IfExists.REPLACE:
                 await self._until_no_conflict(lambda: self._create_or_replace_once(obj))
             case _:
-                assert_never(operation.if_there)
+                assert_never(operation.if_exists)
 
     async def _create_or_replace_once(self, obj: JsonObject) -> None:
         """Make one attempt. Raises ConflictError if another writer was faster, or deleted the object between two steps."""

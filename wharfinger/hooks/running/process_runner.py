@@ -267,7 +267,7 @@ class ProcessHookRunner:
             except OSError as error:
                 log.warning("hook %s: its folder %s could not be removed: %s", folder.hook, folder.path, error)
         if patience.cancelled_caught:
-            cell.left_something()
+            cell.processes_may_remain()
             log.warning("hook %s: its folder %s is still being removed", folder.hook, folder.path)
         over.set()
 

@@ -200,7 +200,7 @@ def _shorten_lists(kept: "_Kept", document: JsonValue) -> None:
 
 
 class _Kept:
-    """The entries in order, with an index by their own path and by every path above it."""
+    """The entries in order, with an index by their own path and by every parent path."""
 
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}

@@ -98,7 +98,7 @@ class KubectlKustomize:
 
     async def version(self, versions: ProgramVersions) -> str:
         """Return the version of kustomize in the program, such as ``v5.8.1``; "" if the program does not print one."""
-        return "" if self._program is None else await versions.told(self._program, self._ask_version)
+        return "" if self._program is None else await versions.version_of(self._program, self._ask_version)
 
     async def _ask_version(self) -> str:
         arguments = (str(self._program), "version", "--client", "--output=json")

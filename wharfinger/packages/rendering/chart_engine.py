@@ -337,7 +337,7 @@ async def open_chart_engine(
     async def ask() -> str:
         return await _ask_version(program, folder, ledger)
 
-    told = await (ask() if versions is None else versions.told(program, ask))
+    told = await (ask() if versions is None else versions.version_of(program, ask))
     engine = ChartEngine(program, _read_versions(told), folder, ledger, limits)
     try:
         async with trio.open_nursery() as slots:

@@ -51,7 +51,7 @@ class ChartUse:
     charts: frozenset[str] = field(default=frozenset(), repr=False)
     """The names and aliases of all charts in the chart, which are the keys of their values."""
 
-    def looks(self, values: JsonObject) -> bool:
+    def may_look_up(self, values: JsonObject) -> bool:
         """Return whether the chart may read from the cluster when it is rendered with these values. Raises ShapeError."""
         return self.with_values(values).lookup
 

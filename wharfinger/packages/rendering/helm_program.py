@@ -73,7 +73,7 @@ class HelmProgram:
             if not known:
                 stamp = self._stamp()
                 ask = partial(self._ask_version, work)
-                known = await (ask() if self._versions is None else self._versions.told(self.path, ask))
+                known = await (ask() if self._versions is None else self._versions.version_of(self.path, ask))
                 self._version = stamp, known
             return known
 

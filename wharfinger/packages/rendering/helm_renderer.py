@@ -128,7 +128,7 @@ class HelmRenderer:
 
     async def identity(self, request: RenderRequest) -> str | None:
         """Return the version of the Helm that renders the chart; None if the chart reads from the cluster. Raises RenderError."""
-        if await self._looks(request):
+        if await self._may_look_up(request):
             return None
         version = await self._helm.version(self._workspace)
         return f"helm {version}"
@@ -136,7 +136,7 @@ class HelmRenderer:
     async def render(self, request: RenderRequest) -> Rendered:
         """Render one chart. Raises RenderError, and the errors of ``access``."""
         arguments = template_arguments(request)
-        access = self._access if await self._looks(request) else None
+        access = self._access if await self._may_look_up(request) else None
         async with self._slots, self._workspace() as work, _looking(access, request) as look:
             kubeconfig = None if look is None else look.kubeconfig
             if kubeconfig is not None:
@@ -166,7 +166,7 @@ class HelmRenderer:
                 raise
             return replace(rendered, crds=(*prepared.crds, *rendered.crds), looked=access is not None)
 
-    async def _looks(self, request: RenderRequest) -> bool:
+    async def _may_look_up(self, request: RenderRequest) -> bool:
         """Return whether the chart reads from the cluster when it is rendered."""
         if self._access is None:
             return False
@@ -183,7 +183,7 @@ class HelmRenderer:
         while len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
         try:
-            return use.looks(request.values)
+            return use.may_look_up(request.values)
         except ShapeError:
             return False  # such values are refused when they are written for helm
 

@@ -24,7 +24,7 @@ class ProgramVersions:
     def __init__(self, entries: EntryCache) -> None:
         self._entries = entries
 
-    async def told(self, program: Path, ask: Callable[[], Awaitable[str]]) -> str:
+    async def version_of(self, program: Path, ask: Callable[[], Awaitable[str]]) -> str:
         """Return the stored version of a program; if none is stored, call ``ask`` and store its result, unless it is "". Raises
         the errors of ``ask``.
         """

@@ -61,9 +61,9 @@ def has_subchart_crds(chart: Path) -> bool:
 def subchart_crds(chart: Path, values: JsonObject, *, is_package: bool) -> tuple[JsonObject, ...]:
     """Return the objects in ``crds/`` of all sub-charts that are enabled with these values.
 
-    A chart's objects come before those of its sub-charts. With ``is_package``, files that do not belong to the package's chart
-    are ignored, such as its default values, which ``values`` already contain; its ``Chart.yaml`` is read. Blocking. Raises
-    RenderError naming the file.
+    A chart's objects come before those of its sub-charts. With ``is_package``, the files of the package that are not
+    part of its chart are ignored, except ``Chart.yaml``; ``values`` must contain the package's default values.
+    Blocking. Raises RenderError naming the file.
     """
     if not has_subchart_crds(chart):
         return ()

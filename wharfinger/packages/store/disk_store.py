@@ -198,9 +198,9 @@ class DiskStore:
             await self._run(doing, finish)
 
     async def _record(self, digest: Digest) -> TreeRecord | None:
-        """Return the record of a tree if the tree is undamaged. Its lock is held.
+        """Return the record of a tree if the tree is undamaged. The caller holds the tree's lock.
 
-        Its files are not read if no entry has changed since they were read.
+        The files are not read again if no entry of the folder has changed since the last time.
         """
         tree = self._trees / digest.hex
         known = self._sound.pop(digest.hex, None)

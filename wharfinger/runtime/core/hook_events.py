@@ -16,6 +16,8 @@ def event_task(instance: Instance, hooks: PackageHooks, inbox: Inbox, tools: Too
     if scope is None or scope.cancelled:
         return None
     if inbox.hook.kind is HookKind.READINESS:
-        inbox.told(inbox.offered())  # such a hook runs when a readiness check is due, and gets the snapshots then
+        inbox.remove_processed(
+            inbox.offered()
+        )  # such a hook runs when a readiness check is due, and gets the snapshots then
         return None
     return EventHookTask(inbox.hook, inbox, hooks, instance, tools, host, scope=scope)

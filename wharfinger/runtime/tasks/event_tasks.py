@@ -73,7 +73,7 @@ class EventHookTask:
                 raise failed_event(self.instance, self.host, self.hook, self.lane, error, self.scope) from error
             _log_allowed(self.instance, self.hook, error)
             changed = False
-        self.inbox.told(occurrences)
+        self.inbox.remove_processed(occurrences)
         self.host.emit(self.instance, EventHookDone(self.hook.name, self.lane, ""))
         if self.inbox.waiting:  # a version 0 hook gets one event at a time
             self.host.tell_hook(self.hooks, self.inbox)
