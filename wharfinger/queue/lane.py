@@ -175,7 +175,7 @@ class LaneWork:
         self.run = run  # the run that was given and not yet reported; 0 if there is none
         self.work = work
         self.executing = False  # whether that run has begun
-        self.interrupted = False  # whether it was cancelled, which uses up the scope
+        self.interrupted = False  # whether that run was cancelled; its scope cannot be used again
         self.spoiled = False  # whether a run changed the context, so that a new trio task is needed
         self._owner = owner
         self._counters = counters

@@ -315,7 +315,7 @@ def test_another_package_was_never_configured_and_another_version_was() -> None:
 
 
 def test_what_was_taken_away_stays_so_until_something_is_placed() -> None:
-    gone = PackageState().applied_as("f", "v", "t").taken_away()
+    gone = PackageState().applied_as("f", "v", "t").uninstalled()
     assert gone.withdrawn
     assert decoded(encoded(KEY, "p", gone)) == gone
     assert gone.installed("s", "2", "sha256:b").withdrawn
@@ -345,7 +345,7 @@ WHOLE = encoded(
     "p",
     PackageState("s", "1", "sha256:a", frozenset({"h"}), ({"op": "add", "path": "/a", "value": [1]},), "f", "v", "t")
     .configured_as({"a": 1}, 2)
-    .taken_away()
+    .uninstalled()
     .heard(forced="10:00", reset=""),
 )
 

@@ -46,7 +46,7 @@ needs them."""
 class BoundPolicies:
     """The policies that have bindings, compiled, and the webhooks. As an observer of the backend, it is called with every change.
 
-    While there is a policy or a webhook, ``backend.policies`` is this object, otherwise None.
+    ``backend.policies`` is this object while any policy or webhook exists, and None otherwise.
     """
 
     def __init__(self, backend: Backend) -> None:

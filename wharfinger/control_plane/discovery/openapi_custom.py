@@ -89,7 +89,7 @@ def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
 
 
 def _replacements(served: Served, kind: str, list_kind: str, plural: str) -> Iterable[tuple[str, str]]:
-    """Yield the replacements of names; if a name contains another one, it comes first."""
+    """Yield the replacements of names; a name that contains another name comes before it."""
     group, version, name = served.kind.group, served.version.name, served.kind.kind
     camel = _identifier(group.removesuffix(".k8s.io"))
     article = "an" if name[0].lower() in "aeiou" else "a"

@@ -61,7 +61,7 @@ class UnshowableError(Exception):
 
 
 class ChangeSignals:
-    """The notifications with which streams of a collection wake when it changes.
+    """The notifications that wake the streams of a collection when the collection changes.
 
     They are edge-triggered: call :meth:`next` before reading the storage.
     """

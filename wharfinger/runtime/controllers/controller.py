@@ -146,7 +146,7 @@ class Controller:
             self.lookup.references.want(name, ())
             self.shards.gone(name)
             self.rollbacks.forget(name)
-            self.guard.going_without_asking(name)
+            self.guard.object_gone(name)
             self.runtime.object_gone(package_id(name))
             self.takeover.looked(name, gone=True)
             self.guard.looked(name)
@@ -312,7 +312,7 @@ class Controller:
                 self.resting.run_as_installed(self._read(identity, obj))
             except SpecError as error:
                 log.info("%s: its installed version is kept, but not run: %s", identity, error)
-        self.guard.say_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
+        self.guard.report_held_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
         await self._write_status(identity.name, key, obj)
 
     def _last_settings(self, identity: PackageId, obj: JsonObject) -> ResolvedSettings | None:

@@ -78,7 +78,7 @@ _DEFAULT: Final = "being off by default (spec.enabled is not set)"
 class Guard:
     """The held changes of one runtime.
 
-    ``object_of`` returns a package's resource as last seen, ``look`` asks for a reconciliation of a name.
+    ``object_of`` returns a package's resource as last seen, ``look`` requests a reconciliation of a package by name.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Guard:
             self._leaving[name] = needs(node)
         return hold
 
-    def going_without_asking(self, name: str) -> None:
+    def object_gone(self, name: str) -> None:
         """Record that a package's object is gone: the rest of the package is removed now, even if others need it."""
         self._note(name, None)
         self._off.discard(name)
@@ -217,7 +217,7 @@ class Guard:
             return None  # never loaded, or not loaded any more: no dependent can be on
         if unknown := self._unknown():
             return judge_unknown(what, unknown)
-        return self._judged(name, what, scheduler.would_break(name, None), self._gone_first(name))
+        return self._judged(name, what, scheduler.would_break(name, None), self._removed_first(name))
 
     def _becoming(self, name: str, version: str) -> Hold | None:
         scheduler, what = self.runtime.scheduler, f"version {version}"
@@ -247,7 +247,7 @@ class Guard:
             watched = (watched | broken_nodes.keys() | around) - {name}
         return replace(hold, seen={each: self._standing(each) for each in watched})
 
-    def _gone_first(self, name: str) -> set[str]:
+    def _removed_first(self, name: str) -> set[str]:
         """Return the packages that rely on ``name`` and are being removed or disabled, or whose resources ask for that."""
         self._leaving = {
             each: needed for each, needed in self._leaving.items() if self.runtime.lifecycle.is_removing(each)
@@ -363,7 +363,7 @@ class Guard:
 
     # --- status ----------------------------------------------------------------------------------------------------------
 
-    def say_removal(self, name: str, generation: int, hold: Hold) -> None:
+    def report_held_removal(self, name: str, generation: int, hold: Hold) -> None:
         """Report why a removal does not begin; ``generation`` is that of the object that asks for it."""
         instance = self.runtime.instances.get(name)
         if instance is not None and name not in self._unheard:  # while unknown, it keeps its earlier status

@@ -108,7 +108,7 @@ class VersionChoices:
             return _pinned(settled, digest=found), note_of(spec.policy, choice, "")
         installed = self._installed_digest(spec, choice.version)
         moved = _moved(spec, choice.version, installed, found)
-        # The content of a channel is that of the channel, even if the tag of its version points elsewhere.
+        # For a channel the digest is pinned, because the tag of the version may point to another digest.
         digest = (installed or found) if choice.digest or isinstance(spec.policy.follows, Channel) else ""
         kept = installed if spec.policy.moved is MovedTag.REFUSE else ""
         return _pinned(settled, digest=digest, kept=kept), note_of(spec.policy, choice, moved)

@@ -106,8 +106,8 @@ def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | 
 def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bool) -> QueueSnapshot:
     """Return the snapshot of a queue, with what its running tasks wait for.
 
-    ``established``: the package's own definitions are established. It is not known which of a package's tasks requested a slot;
-    if several run, each snapshot reports that another task may be the one that waits.
+    ``established``: the package's own definitions are established. It is not known which of a package's tasks requested
+    a slot. So if several run, the snapshot of each says that another task may be the one that waits.
     """
     running = sum(task.running for task in queue.tasks)
     if not running:

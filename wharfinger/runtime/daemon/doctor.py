@@ -194,7 +194,8 @@ def _program(name: str, users: str) -> Finding:
 
 
 def _state_folder(path: Path) -> Finding:
-    # `Path.exists` raises for what this user may not look at; then the folder that hides it is found.
+    # Not `Path.exists`: it raises if this user may not search a parent folder. Here that parent folder is found
+    # instead.
     existing = next(each for each in (path, *path.parents) if os.path.exists(each))  # noqa: PTH110
     remedy = "run this as the daemon's user, or choose another folder with --state-dir"
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):

@@ -128,7 +128,7 @@ class Draft:
         return {who: node for who in self.parked if (node := nodes.get(who)) is not None and node.stage is Stage.PARKED}
 
     def list_under(self, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> None:
-        """List the node under these ids from now on, instead of those that ``node`` names."""
+        """Move the node in the indexes: from the ids that ``node`` has as lacks and reads to these ids."""
         if node.lacks or lacks:
             self.parked_on = _relisted(self.parked_on, who, node.lacks, lacks)
         if node.reads != reads:

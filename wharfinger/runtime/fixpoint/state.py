@@ -1,17 +1,18 @@
 """The state of the engine between two events, and the questions that it answers.
 
-Everything is a persistent map, set or queue: the next state shares all unchanged parts with the last one, so that the cost of a
-step depends on its changes, and a snapshot is a reference. Every id that is present has a :class:`Mark`, which says when it last
-changed; so has a removed id while bodies run. If the id has a body, the mark is part of its :class:`Node`. Marks and runs are
-stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
+Everything is a persistent map, set or queue: the next state shares all unchanged parts with the last one, so that the
+cost of a step depends on its changes, and a snapshot is a reference. Every id that is present has a :class:`Mark`,
+which says when it last changed; a removed id has a mark, too, while bodies run. If the id has a body, the mark is part of
+its :class:`Node`. Marks and runs are stamped from one clock that only goes up: whether something changed while a body
+ran is one comparison.
 
 Invariants, which tests/runtime/fixpoint/test_state.py checks after random events:
 
 * ``queued``, ``running`` and ``waiting`` count the nodes that are runnable, running, and waiting for the outside;
 * a parked node is listed under each of its lacks in ``parked_on``, and, where there are fixpoints, in ``parked``; a node that
-  is done or waits outside is listed under its reads in ``readers``. ``parked`` may hold other nodes too, and the entries of a
-  last outcome may stay in the indexes while the node is to run or runs;
-* a node that is to run has one place in the queue; a place whose node is not to run is passed over.
+  is done or waits outside is listed under its reads in ``readers``. ``parked`` may hold other nodes, too. While a node is
+  queued or runs, the indexes may still have the entries of its last outcome;
+* a node that is to run has one place in the queue; a place whose node is not to run is skipped.
 """
 
 from collections.abc import Iterator

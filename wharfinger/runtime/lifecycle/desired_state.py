@@ -73,7 +73,7 @@ _RECONFIGURING: Final = (
     Change.SCOPE,
     Change.ACCOUNT,
 )
-"""The changes that the loaded version can follow, in the order in which one of them is reported as the reason."""
+"""The changes that need no other version to be loaded. If several apply, the first of them is reported as the reason."""
 
 _THE_REST: Final = "DesiredStateChanged"
 

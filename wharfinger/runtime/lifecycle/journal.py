@@ -92,7 +92,7 @@ class JournalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One operation on record, for dumps; steps in the order in which they first started.
+    """A recorded operation, for dumps; its steps are in the order in which they first started.
 
     ``earlier`` is True if a previous process left the operation and this process has not resumed it. ``interrupted`` are the
     steps that were in flight when that process ended and have not been started again.

@@ -158,7 +158,7 @@ Effect: TypeAlias = Drop | Keep
 
 
 def step(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
-    """Return the records after the event, and the rows that change: drops first. Raises StepLimitError."""
+    """Return the records after the event, and the rows that change: deletions first. Raises StepLimitError."""
     match event:
         case Begin():
             return _begin(state, event)

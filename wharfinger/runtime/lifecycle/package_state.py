@@ -194,7 +194,7 @@ class PackageState:
         """Record that a request for a rollback is done, because there is nothing to roll back."""
         return replace(self, rollback_asked=request)
 
-    def taken_away(self) -> "PackageState":
+    def uninstalled(self) -> "PackageState":
         """Record that nothing of the package is in the cluster any more, and that its delete hooks have run."""
         return replace(self, withdrawn=True)
 

@@ -197,8 +197,9 @@ class VoteCast(ScriptBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteBegun(ScriptBase):
-    """A run that only asks the script has this scope. ``reason`` is the change of the specification that it is for (empty: none);
-    ``before`` are the Modules that it is for (None: it is not because of them).
+    """A run that only asks the script began, with this scope. ``reason`` is the change of the specification that caused
+    it; empty if none did. ``before`` are the Modules before this one that are on, if a change of them caused it;
+    otherwise None.
     """
 
     scope: WorkScope

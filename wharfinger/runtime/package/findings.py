@@ -99,7 +99,7 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class AccountGiven(WishBase):
-    """The service account that a removal acts as is known; empty: the daemon itself."""
+    """The service account of a removal became known; an empty name stands for the daemon itself."""
 
     account: str
 

@@ -72,7 +72,7 @@ def with_status(package: Package, status: PackageStatus) -> Package:
 def reported(package: Package, event: Report, around: Around) -> Next:
     """Return the package after a report, and the effects."""
     match event:
-        case HookDone(hook, error):  # first, because hooks run more often than anything else happens
+        case HookDone(hook, error):  # first, because this is the most frequent report
             package = applied(package, HookRan(hook, error, around.now))
             return package, (Simple.FLAGS_SEEN,) if is_global(package.id) else ()
         case Progressed() | Placed() | Released() | Tracked() | Reachable() | Removing():

@@ -138,7 +138,7 @@ class Vote(msgspec.Struct, frozen=True):
     voting: WorkScope | None = None
     """The scope of a run that only asks the script, while it waits or runs."""
     reason: str = ""
-    """The change of the specification that this run is for; empty: it is only for the Modules in ``saw``."""
+    """The change of the specification that caused this run; empty if only a change of the Modules in ``saw`` caused it."""
     asked_about: str = ""
     """The checksum of the settings that the script was last asked about."""
     kept: KeptVote | None = None

@@ -40,8 +40,8 @@ class Rounds:
 
     phase: Phase = Phase.IDLE
     turn: Turn | None = None
-    """The turn of the afterAll hooks. While the Module's own run is pending, the turn is superseded, and that run waits for its
-    end.
+    """The turn of the afterAll hooks. While a run of the Module ``global`` is pending, the turn is superseded, and the
+    run waits for the end of the turn.
     """
     on: frozenset[str] = frozenset()
     """The packages that were on when the round began."""

@@ -34,8 +34,8 @@ from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.tasks.recorded_render import has_looked
 from wharfinger.runtime.tasks.rendering import (
     Wanted,
+    apply_subchart_crds,
     applying_reason,
-    bring_subchart_crds,
     drift_of,
     is_of_revision,
     is_unmanaged,
@@ -135,7 +135,7 @@ async def _apply_render(
     found = await recorded(wanted, instance, tools, history, unchanged=unchanged)
     if found is None:
         with waiting(tools):
-            if await bring_subchart_crds(instance, tools, wanted, progress):
+            if await apply_subchart_crds(instance, tools, wanted, progress):
                 # The render may depend on the kinds that are served now.
                 wanted = await wanted_render(instance, tools, host, history)
             # A render writes nothing, so a stop may interrupt it.

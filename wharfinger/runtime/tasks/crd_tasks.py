@@ -32,7 +32,7 @@ from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.stoppable import waiting
 from wharfinger.runtime.resources.custom_resources import CRD
 from wharfinger.runtime.status.package_status import Stage, Truth
-from wharfinger.runtime.tasks.rendering import applying_reason, drift_of, left_to_people, rendered, waiting_for
+from wharfinger.runtime.tasks.rendering import applying_reason, drift_of, is_left_to_users, rendered, waiting_for
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
             await tools.releases.ensure_crds(release, namespace, ())
             return CrdsEstablished(())
         host.emit(instance, Progressed(Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions"))
-        left_alone = await left_to_people(instance, tools)
+        left_alone = await is_left_to_users(instance, tools)
         crds = await trio.to_thread.run_sync(read_crds, tree, abandon_on_cancel=True)
         late: list[str] = []
 
@@ -161,7 +161,7 @@ async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bo
 
 async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
     """Apply the chart's conversion webhooks. Most packages have no such webhooks, and are not rendered here."""
-    if not await _mentions_webhooks(instance, tools, host) or await left_to_people(instance, tools):
+    if not await _mentions_webhooks(instance, tools, host) or await is_left_to_users(instance, tools):
         return
     host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks"))
     try:

@@ -269,7 +269,7 @@ async def read_package(instance: Instance, tools: Tools, host: Host) -> tuple[st
 
 
 async def _definition(instance: Instance, tools: Tools, tree: Path) -> Definition:
-    """Return the definition of the tree on disk: an object of its own, by which the machine knows that it was read anew."""
+    """Return the definition of the tree on disk, as a new object each time: so the machine knows that it was read anew."""
     name, version, static = instance.wish.package, instance.wish.version, instance.wish.directives.static_values
     key = _content_key(instance)
     known = None if static else tools.contents.definitions.get(key)

@@ -68,7 +68,7 @@ MAINTENANCE_LABEL: Final = "wharfinger.dev/maintenance"
 SHOWN_LAGGARDS: Final = 5
 
 
-async def left_to_people(instance: Instance, tools: Tools) -> bool:
+async def is_left_to_users(instance: Instance, tools: Tools) -> bool:
     """Return whether nothing of the package is to be applied (spec/runtime §8.2).
 
     This holds if the package is under maintenance, and its deployed release was applied under maintenance.
@@ -178,7 +178,7 @@ async def _newest_sealed(
     return None
 
 
-async def bring_subchart_crds(instance: Instance, tools: Tools, wanted: Wanted, progress: Progress) -> bool:
+async def apply_subchart_crds(instance: Instance, tools: Tools, wanted: Wanted, progress: Progress) -> bool:
     """Apply the CRDs of the chart's subcharts, and wait until they are established; return whether there are any.
 
     `helm install` does the same before it renders, because templates may ask for kinds, or look them up. Raises PackageError
@@ -206,7 +206,7 @@ def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded |
 
     The label is empty if there were overrides, because the record does not have the render before overrides.
     """
-    looked = wanted.use.looks(wanted.request.values) if wanted.inputs else False
+    looked = wanted.use.may_look_up(wanted.request.values) if wanted.inputs else False
     if not wanted.fits(release.values) or (looked and instance.applied.verified):
         return None
     found = _read(instance, release, wanted.request)

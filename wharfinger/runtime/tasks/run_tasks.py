@@ -219,7 +219,8 @@ async def disable_and_uninstall(instance: Instance, tools: Tools, host: Host) ->
     if any(bound_hooks(instance.files.hooks, binding) for binding in DELETE_BINDINGS):
         await adopt_wanted(instance, tools, host)
     await _uninstall(instance, tools, host, during_removal=False)
-    await record.update(lambda state: state.taken_away())  # the status reports it later, unless the process is killed
+    # Recorded before the status reports it, in case the process is killed.
+    await record.update(lambda state: state.uninstalled())
     instance.journalled().finish()
     for subject in OF_THE_RELEASE:
         host.emit(instance, WarnedOf(subject, ()))

@@ -29,11 +29,11 @@ def _nobody(_name: str) -> tuple[str, ...]:
 class Known:
     """The input of an explanation. A package is looked up only when the chain reaches it, because most are never needed.
 
-    ``holders`` returns, for the order of a tier, the packages that hold the tier. ``leaving`` returns, for a package, its
-    dependents that are being removed, which the scheduler does not know any more. ``by_resource`` returns, for a package, the
-    dependencies that only its resource's ``spec.dependsOn`` names. ``trying_crds`` are the packages whose custom resource
-    definitions all other packages wait for. ``asks_daemon`` is True if the knowledge comes from a daemon: it may not have
-    accepted every existing resource.
+    ``holders`` returns the packages that hold a tier, given the tier's order. ``leaving`` returns, for a package, its
+    dependents that are being removed, which the scheduler does not know any more. ``by_resource`` returns, for a
+    package, the dependencies that only its resource's ``spec.dependsOn`` names. ``trying_crds`` are the packages whose
+    custom resource definitions all other packages wait for. ``asks_daemon`` is True if the knowledge comes from a
+    daemon: it may not have accepted every existing resource.
     """
 
     now: datetime

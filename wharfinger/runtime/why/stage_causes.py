@@ -43,7 +43,7 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
     if (blocked := _condition(package, ACCEPTED)) is not None:
         remedy = of_reason(package.name, blocked.reason, permanent=True)
         message = f"{blocked.reason}: {blocked.message}"
-        first = _gone_first(known, package, blocked)
+        first = _removed_first(known, package, blocked)
         return Cause("is not acted on", message, blocked.last_transition, through=first, remedy=remedy)
     if package.suspended:
         return Cause("is suspended", explanation(Reason.SUSPENDED), remedy=of_reason(package.name, Reason.SUSPENDED))
@@ -93,7 +93,7 @@ def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
 
 def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot) -> Cause:
     since = removal.last_transition
-    if first := _gone_first(known, package, removal):
+    if first := _removed_first(known, package, removal):
         return Cause(f"is removed after {listed(first, MOST_NAMED)}", removal.message, since, through=first)
     if removal.reason != Reason.REMOVING:
         message = f"{removal.reason}: {removal.message}{_attempt(known, package, removal)}"
@@ -104,7 +104,7 @@ def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot)
     return Cause("is being removed", removal.message, since, remedy=of_hook(hook) if hook else WAIT, by_hand=False)
 
 
-def _gone_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
+def _removed_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
     """Return the packages that need this one and are removed before it. There are none if it does not wait for packages."""
     if condition.reason != Reason.WAITING_FOR_DEPENDENTS:
         return ()

@@ -32,7 +32,7 @@ class _Around:
     in_meta: bool = False
 
     def step(self, name: str | None, *, in_meta: bool) -> "_Around":
-        """Return the same with a longer path: to the member ``name``, or to an item if it is None."""
+        """Return a copy with a path that is one step longer: to the member ``name``, or to an item if ``name`` is None."""
         return replace(self, way=(*self.way, name), in_meta=in_meta)
 
     def built(self, value: JsonValue) -> JsonValue:

@@ -32,7 +32,7 @@ def range_errors(one: JsonObject) -> list[FieldError]:
 
 
 def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a changed ServiceCIDR: ranges are immutable, but one of the other family may be added."""
+    """Return the errors of a changed ServiceCIDR: ranges are immutable, but a range of the other IP family may be added."""
     ranges, before = texts(new, "spec", "cidrs"), texts(old, "spec", "cidrs")
     if len(ranges) == len(before):
         pairs = enumerate(zip(ranges, before, strict=True))

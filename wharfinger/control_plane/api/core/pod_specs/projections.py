@@ -1,4 +1,4 @@
-"""The validation of volumes with several sources, and of those with pod fields: ``projected`` and ``downwardAPI``."""
+"""The validation of volumes with several sources, and of volumes with pod fields: ``projected`` and ``downwardAPI``."""
 
 from typing import Final
 
