@@ -8,12 +8,13 @@ import pytest
 import trio
 import trio.testing
 
+from tests.cluster.support.release_bench import cluster
 from tests.runtime.support.webhook_package import HOOKS, write_package
 from tests.runtime.support.webhook_world import Served, open_served
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import NotFoundError
 from wharfinger.formats.json.value import JsonObject, find, find_str
-from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
+from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks, Conversions
 from wharfinger.hooks.webhooks.configurations import CONFIGURATIONS, Server, configuration_name
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.kube.service_account import ServiceAccount
@@ -100,6 +101,20 @@ async def test_what_a_package_publishes_during_a_sweep_stays(tmp_path: Path) -> 
             await trio.testing.wait_all_tasks_blocked(0.2)
         for resource in CONFIGURATIONS.values():
             await served.world.client.get(ObjectKey(resource, "", configuration_name("late")))
+
+
+async def test_a_definition_that_nobody_converts_any_more_is_not_looked_for() -> None:
+    missing = BoundWebhooks(conversions={"nothing.example.com": Conversions({})})
+    async with cluster() as (client, transport):
+        webhooks = HookWebhooks(client, "wharfinger")
+        await webhooks.trust(Server("PEM", url="https://127.0.0.1:1"))
+        await webhooks.publish("crons", missing)
+        await webhooks.keep()
+        assert "PATCH nothing.example.com" in transport.writes
+        assert webhooks.misses_definitions
+        await webhooks.withdraw("crons", conversions=True)
+        await webhooks.keep()
+        assert not webhooks.misses_definitions, "all webhooks would be written again every two seconds"
 
 
 class Judged:

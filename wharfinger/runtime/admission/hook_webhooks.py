@@ -70,6 +70,11 @@ class HookWebhooks:
         """Return the webhooks that API servers are to know, by package."""
         return dict(self._published)
 
+    @property
+    def misses_definitions(self) -> bool:
+        """Return whether a definition that a package converts does not exist, so that it has to be looked for."""
+        return bool(self._missing)
+
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
         """Publish a package's webhooks instead of its earlier ones, and undo later changes of them. Wait until the server has a
         certificate.
@@ -145,6 +150,7 @@ class HookWebhooks:
     async def keep(self) -> None:
         """Write again each published object that differs. Raises ClusterError; a refusal by an API server is only logged."""
         async with self._writing:
+            self._missing &= {crd for bound in self._published.values() for crd in bound.conversions}
             failure: ClusterError | None = None
             for package, bound in self.published().items():
                 try:
@@ -183,7 +189,9 @@ class HookWebhooks:
             await self._trusted.wait()
             swept_at = trio.current_time() + SWEEP_S
             while True:
-                with trio.move_on_at(min(swept_at, trio.current_time() + (MISSING_S if self._missing else SWEEP_S))):
+                with trio.move_on_at(
+                    min(swept_at, trio.current_time() + (MISSING_S if self.misses_definitions else SWEEP_S))
+                ):
                     await self._changed.wait()
                 self._changed = trio.Event()
                 try:
