@@ -298,7 +298,7 @@ async def _registries(client: ClusterClient) -> Finding:
         found = ()
     sources: dict[str, RegistrySource] = {}
     for obj in found:
-        # A folder or a token file is not examined here; wherever it is, the registry is the same.
+        # Only registries matter here: folders are skipped, and token files may be anywhere.
         with suppress(SpecError):
             source = read_repository(obj, (), (Path("/"),)).source
             if isinstance(source, RegistrySource):
