@@ -337,7 +337,15 @@ def test_what_is_left_over_is_refused(words: tuple[str, ...], capsys: pytest.Cap
     with pytest.raises(SystemExit) as caught:
         main(list(words))
     assert caught.value.code == 2
-    assert f"unrecognized arguments: {words[-1]}" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert f"unrecognized arguments: {words[-1]}" in err
+    assert f"usage: wharfinger {words[0]} " in err  # the usage of the command, not that of the program
+
+
+def test_a_namespace_beside_a_full_name_is_refused_with_the_form_of_names(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["rollback", "shop", "-n", "prod"])
+    assert "unrecognized arguments: -n prod; an Application is named NAMESPACE.NAME here" in capsys.readouterr().err
 
 
 def test_package_check_has_jq_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,12 +119,20 @@ def _run(arguments: list[str]) -> int:
     if len(rest) == 1 and not rest[0].startswith("-") and getattr(args, "name", "") is None:
         args.name, rest = rest[0], []
     if rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        # The command's own parser prints the usage that the user needs; argparse itself would print that of the program.
+        used = cast("argparse.ArgumentParser", getattr(args, "command_parser", parser))
+        used.error(f"unrecognized arguments: {' '.join(rest)}{_namespace_hint(args, rest)}")
     handler = cast("Callable[[argparse.Namespace], int] | None", getattr(args, "handler", None))
     if handler is None:
         parser.print_help()
         return 2
     return handler(args)
+
+
+def _namespace_hint(args: argparse.Namespace, rest: Sequence[str]) -> str:
+    """Return how to name the namespace, if a command that takes NAMESPACE.NAME was given ``--namespace``."""
+    given = rest[0].startswith(("-n", "--namespace")) and hasattr(args, "name")
+    return "; an Application is named NAMESPACE.NAME here" if given else ""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -167,10 +175,11 @@ def build_parser(asked_for: str | None, *, is_live: bool = False, only: Sequence
         if only and command.name not in only:
             continue
         sub = commands.add_parser(command.name, help=command.help, description=command.help.capitalize() + ".")
+        sub.set_defaults(command_parser=sub)
         if asked_for in {command.name, "*"}:
             _fill(LIVE_DIFF if command.name == LIVE_DIFF.name and is_live else command, sub)
     version = commands.add_parser("version", help="print the version", description="Print the version.")
-    version.set_defaults(handler=_print_version)
+    version.set_defaults(handler=_print_version, command_parser=version)
     about = "print a shell completion script"
     add_completion(commands.add_parser("completion", help=about), _PROGRAM)
     return parser

@@ -1,5 +1,8 @@
 """The tools for agents, by the SDK's own client over stdio, against a daemon's socket."""
 
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -106,3 +109,15 @@ async def test_the_command_over_stdio(tmp_path: Path) -> None:
         result = await client.call_tool("plan", {"files": ["app.yaml"], "packages": "packages"})
         assert result.is_error
         assert "app.yaml" in text_of(result)
+
+
+def test_ctrl_c_ends_the_command_on_a_terminal(tmp_path: Path) -> None:
+    screen, terminal = os.openpty()
+    arguments = [sys.executable, "-m", "wharfinger", "mcp", "--socket", str(tmp_path / "s")]
+    with subprocess.Popen(arguments, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "Ctrl-C ends it" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == -signal.SIGINT
+    os.close(screen)
+    os.close(terminal)

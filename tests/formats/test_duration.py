@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.formats.duration import MAX_CHARACTERS, DurationError, format_duration, parse_duration
+from wharfinger.formats.duration import MAX_CHARACTERS, DurationError, format_duration, parse_duration, parse_time_limit
 
 US = timedelta(microseconds=1)
 
@@ -122,3 +122,16 @@ def test_round_trip(length: timedelta) -> None:
 def test_terms_add_up(terms: list[tuple[int, str]]) -> None:
     whole = parse_duration("".join(f"{count}{unit}" for count, unit in terms))
     assert whole == sum((parse_duration(f"{count}{unit}") for count, unit in terms), timedelta())
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("15", 15), ("0", 0), ("1.5", 1.5), (".5", 0.5), ("15s", 15), ("1m30s", 90), ("2m", 120)]
+)
+def test_a_time_limit_may_be_a_bare_number_of_seconds(text: str, seconds: float) -> None:
+    assert parse_time_limit(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["-1", "1e3", "nan", "inf", "", "5 m", "1m30", "\u0661"])
+def test_other_texts_are_no_time_limit(text: str) -> None:
+    with pytest.raises(DurationError):
+        parse_time_limit(text)

@@ -6,6 +6,8 @@ the protocol itself runs on trio. Nothing but the protocol is ever written to st
 
 import argparse
 import importlib.util
+import signal
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from functools import partial
@@ -72,6 +74,10 @@ def _serve(args: argparse.Namespace) -> int:
 
     socket = cast("Path | None", args.socket) or default_socket()
     tools = Tools(socket, cast("Path", args.root), cast("Planned", args.planned))
+    # A thread waits for the next line of stdin, and cannot be cancelled. Nothing has to be undone: the signal ends the process.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdin.isatty():
+        sys.stderr.write("an agent speaks to this command over stdin and stdout; Ctrl-C ends it\n")
     trio.run(make_server(tools).run_stdio_async)
     return 0
 

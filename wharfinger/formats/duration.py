@@ -26,6 +26,7 @@ _UNITS: Final = {
     "m": 60 * 1_000_000_000,
     "h": 3600 * 1_000_000_000,
 }
+_BARE: Final = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 _TERM: Final = re.compile("(?P<whole>[0-9]*)(?:\\.(?P<part>[0-9]*))?(?P<unit>[^0-9.]*)")
 
 
@@ -46,6 +47,14 @@ def parse_duration(text: str, *, negative: bool = False) -> timedelta:
         raise DurationError(f"duration {text!r}: it must not be negative")
     length = timedelta(microseconds=nanoseconds // 1000)
     return -length if below else length
+
+
+def parse_time_limit(text: str) -> float:
+    """Read the seconds of a command's option such as ``--timeout``: ``90s`` and ``1h30m``, or a bare number of seconds.
+
+    Raises DurationError.
+    """
+    return parse_duration(f"{text}s" if _BARE.fullmatch(text) else text).total_seconds()
 
 
 def _nanoseconds(rest: str, text: str) -> int:

@@ -70,6 +70,19 @@ async def test_a_socket_of_the_dead(tmp_path: Path) -> None:
         await ask(path)
 
 
+async def test_a_folder_or_a_file_instead_of_a_socket(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NoDaemonError, match="the file is not a socket; start `wharf"):
+        await ask(tmp_path / "file")
+    with pytest.raises(NoDaemonError, match="it is a folder; name a socket"):
+        await ask(tmp_path)
+    (tmp_path / "run").mkdir()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "run" / "debug.sock"))
+        with pytest.raises(NoDaemonError, match=f"it is a folder; the socket in it is {tmp_path}/run/debug.sock"):
+            await ask(tmp_path)
+
+
 async def test_no_socket_at_all_but_a_file_or_too_long_a_path(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / ("x" * 200)):

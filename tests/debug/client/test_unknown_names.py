@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tests.debug.support.canned import CannedInspector
@@ -8,6 +10,7 @@ from wharfinger.debug.client.unknown_names import (
     no_such_package,
     one_package,
     package_hint,
+    why_incomplete,
 )
 
 
@@ -29,6 +32,21 @@ async def test_a_package_and_its_error() -> None:
     with pytest.raises(NoSuchPackageError, match="no package named 'zzz'; `wharfinger get packages` lists them"):
         await one_package(CannedInspector((package(),)), "zzz")
     assert "no WorkerClaim named 'a/b'" in str(await no_such_package(CannedInspector(), "claim/a/b"))
+
+
+@pytest.mark.parametrize(
+    ("standby", "hint"),
+    [
+        ("", "the daemon is starting, and does not know all packages yet; try again"),
+        ("another one leads", "the daemon does not work on packages: another one leads"),
+    ],
+)
+async def test_a_daemon_that_does_not_know_all_packages_yet(standby: str, hint: str) -> None:
+    inspector = CannedInspector(())
+    inspector.base = replace(inspector.base, ready=False, standby=standby)
+    assert str(await no_such_package(inspector, "prod.shop")) == f"no package named 'prod.shop'; {hint}"
+    assert await why_incomplete(inspector) == hint
+    assert await why_incomplete(CannedInspector()) == ""
 
 
 def test_the_nearest_name() -> None:

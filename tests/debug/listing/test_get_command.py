@@ -30,6 +30,12 @@ from wharfinger.debug.listing.lists import listing_of
             "",
         ),
         ("packages prod.shop -o jsonpath={.name}", "prod.shop\n", ""),
+        (
+            "packages -o jsonpath={.items[*].metadata.name}",
+            "",
+            "the template matches nothing; the document of `-o json` has the fields apps, modules\n",
+        ),
+        ("packages -n none -o jsonpath={.items}", "", ""),
     ],
 )
 async def test_what_is_printed(words: str, out: str, err: str, tmp_path: Path) -> None:

@@ -25,12 +25,21 @@ SECOND = "2026-05-17T12:30:45.123456Z WARNING a.sh: red \\x1b[31m\n"
         ("--tail 1", SECOND),
         ("--tail 0", ""),
         ("--hook hooks/a.sh", SECOND),
-        ("--hook hooks/b.sh", ""),
     ],
 )
 async def test_lines(words: str, out: str, tmp_path: Path) -> None:
     code, printed, err = await typed(add_logs, ["prod.shop", *words.split()], CannedInspector(), tmp_path)
     assert (code, printed, err) == (0, out, "2 earlier lines are not kept\n")
+
+
+async def test_a_hook_without_lines_and_an_unknown_hook(tmp_path: Path) -> None:
+    quiet = replace(LOG, lines=LOG.lines[:1], dropped=0)
+    inspector = CannedInspector()
+    inspector.logged = quiet
+    known = await typed(add_logs, ["prod.shop", "--hook", "hooks/001-config.sh"], inspector, tmp_path)
+    assert known == (0, "", "no lines of hooks/001-config.sh are kept\n")
+    unknown = await typed(add_logs, ["prod.shop", "--hook", "b.sh"], inspector, tmp_path)
+    assert unknown == (0, "", "the package has no hook 'b.sh'; its hooks are hooks/001-config.sh, hooks/002-later.py\n")
 
 
 async def test_json(tmp_path: Path) -> None:

@@ -64,6 +64,17 @@ def test_a_living_daemon_keeps_its_socket(tmp_path: Path) -> None:
     file.socket.close()
 
 
+def test_a_socket_that_the_environment_names_is_reported_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "debug.sock"
+    file = bound(path)
+    monkeypatch.setenv("WHARFINGER_SOCKET", str(path))
+    with pytest.raises(DebugSocketError, match="stop it, or unset WHARFINGER_SOCKET, which names it"):
+        bind_socket_file(path)
+    file.socket.close()
+
+
 def test_a_daemon_too_busy_to_accept_is_alive(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     clients = []

@@ -16,7 +16,7 @@ FINDINGS = (
 
 
 def test_text_and_json() -> None:
-    assert findings_text(FINDINGS, 4).splitlines()[-1] == "4 objects checked: 1 errors, 2 warnings"
+    assert findings_text(FINDINGS, 4).splitlines()[-1] == "4 objects checked: 1 error, 2 warnings"
     text = findings_json(FINDINGS, 4)
     assert "\x1b" not in text
     first = json.loads(text)["findings"][0]

@@ -65,11 +65,15 @@ async def test_a_package_without_a_former_revision_is_refused_at_once(tmp_path: 
         with pytest.raises(NoRevisionError, match="revision 1 is the only one") as refused:
             await check_revision(client, "prod.shop", 0)
         assert str(refused.value).endswith("change its resource")
-        await check_revision(client, "prod.shop", 1)
+        with pytest.raises(
+            NoRevisionError, match="the package runs revision 1 already; `helm history` lists the others"
+        ):
+            await check_revision(client, "prod.shop", 1)
         with pytest.raises(NoRevisionError, match="there is no revision 7; these were deployed, and are recorded: 1"):
             await check_revision(client, "prod.shop", 7)
         await client.merge_patch(key, {"spec": {"packageVersion": "2.0.0"}})
         await check_revision(client, "prod.shop", 0)  # a change that failed before it made a revision
+        await check_revision(client, "prod.shop", 1)
         await store.create(record(2, ReleaseStatus.FAILED))
         with pytest.raises(NoRevisionError, match="revision 2 was never deployed"):
             await check_revision(client, "prod.shop", 2)

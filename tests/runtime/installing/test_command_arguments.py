@@ -3,7 +3,9 @@
 import argparse
 from pathlib import Path
 
-from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
+import pytest
+
+from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name, unknown_package
 
 
 def offer(_prefix: str, _args: argparse.Namespace) -> list[str]:
@@ -26,3 +28,17 @@ def test_the_cluster_of_a_command() -> None:
     add_cluster(parser)
     assert vars(parser.parse_args([])) == {"kubeconfig": None, "context": ""}
     assert vars(parser.parse_args(["--kubeconfig", "a", "--context", "b"])) == {"kubeconfig": Path("a"), "context": "b"}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("prod.shop", "prod.shop: there is no such Application; `wharfinger get packages` lists all"),
+        (
+            "shop",
+            "shop: there is no such Module, and an Application is named NAMESPACE.NAME; `wharfinger get packages` lists all",
+        ),
+    ],
+)
+def test_an_unknown_package_is_named_with_its_kind(name: str, message: str) -> None:
+    assert unknown_package(name) == message

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.packages.support.charts import chart
-from tests.programs import attempt, wharfinger
+from tests.programs import attempt, program, wharfinger
 from tests.runtime.support.killing import embedded_daemon
 from wharfinger.__main__ import main
 
@@ -35,11 +35,11 @@ def test_one_line_says_what_is_wrong(
     assert (said.out, why in said.err, said.err.count("\n")) == ("", True, 1)
 
 
-@pytest.mark.parametrize("limit", ["nan", "-1", "inf", "1m"])
-def test_a_time_limit_is_a_number_of_seconds(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("limit", ["nan", "-1", "inf", "1 m", ""])
+def test_a_time_limit_is_a_duration_or_a_number_of_seconds(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["uninstall", "web", f"--timeout={limit}"])
-    assert f"expected a number of seconds, 0 or more, found '{limit}'" in capsys.readouterr().err
+    assert f"argument --timeout: duration '{limit}': " in capsys.readouterr().err
 
 
 def test_the_folder_is_read_before_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,3 +79,15 @@ def test_a_folder_is_installed_and_removed_by_the_command_line_of_a_user(tmp_pat
             assert (gone.returncode, gone.stdout) == (0, f"default/{name}: removed\n"), gone.stderr
         again = attempt(*wharfinger("uninstall", "shop", "--kubeconfig", config))
         assert (again.returncode, "there is no such Application" in again.stderr) == (1, True)
+        dotted = attempt(*wharfinger("uninstall", "default.shop", "--kubeconfig", config))
+        assert "did you mean `wharfinger uninstall shop -n default`?" in dotted.stderr
+
+
+@pytest.mark.slow
+def test_a_cluster_that_no_daemon_has_worked_on_is_named_as_such(tmp_path: Path) -> None:
+    config = str(tmp_path / "kubeconfig")
+    with program(*wharfinger("control-plane", "--no-tls", "--kubeconfig", config)) as serving:
+        serving.wait_line("ready")
+        done = attempt(*wharfinger("install", str(chart(tmp_path / "web", "web", "1.0.0")), "--kubeconfig", config))
+    assert done.returncode == 1
+    assert done.stderr.endswith("; the daemon installs its definitions when it starts\n")

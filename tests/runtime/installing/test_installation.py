@@ -61,6 +61,20 @@ async def test_a_folder_of_this_machine_is_installed_changed_and_removed(
         await world.until_no_object(ObjectKey(SECRET, "prod", carried))
 
 
+async def test_the_warnings_of_an_installed_package_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "quiet"
+    (folder / "hooks").mkdir(parents=True)
+    (folder / "package.yaml").write_text("type: Application\nname: quiet\nversion: 1.0.0\n")
+    (folder / "hooks" / "count.sh").write_text("#!/bin/sh\n")  # without the permission to execute it
+    async with open_world(tmp_path) as world:
+        await install(world.client, wish(folder), wait=True)
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last.startswith("warning: hooks/count.sh: no executable permissions")
+        await remove(world.client, "prod", "shop", lambda _: None)
+
+
 async def test_a_package_that_needs_the_cluster_is_told_so_and_let(tmp_path: Path) -> None:
     folder = write(tmp_path / "web", {"role.yaml": ROLE})
     async with open_world(tmp_path) as world:

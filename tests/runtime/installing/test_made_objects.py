@@ -58,11 +58,12 @@ def test_a_package_of_a_repository() -> None:
 
 
 def test_settings() -> None:
-    assert read_settings(["a.b=2", "a.c=true", "d=x=y", "e=[1, two]", "f="]) == {
+    assert read_settings(["a.b=2", "a.c=true", "d=x=y", "e=[1, two]", "f=", "g=null"]) == {
         "a": {"b": 2, "c": True},
         "d": "x=y",
         "e": [1, "two"],
-        "f": None,
+        "f": "",
+        "g": None,
     }
 
 

@@ -5,7 +5,7 @@ import binascii
 import json
 import random
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import cast
 
@@ -118,6 +118,26 @@ async def test_a_state_that_was_deleted_by_hand_is_written_anew() -> None:
         await client.delete(KEY)
         await record.update(lambda state: state.startup_done("b"))
         assert (await state_record(client, APP).read()).started == {"a", "b"}
+
+
+async def test_a_namespace_that_is_being_deleted_needs_no_record_any_more() -> None:
+    namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "going"}}
+    held: JsonObject = {"name": "held", "namespace": "going", "finalizers": ["example.com/hold"]}
+    async with open_cluster() as client:
+        await client.create(namespace)
+        await client.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": held}
+        )  # the namespace stays Terminating
+        record = state_record(client, AppId("going", "shop"))
+        await record.read()
+        await record.update(done("a"))
+        await client.delete(ObjectKey(await client.resource_type("v1", "Namespace"), "", "going"))
+        with suppress(NotFoundError):
+            await client.delete(record.key)
+        await record.update(done("b"))
+        assert record.state.started == {"a", "b"}
+        with pytest.raises(NotFoundError):
+            await client.get(record.key)
 
 
 def done(hook: str) -> Callable[[PackageState], PackageState]:

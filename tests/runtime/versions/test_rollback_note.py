@@ -23,6 +23,8 @@ def test_a_note_is_written_and_read(note: RollbackNote) -> None:
 def test_the_line_of_a_note() -> None:
     assert BACK.is_back
     assert BACK.line == "rolled back to revision 3 (1.0.0); 2.0.0 is wanted: HookFailed: no"
+    same = RollbackNote(1, "2.0.0", "2.0.0", FAILED, "a request")
+    assert same.line == "rolled back to revision 1 (2.0.0) and its settings: a request"
     assert not STUCK.is_back
     assert STUCK.line == "there is no way back from 2.0.0: no revision"
 

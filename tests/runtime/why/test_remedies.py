@@ -108,11 +108,11 @@ def test_others() -> None:
         "set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2, "
         "or the version of applications.wharfinger.dev web -n shop to one that accepts db as it is"
     )
-    assert "hooks/a.sh" in of_hook("hooks/a.sh")
+    assert "`wharfinger logs shop.web --hook hooks/a.sh`" in of_hook("shop.web", "hooks/a.sh")
     assert "registry answers" in of_work("Download:1.0.0")
     assert "--config" in of_work("Load")
     assert of_work("Install:1.0.0") == of_work("") == WAIT
-    assert "hooks/a.sh" in of_failed_hook("hooks/a.sh")
+    assert "`wharfinger logs shop.web --hook hooks/a.sh`" in of_failed_hook("shop.web", "hooks/a.sh")
     assert "--max-renders N" in of_slots("renders")
     assert "--max-namespace-share" in of_shares()
     assert "a → b → a" in of_circle("a → b → a")

@@ -109,7 +109,7 @@ def load_connection(kubeconfig: Path | None, context: str = "", certificates: Pa
         return load_service_account(SERVICE_ACCOUNT, os.environ)
     raise ConnectionConfigError(
         "no cluster is configured: no --kubeconfig, no $KUBECONFIG, no ~/.kube/config, and this is not a pod; "
-        "give a kubeconfig, or run with an embedded control plane"
+        "give a kubeconfig, or start `wharfinger run --embedded`, which writes embedded/kubeconfig into its state folder"
     )
 
 

@@ -125,6 +125,12 @@ def _no_daemon(path: Path, error: OSError) -> NoDaemonError:
     match error.errno:
         case errno.ENOENT:
             return NoDaemonError(f"no daemon answers on {path}: no such socket; {_REMEDY}")
+        case errno.ECONNREFUSED if path.is_dir():
+            inside = path / "run" / "debug.sock"
+            advice = f"the socket in it is {inside}" if inside.is_socket() else "name a socket"
+            return NoDaemonError(f"no daemon answers on {path}: it is a folder; {advice}")
+        case errno.ECONNREFUSED if not path.is_socket():
+            return NoDaemonError(f"no daemon answers on {path}: the file is not a socket; {_REMEDY}")
         case errno.ECONNREFUSED:
             return NoDaemonError(f"no daemon answers on {path}: the daemon of this socket has exited; {_REMEDY}")
         case errno.EACCES | errno.EPERM:

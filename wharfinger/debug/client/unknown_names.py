@@ -31,8 +31,18 @@ async def no_such_package(inspector: Inspector, name: str) -> NoSuchPackageError
             f"no WorkerClaim named {name.removeprefix(CLAIM)!r}; `kubectl get workerclaims -A` lists them, if the daemon runs "
             "with --worker-pools"
         )
-    hint = await package_hint(inspector, name) or "`wharfinger get packages` lists them"
+    hint = (
+        await package_hint(inspector, name) or await why_incomplete(inspector) or "`wharfinger get packages` lists them"
+    )
     return NoSuchPackageError(f"no package named {name!r}; {hint}")
+
+
+async def why_incomplete(inspector: Inspector) -> str:
+    """Return why the daemon may not know all packages yet; "" if it does."""
+    daemon = await inspector.daemon()
+    if daemon.standby:
+        return f"the daemon does not work on packages: {daemon.standby}"
+    return "" if daemon.ready else "the daemon is starting, and does not know all packages yet; try again"
 
 
 async def package_hint(inspector: Inspector, name: str) -> str:

@@ -1,6 +1,7 @@
 """The command `wharfinger get`: one table for all lists, with the options of kubectl."""
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
@@ -17,6 +18,7 @@ from wharfinger.debug.client.command_client import (
 )
 from wharfinger.debug.client.name_completion import complete_by
 from wharfinger.debug.client.polling import Pacer
+from wharfinger.debug.client.unknown_names import why_incomplete
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.listing.listing import (
     JSON_PATH,
@@ -124,6 +126,13 @@ def _get(args: argparse.Namespace) -> int:
     return print_list(args, listing, selection)
 
 
+def _fields(listing: Listing, rows: Sequence[Row], selection: Selection) -> str:
+    """Return the names of the first fields of a list's document, for a user whose template matches nothing."""
+    document = listing.document(rows, selection)
+    first = document[0] if isinstance(document, list) and document else document
+    return ", ".join(first) if isinstance(first, dict) else "(none)"
+
+
 def print_list(args: argparse.Namespace, listing: Listing, selection: Selection) -> int:
     """Print the chosen rows of a list once, and return the exit code."""
     output, headers = cast("str", args.output), not getattr(args, "no_headers", False)
@@ -132,6 +141,12 @@ def print_list(args: argparse.Namespace, listing: Listing, selection: Selection)
         text = listed_text(listing, rows, selection, output, terminal_columns(), headers=headers)
         if not text and output in (TABLE, WIDE, NAME):
             say(_empty(listing, selection))
+            if incomplete := ask(args, why_incomplete):
+                say(incomplete)
+        if not text and rows and output.startswith(JSON_PATH):
+            say(
+                f"the template matches nothing; the document of `-o json` has the fields {_fields(listing, rows, selection)}"
+            )
         show(_with_line_break(text, output))
     except DebugError as error:
         return fail(error)

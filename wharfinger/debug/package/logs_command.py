@@ -10,7 +10,7 @@ from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.printing.log_line import log_line_text
 from wharfinger.formats.json.value import JsonObject, encode_json
-from wharfinger.formats.terminal_text import json_printable
+from wharfinger.formats.terminal_text import json_printable, printable
 from wharfinger.runtime.package_details import LogLineSnapshot, LogSnapshot
 
 _MOST_TAIL: Final = 1_000_000
@@ -64,6 +64,8 @@ def logs(args: argparse.Namespace, pacer: Pacer) -> int:
         found, last = _ask(args, name, 0), 0
         if not found.lines and not args.follow:
             say("no lines are kept")
+        if found.lines and not _chosen(args, found):
+            say(_no_lines_of(args, name))
         _print(args, found, cast("int", args.tail))
         while args.follow:
             last = found.lines[-1].number if found.lines else last
@@ -86,11 +88,24 @@ def _ask(args: argparse.Namespace, name: str, after: int) -> LogSnapshot:
     return found
 
 
+def _chosen(args: argparse.Namespace, log: LogSnapshot) -> list[LogLineSnapshot]:
+    hook = cast("str", args.hook)
+    return [line for line in log.lines if not hook or line.hook == hook]
+
+
+def _no_lines_of(args: argparse.Namespace, name: str) -> str:
+    """Return why there is no output of the hook: it printed nothing, or the package has no such hook."""
+    hook, package = cast("str", args.hook), ask(args, lambda client: client.package(name))
+    hooks = [each.name for each in package.hooks] if package is not None else []
+    if hook in hooks or not hooks:
+        return f"no lines of {printable(hook)} are kept"
+    return f"the package has no hook {printable(hook)!r}; its hooks are {', '.join(map(printable, hooks))}"
+
+
 def _print(args: argparse.Namespace, log: LogSnapshot, tail: int) -> None:
     if log.dropped:
         say(f"{log.dropped} earlier lines are not kept")
-    hook = cast("str", args.hook)
-    lines = [line for line in log.lines if not hook or line.hook == hook]
+    lines = _chosen(args, log)
     text = "".join(_line(line, log.package, args.output) for line in (lines[-tail:] if tail else []))
     if text:
         show(text)

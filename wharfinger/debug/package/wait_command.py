@@ -22,7 +22,7 @@ from wharfinger.debug.package.wait_goal import (
     progress_text,
     read_goal,
 )
-from wharfinger.formats.duration import parse_duration
+from wharfinger.formats.duration import parse_time_limit
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.terminal_line import TerminalLine
 from wharfinger.formats.terminal_text import printable
@@ -82,7 +82,7 @@ def _complete_goal(prefix: str, parsed_args: argparse.Namespace, **_others: obje
 def _seconds(text: str) -> float:
     """Parse the value of ``--timeout``. Raises ArgumentTypeError."""
     try:
-        return parse_duration(text).total_seconds()
+        return parse_time_limit(text)
     except FormatError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

@@ -40,7 +40,11 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
     past = f"{monitors.events} events, {monitors.dropped} changes dropped"
     yield "monitors", f"{monitors.monitors}, {monitors.listed} of them listed: {now}", past
     due = "" if schedules.next_due is None else f", next at {format_exact_time(schedules.next_due)}"
-    yield "schedules", f"{schedules.crontabs} crontabs{due}", f"{schedules.ticks} ticks"
+    yield (
+        "schedules",
+        f"{schedules.crontabs} {'crontab' if schedules.crontabs == 1 else 'crontabs'}{due}",
+        f"{schedules.ticks} {'tick' if schedules.ticks == 1 else 'ticks'}",
+    )
     yield (
         "definitions",
         f"waiting for: {', '.join(statistics.trying_crds)}" if statistics.trying_crds else "none awaited",

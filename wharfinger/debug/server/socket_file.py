@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.debug.errors import DebugSocketError
+from wharfinger.runtime.paths import SOCKET_VARIABLE
 
 MAX_PATH_BYTES: Final = 107
 """The limit of unix(7): sun_path is 108 bytes with its terminator."""
@@ -111,9 +112,14 @@ def _remove_stale(path: Path) -> None:
     if not stat.S_ISSOCK(found.st_mode):
         raise DebugSocketError(f"{path} exists and is not a socket; move it away or choose another with --socket")
     if _answers(path):
-        raise DebugSocketError(
-            f"another daemon answers on {path}; stop it, or give this one its own --state-dir or --socket"
+        named = os.environ.get(SOCKET_VARIABLE, "")
+        by_variable = bool(named) and Path(named).resolve() == path.resolve()
+        remedy = (
+            f"unset {SOCKET_VARIABLE}, which names it"
+            if by_variable
+            else "give this one its own --state-dir or --socket"
         )
+        raise DebugSocketError(f"another daemon answers on {path}; stop it, or {remedy}")
     path.unlink()
 
 

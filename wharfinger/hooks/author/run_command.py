@@ -5,7 +5,6 @@ values, so that both can be piped and compared. Nothing is applied.
 """
 
 import argparse
-import math
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ from typing import Final, cast
 
 import trio
 
+from wharfinger.formats.duration import parse_time_limit
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object
 from wharfinger.formats.yaml.reader import read_yaml
@@ -75,8 +75,9 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "--timeout",
         type=_seconds,
         default=DEFAULT_TIMEOUT_S,
-        metavar="SECONDS",
-        help="kill the hook and all processes it started after this time (default: %(default)g)",
+        metavar="TIME",
+        help="kill the hook and all processes it started after this time, such as 90s or 5m; a number counts seconds (default: "
+        "%(default)g)",
     )
     run.add_argument("--diff", action="store_true", help="print only the changes to the given values")
     add_environment_option(run)
@@ -177,11 +178,11 @@ def _document_in(path: Path) -> JsonValue:
 
 def _seconds(text: str) -> float:
     try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+        seconds = parse_time_limit(text)
+    except FormatError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if not seconds:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; give one above 0, such as 30s")
     return seconds
 
 

@@ -17,8 +17,12 @@ def findings_text(findings: Sequence[Finding], objects: int) -> str:
     """Return one line for each finding, and a summary."""
     errors = sum(each.severity is Severity.ERROR for each in findings)
     warnings = len(findings) - errors
-    last = f"{objects} objects checked: {errors} errors, {warnings} warnings"
+    last = f"{_counted(objects, 'object')} checked: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}"
     return "".join(f"{line}\n" for line in [*map(str, findings), last])
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def findings_json(findings: Sequence[Finding], objects: int) -> str:

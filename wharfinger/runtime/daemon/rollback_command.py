@@ -26,7 +26,7 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_exact_time
 from wharfinger.runtime.controllers.package_names import identity_of
 from wharfinger.runtime.controllers.rollback_rules import NoTarget, find_target, was_deployed
-from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
+from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name, unknown_package
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import resource_key
 from wharfinger.runtime.resources.upgrade_policy import FORMER, ROLLBACK, read_rollback_request
@@ -77,8 +77,8 @@ async def request_rollback(
 
 
 async def check_revision(client: ClusterClient, name: str, revision: int) -> None:
-    """Check that the package has the revision, or a former one for 0. Without the right to read the records, the request is left
-    to the daemon.
+    """Check that the package can return to the revision, or to a former one for 0. Without the right to read the records, the
+    request is left to the daemon.
 
     Raises IdentityError, NoRevisionError, and ClusterError.
     """
@@ -93,7 +93,8 @@ async def check_revision(client: ClusterClient, name: str, revision: int) -> Non
     target = find_target(history, revision) if history and revision else None
     if isinstance(target, NoTarget):
         raise NoRevisionError(target.why)
-    if target is None and (why := _without_former(name, history, obj)):
+    why = _already_there(history, obj, revision) if revision else _without_former(name, history, obj)
+    if why:
         raise NoRevisionError(why)
 
 
@@ -105,14 +106,25 @@ def _without_former(name: str, history: Sequence[Release], obj: JsonObject) -> s
     deployed = [release.revision for release in history if was_deployed(release)]
     if not deployed:
         return f"no revision of the package was deployed yet; `wharfinger why {name}` explains its state"
-    is_seen = find_int(obj, "status", "observedGeneration") >= find_int(obj, "metadata", "generation")
-    is_settled = is_seen and find_str(obj, "status", "summary", "state") in _SETTLED
-    if len(deployed) > 1 or not is_settled:
+    if len(deployed) > 1 or not _is_settled(obj):
         return ""
     return (
         f"there is no former revision: revision {deployed[0]} is the only one that was deployed, and the package runs it; to run "
         "another version or other settings, change its resource"
     )
+
+
+def _already_there(history: Sequence[Release], obj: JsonObject, revision: int) -> str:
+    """Return why there is nothing to return to, if the package runs the revision; else ""."""
+    newest = max((release.revision for release in history if was_deployed(release)), default=0)
+    if newest != revision or not _is_settled(obj):
+        return ""
+    return f"the package runs revision {revision} already; `helm history` lists the others"
+
+
+def _is_settled(obj: JsonObject) -> bool:
+    is_seen = find_int(obj, "status", "observedGeneration") >= find_int(obj, "metadata", "generation")
+    return is_seen and find_str(obj, "status", "summary", "state") in _SETTLED
 
 
 def _rollback(args: argparse.Namespace) -> int:
@@ -139,8 +151,7 @@ def _rollback(args: argparse.Namespace) -> int:
     except NoRevisionError as error:
         return _failed(f"{printable(name)}: {printable(str(error))}", 1)
     except NotFoundError:
-        kind = "Application" if "." in name else "Module"
-        return _failed(f"{printable(name)}: there is no such {kind}; `wharfinger get packages` lists all", 1)
+        return _failed(unknown_package(printable(name)), 1)
     except (ClusterError, ConnectionConfigError) as error:
         return _failed(printable(str(error)), 1)
     where = "the former revision" if revision == FORMER else f"revision {revision}"

@@ -28,3 +28,10 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
     )
     parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
+
+
+def unknown_package(name: str) -> str:
+    """Return the message for a name of which the cluster has no resource."""
+    if "." in name:
+        return f"{name}: there is no such Application; `wharfinger get packages` lists all"
+    return f"{name}: there is no such Module, and an Application is named NAMESPACE.NAME; `wharfinger get packages` lists all"

@@ -11,9 +11,11 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.connection import ConnectionConfigError, load_connection
-from wharfinger.cluster.api.errors import ClusterError, NotFoundError
+from wharfinger.cluster.api.errors import ClusterError, NotFoundError, UnknownKindError
 from wharfinger.cluster.api.http_client import open_client
+from wharfinger.formats.duration import parse_time_limit
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import find_list
 from wharfinger.formats.terminal_text import printable
 from wharfinger.packages.definition.requirements import is_instance_name
 from wharfinger.packages.errors import PackageError
@@ -82,7 +84,11 @@ def add_uninstall(parser: argparse.ArgumentParser) -> None:
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", default="default", metavar="NS", help="namespace (default: %(default)s)")
     parser.add_argument(
-        "--timeout", type=_seconds, default=TIMEOUT_S, metavar="SECONDS", help="time to wait (default: %(default)g)"
+        "--timeout",
+        type=_seconds,
+        default=TIMEOUT_S,
+        metavar="TIME",
+        help="time to wait, such as 90s or 5m; a number counts seconds (default: %(default)g)",
     )
     add_cluster(parser)
 
@@ -90,12 +96,9 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def _seconds(text: str) -> float:
     """Parse the value of ``--timeout``. Raises ArgumentTypeError."""
     try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number of seconds, 0 or more, found {text[:100]!r}")
-    return value
+        return parse_time_limit(text)
+    except FormatError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 async def install(client: ClusterClient, wish: Wish, *, wait: bool, limit_s: float = math.inf) -> list[str]:
@@ -109,6 +112,8 @@ async def install(client: ClusterClient, wish: Wish, *, wait: bool, limit_s: flo
     with trio.fail_after(limit_s):
         obj = await wait_ready(client, wish, generation, _report)
         await clean_up(client, wish)
+        for warning in find_list(obj, "status", "warnings"):
+            _report(f"warning: {warning}")
         return await reachable(client, wish, obj)
 
 
@@ -151,10 +156,18 @@ def _uninstall(args: argparse.Namespace) -> int:
         except NotFoundError as error:
             if f'"{name}" not found' not in error.message:  # then the kind itself is not served
                 raise
-            raise InstallError("there is no such Application; `wharfinger get packages` lists all") from error
+            raise InstallError(f"there is no such Application; {_meant(name)}") from error
         sys.stdout.write(f"{namespace}/{name}: removed\n")
 
     return _run(args, work, f"{namespace}/{name}")
+
+
+def _meant(name: str) -> str:
+    """Return what a user may have meant by a name that no Application has: most commands take NAMESPACE.NAME."""
+    namespace, _, rest = name.partition(".")
+    return (
+        f"did you mean `wharfinger uninstall {rest} -n {namespace}`?" if rest else "`wharfinger get packages` lists all"
+    )
 
 
 def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[None]], what: str) -> int:
@@ -176,6 +189,8 @@ def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[Non
         return _failed(f"{what}: {error}", 1)
     except NotFoundError as error:
         return _failed(f"{error}; check the name, the namespace, and that the daemon has installed its definitions", 1)
+    except UnknownKindError as error:
+        return _failed(f"{error}; the daemon installs its definitions when it starts", 1)
     except (ClusterError, ConnectionConfigError) as error:
         return _failed(str(error), 1)
     except KeyboardInterrupt:

@@ -73,7 +73,10 @@ def carried_for(namespace: str, name: str) -> str:
 
 
 def read_settings(texts: list[str]) -> JsonObject:
-    """Return the settings of ``--set path.to.key=value``; values are YAML. Raises SettingError."""
+    """Return the settings of ``--set path.to.key=value``. Values are YAML; no value is an empty text, as in Helm.
+
+    Raises SettingError.
+    """
     found: JsonObject = {}
     for text in texts:
         path, sign, value = text.partition("=")
@@ -87,7 +90,7 @@ def read_settings(texts: list[str]) -> JsonObject:
                 raise SettingError(f"--set {path!r:.200}: {key} has a value already")
             at = below
         try:
-            at[keys[-1]] = read_yaml(value.encode(), what=f"--set {path}")
+            at[keys[-1]] = read_yaml(value.encode(), what=f"--set {path}") if value else ""
         except FormatError as error:
             raise SettingError(str(error)) from error
     return found

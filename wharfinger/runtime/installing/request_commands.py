@@ -19,7 +19,7 @@ from wharfinger.cluster.api.http_client import open_client
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_micro_time
-from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name
+from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name, unknown_package
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import FORCED, REQUESTED, RESET, resource_key
 
@@ -137,8 +137,7 @@ def _run(args: argparse.Namespace, ask: Callable[[ClusterClient], Awaitable[str]
     except IdentityError as error:
         return _failed(printable(str(error)), 2)
     except NotFoundError:
-        kind = "Application" if "." in name else "Module"
-        return _failed(f"{name}: there is no such {kind}; `wharfinger get packages` lists all")
+        return _failed(unknown_package(name))
     except (ClusterError, ConnectionConfigError) as error:
         return _failed(printable(str(error)))
     sys.stdout.write(f"{name}: {answer}\n")

@@ -29,7 +29,8 @@ from typing import Final
 import trio
 
 from wharfinger.cluster.api.client import ClusterClient
-from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
+from wharfinger.cluster.objects.lookup import namespace_goes
 from wharfinger.cluster.records.release import Release
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import (
@@ -280,15 +281,24 @@ class StateRecord:
             return
         body = encoded(self.key, self.package, state)
         if not self._version:
-            written = await self.client.create(body)
+            version = await self._create(body)
         else:
             find_object(body, "metadata")["resourceVersion"] = self._version
             try:
-                written = await self.client.replace(body)
+                version = find_str(await self.client.replace(body), "metadata", "resourceVersion")
             except NotFoundError:  # deleted by a person, to start anew
                 find_object(body, "metadata").pop("resourceVersion")
-                written = await self.client.create(body)
-        self.state, self._version = state, find_str(written, "metadata", "resourceVersion")
+                version = await self._create(body)
+        self.state, self._version = state, version
+
+    async def _create(self, body: JsonObject) -> str:
+        """Create the Secret, and return its resourceVersion; "" if its namespace goes, so that nothing needs it."""
+        try:
+            return find_str(await self.client.create(body), "metadata", "resourceVersion")
+        except (ForbiddenError, NotFoundError):
+            if await namespace_goes(self.client, self.key.namespace):
+                return ""
+            raise
 
     async def delete(self) -> None:
         """Delete the record; a missing one is a success. Raises ClusterError."""

@@ -500,7 +500,7 @@ class Reason(StrEnum):
             "again"
         ),
         (
-            "correct the cause of the failure and change the resource, or request another attempt with the annotation "
+            "change the resource (after a failure, correct its cause first), or request another attempt with the annotation "
             "wharfinger.dev/reconcile-requested-at"
         ),
     )

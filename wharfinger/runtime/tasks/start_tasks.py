@@ -104,7 +104,9 @@ async def startup(instance: Instance, tools: Tools, host: Host) -> None:
         scope = WorkScope(f"hooks of {instance.id.name}")
         host.emit(instance, HooksStarting(scope))
     if instance.hooks.started is None:
-        host.emit(instance, Progressed(Stage.HOOKS, "StartingHooks", f"starting {len(instance.files.hooks)} hooks"))
+        number = len(instance.files.hooks)
+        message = f"starting {number} {'hook' if number == 1 else 'hooks'}"
+        host.emit(instance, Progressed(Stage.HOOKS, "StartingHooks", message))
     if early:
         await _run_startup_hooks(instance, tools, host)
     if (started := instance.hooks.started) is None:

@@ -34,6 +34,8 @@ class RollbackNote:
         """Return the note as one line."""
         if not self.is_back:
             return f"there is no way back from {self.wanted}: {self.message}"
+        if self.wanted == self.version:  # then the settings differ, or the patches
+            return f"rolled back to revision {self.revision} ({self.version}) and its settings: {self.message}"
         return f"rolled back to revision {self.revision} ({self.version}); {self.wanted} is wanted: {self.message}"
 
 

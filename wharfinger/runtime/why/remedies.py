@@ -137,10 +137,10 @@ def _member(member: Member) -> str:
     )
 
 
-def of_hook(hook: str) -> str:
+def of_hook(package: str, hook: str) -> str:
     """Return the remedy for a hook that has not ended."""
     return (
-        f"if it takes too long, read the lines of {hook} in the daemon's log; its run is stopped after --hook-timeout"
+        f"if it takes too long, read `wharfinger logs {package} --hook {hook}`; its run is stopped after --hook-timeout"
     )
 
 
@@ -150,9 +150,9 @@ def of_work(task: str) -> str:
     return f"nothing to do: it continues automatically; if it takes too long, {slow}" if slow else WAIT
 
 
-def of_failed_hook(hook: str) -> str:
+def of_failed_hook(package: str, hook: str) -> str:
     """Return the remedy for a hook that failed and is run again."""
-    return f"read the lines of {hook} in the daemon's log, and fix the cause; the daemon retries automatically"
+    return f"read `wharfinger logs {package} --hook {hook}`, and fix the cause; the daemon retries automatically"
 
 
 def of_slots(kind: str) -> str:

@@ -101,7 +101,9 @@ def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot)
     if (slot := _slot(known, package, _running(package), since)) is not None:
         return slot
     hook = _hook_of(package, removal.message)
-    return Cause("is being removed", removal.message, since, remedy=of_hook(hook) if hook else WAIT, by_hand=False)
+    return Cause(
+        "is being removed", removal.message, since, remedy=of_hook(package.name, hook) if hook else WAIT, by_hand=False
+    )
 
 
 def _removed_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
@@ -124,7 +126,7 @@ def _failure(known: Known, package: PackageSnapshot, condition: ConditionSnapsho
     parked = task is not None and task.parked
     remedy = of_reason(package.name, condition.reason, permanent=parked)
     if condition.reason in _OF_HOOKS and not parked and (hook := _hook_of(package, condition.message)):
-        remedy = of_failed_hook(hook)
+        remedy = of_failed_hook(package.name, hook)
     return Cause(
         "failed permanently" if parked else "fails",
         f"{condition.reason}: {condition.message}{_attempt(known, package, condition)}",
@@ -150,7 +152,7 @@ def _work(known: Known, package: PackageSnapshot, condition: ConditionSnapshot |
     message = "; ".join(each for each in (f"{_done(package.progress)}{text}", doing) if each)
     if condition is not None and condition.reason == Reason.DEFINITIONS_NOT_ESTABLISHED:
         return Cause("waits for the API server", message, since, remedy=of_reason(package.name, condition.reason))
-    remedy = of_hook(hook) if hook else of_work(task.name if task is not None else "")
+    remedy = of_hook(package.name, hook) if hook else of_work(task.name if task is not None else "")
     return Cause("is at work", message, since, remedy=remedy, by_hand=False)
 
 
