@@ -7,12 +7,15 @@ import pytest
 
 from tests.runtime.support.nodes import node
 from tests.runtime.support.recorded import T0, MemoryLog
+from wharfinger.queue import machine as queue_machine
+from wharfinger.queue.events import Enqueued
+from wharfinger.queue.state import QueueState, Rules
 from wharfinger.runtime.lifecycle.desired_state import DesiredState
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.lifecycle.journal_machine import Operation
 from wharfinger.runtime.lifecycle.store import LifecycleStore
 from wharfinger.runtime.recording import record_writer
-from wharfinger.runtime.recording.machines import SCHEDULER
+from wharfinger.runtime.recording.machines import QUEUE, SCHEDULER
 from wharfinger.runtime.recording.record import LATER, EventRecord, StateRecord, Why
 from wharfinger.runtime.recording.recorder import Recorder
 from wharfinger.runtime.recording.replay import Replay, replayed
@@ -105,6 +108,19 @@ def test_nothing_is_known_of_packages_that_are_gone() -> None:
     writer = recorder._writer
     assert writer is not None
     assert (writer._known, writer._nodes) == ({}, {})
+
+
+def test_each_queue_begins_with_its_own_rules() -> None:
+    log = MemoryLog()
+    recorder = Recorder(lambda _: (), log, T0.timestamp)
+    begun = [QueueState(rules) for rules in (Rules(), Rules(), Rules(max_tasks=5), Rules())]
+    begun.append(QueueState(closing="stopped with hunter22"))
+    for number, state in enumerate(begun):
+        event = Enqueued(1, "Load", -1, 0.0)
+        after, effects = queue_machine.step(state, event)
+        recorder.queue("shop.web", number, state, event, after, effects)
+    wholes = [each.state for each in log.read() if isinstance(each, StateRecord)]
+    assert [QUEUE.codec.decode(whole) for whole in wholes] == begun
 
 
 def test_a_node_is_written_as_it_is_offered() -> None:

@@ -1,5 +1,6 @@
 """The last steps of each package: bounded, with the state before the first of them."""
 
+from tests.runtime.support.nodes import node
 from tests.runtime.support.recorded import NAMES, Story
 from wharfinger.runtime.recording.canonical import unmasked
 from wharfinger.runtime.recording.history import part_of, plain
@@ -8,7 +9,8 @@ from wharfinger.runtime.recording.past import Past
 from wharfinger.runtime.recording.record import EventRecord
 from wharfinger.runtime.recording.replay import expanded
 from wharfinger.runtime.recording.ring import LEAST_OF_ONE, MOST_GONE, MOST_OF_ONE, MOST_STEPS, Part, Rings, Step
-from wharfinger.runtime.scheduler.events import IntentSet
+from wharfinger.runtime.scheduler.events import Completed, IntentSet, NodeAdded, NodeRemoved
+from wharfinger.runtime.scheduler.state import Active, Entry
 
 
 def step(name: str, machine: Machine = LIFECYCLE) -> Step:
@@ -67,6 +69,21 @@ def test_packages_that_are_gone_are_kept_until_others_follow() -> None:
     rings.add("p3", step("p3"))
     assert rings.names() == ("p3",)
     assert rings.count() == MOST_GONE + 3
+
+
+def test_the_last_decision_outlives_the_offer_before_it() -> None:
+    rings = Rings(lambda _: unmasked)
+    offered, active = Entry(node("shop.web")), Entry(node("shop.web"), Active())
+    rings.add("shop.web", Part(1, 0.0, NodeAdded(offered.node), "shop.web", None, offered, 0, ()))
+    rings.add("shop.web", Part(2, 0.0, Completed("shop.web", 1), "shop.web", None, active, 0, ()))
+    for _ in range(3 * MOST_OF_ONE):
+        rings.add("shop.web", step("shop.web"))
+    ring = rings.get("shop.web")
+    assert ring is not None
+    assert ring.dropped
+    assert {name: kept.number for name, kept in ring.lasts.items()} == {"lifecycle": 1, "scheduler": 2, "node": 1}
+    rings.add("shop.web", Part(3, 0.0, NodeRemoved("shop.web"), "shop.web", None, None, 0, ()))
+    assert {name: kept.number for name, kept in ring.lasts.items()} == {"lifecycle": 1, "scheduler": 3}
 
 
 def test_the_records_are_those_of_the_log() -> None:

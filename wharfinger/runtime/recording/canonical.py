@@ -14,7 +14,7 @@ A `Codec` knows the records of one machine by their names, and makes no other ob
 that masks secrets, except in fields that hold names and checksums, because a masked name would be a different one.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
@@ -105,17 +105,13 @@ class _Quick(NamedTuple):
     is_bare: bool
     """True if no text of the class may need a mask."""
 
-    def is_clean(self, value: object, clean: Clean) -> bool:
-        """Return whether all texts of a record are known to need no mask."""
-        if not clean.issuperset(self.texts(value)):
-            return False
-        return self.lists is None or all(each is None or clean.issuperset(each) for each in self.lists(value))
-
-    def is_open(self, value: object, text: Text) -> bool:
-        """Return whether no text of a record has to be masked, after a look at each of them."""
-        return all(each is None or text(each) == each for each in self.texts(value)) and (
-            self.lists is None or all(text(each) == each for many in self.lists(value) for each in many or ())
-        )
+    def is_open(self, value: object, text: Text, clean: Clean) -> bool:
+        """Return whether no text of a record has to be masked, after a look at each that is not known to need no mask."""
+        for one in self.texts(value):
+            if one not in clean and one is not None and text(one) != one:
+                return False
+        lists = self.lists(value) if self.lists is not None else ()
+        return all(each in clean or text(each) == each for many in lists for each in many or ())
 
 
 _Kept: TypeAlias = Mapping[str, frozenset[str]]
@@ -190,12 +186,12 @@ def as_bytes(value: JsonValue) -> bytes:
     return _ENCODER.encode(value)
 
 
-def as_lines(values: list[JsonValue]) -> bytes:
-    """Return values as lines of JSON; the keys of objects are in any order."""
+def as_lines(values: Sequence[object]) -> bytes:
+    """Return values as lines of JSON; the keys of objects are in any order. Records and times are allowed in them."""
     return _LINES.encode_lines(values)
 
 
-def normal(value: JsonValue) -> JsonValue:
+def normal(value: object) -> JsonValue:
     """Return a value as it is read from a recording, if parts of it are objects that the library writes."""
     return cast("JsonValue", msgspec.json.decode(_ENCODER.encode(value)))
 
@@ -223,6 +219,8 @@ class Codec:
         self._by_tag: dict[str, _Record] = {}
         self._members: dict[str, dict[str, object]] = {}
         self._quick: dict[type, _Quick] = {}
+        self._marked: set[type] = set()
+        """The classes whose objects `mark` gives a form, as far as they have been seen."""
         for tag, kind in kinds.items():
             if issubclass(kind, Enum):
                 self._enums[kind] = f"={tag}"
@@ -244,8 +242,8 @@ class Codec:
         record = self._records.get(kind)
         return self._other(kind, value, text, self.encode) if record is None else self._record(record, value, text)
 
-    def _record(self, record: _Record, value: object, text: Text, clean: Clean | None = None) -> JsonValue:
-        """Return the form of a record; with ``clean``, its parts are in the form that is fast to write."""
+    def _record(self, record: _Record, value: object, text: Text) -> JsonValue:
+        """Return the form of a record."""
         encoded: list[JsonValue] = [record.tag]
         append = encoded.append
         for found, kept in zip(record.get(value), record.kept, strict=True):
@@ -255,11 +253,31 @@ class Codec:
                 append(found)
             elif kept is None:
                 append(self.other(found, text))
-            elif clean is None:
+            else:
                 append(self.encode(found, unmasked if kept else text))
+        return encoded
+
+    def _quick_record(self, record: _Record, value: object, text: Text, clean: Clean) -> object:
+        """Return the form of a record whose parts are in the form that is fast to write."""
+        encoded: list[object] = [record.tag]
+        append = encoded.append
+        for found, kept in zip(record.get(value), record.kept, strict=True):
+            kind = type(found)
+            if kind is str:
+                append(found if kept or found in clean else text(str(found)))
+            elif kind in _SCALARS:
+                append(found)
+            elif kept is None:
+                append(self.other(found, text))
+            elif kind in self._marked:
+                append(self.mark(found, text))
             else:
                 append(self.quick(found, unmasked if kept else text, clean))
         return encoded
+
+    def mark(self, value: object, text: Text) -> JsonValue:
+        """Return the form of an object that the machine only refers to. Raises CanonicalError, because this machine has none."""
+        return self.other(value, text)
 
     def _other(self, kind: type, value: object, text: Text, inner: Encode) -> JsonValue:
         """Return the form of a value that is not a record."""
@@ -304,19 +322,23 @@ class Codec:
             f"{type(value).__name__}: objects of this type cannot be recorded; a state machine must not hold one"
         )
 
-    def quick(self, value: object, text: Text, clean: Clean) -> JsonValue:
+    def quick(self, value: object, text: Text, clean: Clean) -> object:
         """Return a form of a value that is fast to write; parts of it are the records themselves."""
         kind = type(value)
         quick = self._quick.get(kind)
         if quick is not None:
-            if quick.is_bare or quick.is_clean(value, clean) or quick.is_open(value, text):
-                return [quick.tag, cast("JsonValue", value)]
-        elif (tag := self._enums.get(kind)) is not None:
-            return [tag, cast("Enum", value)._name_]  # `name` costs a call
+            tag, texts, lists, is_bare = quick
+            if is_bare or (lists is None and clean.issuperset(texts(value))):
+                return [tag, value]
+            if quick.is_open(value, text, clean):
+                return [tag, value]
+        elif (member := self._enums.get(kind)) is not None:
+            return [member, cast("Enum", value)._name_]  # `name` costs a call
         record = self._records.get(kind)
         if record is not None:
-            return self._record(record, value, text, clean)
-        return self._other(kind, value, text, lambda inner, text_of: self.quick(inner, text_of, clean))
+            return self._quick_record(record, value, text, clean)
+        inner = cast("Encode", lambda one, text_of: self.quick(one, text_of, clean))
+        return self._other(kind, value, text, inner)
 
     def is_simple(self, kind: type) -> bool:
         """Return whether a class of records has numbers, booleans, texts, times and members of enumerations only."""

@@ -47,6 +47,8 @@ Step: TypeAlias = Callable[[object, object, JsonValue], tuple[object, tuple[obje
 TextOf: TypeAlias = Callable[[str], Text]
 """A function that returns the function that masks the texts of a package."""
 Changes: TypeAlias = Callable[[Codec, object, object, TextOf], JsonValue]
+_KIND: Final[dict[type, list[JsonValue]]] = {}
+"""The kind of each class of effects that has been seen, in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,16 @@ class Machine:
 
 
 def kinds_of_effects(effects: tuple[object, ...]) -> list[JsonValue]:
-    """Return the kinds of effects: the class name of a record, or the name of a member of an enumeration."""
-    return [effect._name_ if isinstance(effect, Simple) else type(effect).__name__ for effect in effects]
+    """Return the kinds of effects: the class name of a record, or the name of a member of an enumeration.
+
+    Do not change the list: steps with a single effect of the same class share it.
+    """
+    if len(effects) == 1 and (kind := type(effects[0])) is not Simple:
+        known = _KIND.get(kind)
+        if known is None:
+            known = _KIND[kind] = [kind.__name__]
+        return known
+    return [effect._name_ if type(effect) is Simple else type(effect).__name__ for effect in effects]
 
 
 # --- lifecycle ---------------------------------------------------------------------------------------------------------------
@@ -170,25 +180,26 @@ def _scheduler_changes(codec: Codec, before: object, after: object, text_of: Tex
     new = cast("scheduler_state.Graph", after)
     touched = new.touched if before is not after else ()
     orders = new.topology.effective
-    entries: JsonObject = {
-        name: None if entry is None else entry_form(codec, entry, orders[name], text_of(name))
-        for name, entry in ((name, new.entries.get(name)) for name in touched)
-    }
-    return [new.paused, new.runs, new.news, entries]
+    entries: dict[str, object] = {}
+    for name in touched:
+        entry = new.entries.get(name)
+        entries[name] = None if entry is None else entry_form(codec, entry, orders[name], text_of(name))
+    form: list[object] = [new.paused, new.runs, new.news, entries]
+    return cast("JsonValue", form)
 
 
-def entry_form(codec: Codec, entry: scheduler_state.Entry, order: int, text: Text) -> JsonValue:
+def entry_form(codec: Codec, entry: scheduler_state.Entry, order: int, text: Text) -> list[object]:
     """Return the compact form of a node, without its definition: its effective order, phase, decision, vote, lacks and times."""
     phase: list[JsonValue]
     match entry.phase:
-        case scheduler_state.Idle(reason):
-            phase = ["idle", reason]
-        case scheduler_state.Scheduled(run, failed):
-            phase = ["scheduled", run, failed]
         case scheduler_state.Active():
             phase = ["active"]
+        case scheduler_state.Scheduled(run, failed):
+            phase = ["scheduled", run, failed]
+        case scheduler_state.Idle(reason):
+            phase = ["idle", reason]
     decision, lacks = entry.decision, entry.lacks
-    form: list[object] = [
+    return [
         order,
         phase,
         None
@@ -201,7 +212,6 @@ def entry_form(codec: Codec, entry: scheduler_state.Entry, order: int, text: Tex
         entry.run,
         entry.stuck,
     ]
-    return cast("JsonValue", form)
 
 
 def _scheduler_step(state: object, event: object, at: JsonValue) -> tuple[object, tuple[object, ...]]:

@@ -164,8 +164,8 @@ def _directives(value: Directives, text: Text) -> list[JsonValue]:
         "Directives",
         text(value.requested),
         value.maintenance,
-        upkeep.deletion.value,
-        upkeep.drift.mode.value,
+        upkeep.deletion._value_,  # `value` costs two calls
+        upkeep.drift.mode._value_,
         value.asked,
         value.upgrade.rollback,
         None if note is None else [note.revision, note.version, note.wanted, note.reason, text(note.message)],

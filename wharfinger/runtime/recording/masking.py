@@ -89,9 +89,10 @@ class Masking:
             if len(self.clean) < 2 * MOST_TEXTS:
                 self.clean.add(text)
             return text
-        known = self._known.union(self._secrets())
-        if known != self._known:
-            self._known, self._redactor = known, TextRedactor(known)
+        secrets = self._secrets()
+        if not self._known.issuperset(secrets):
+            self._known = self._known.union(secrets)
+            self._redactor = TextRedactor(self._known)
             if any(self._masked(each) != masked for each, masked in self._texts.items()):
                 self.forget()
         if len(self._texts) == MOST_TEXTS:
@@ -121,7 +122,8 @@ class Masking:
     def forget(self) -> None:
         """Forget all texts."""
         self._texts = {}  # another thread may still read the old ones
-        self.clean = {None}
+        self.clean.clear()  # the writer knows this set
+        self.clean.add(None)
         self.renewed += 1
         self._all.count += 1
 

@@ -57,6 +57,8 @@ _KEPT: Final = {
     "ModuleId": frozenset({"name", "namespace"}),
     **dict.fromkeys(("Wished", "FoundInstalled"), frozenset({"package", "version"})),
     "AccountGiven": frozenset({"account"}),
+    "Brought": frozenset({"inputs", "fingerprint"}),
+    "ChartApplied": frozenset({"inputs"}),
     "AttemptOfWish": frozenset({"asked"}),
     **{f"Scheduler{name}": frozenset({"name"}) for name in kinds_of(scheduler_events)},
     **dict.fromkeys(
@@ -87,7 +89,6 @@ class PackageCodec(Codec):
         """The status before the event that is written."""
         self._known: dict[int, StandIn] | None = None
         self._marked = set(MARKED)
-        """The classes whose objects are marks, as far as they have been seen."""
 
     def writer(self) -> "PackageCodec":
         """Return a codec that writes the records of one package."""
@@ -156,7 +157,7 @@ PACKAGE_CODEC: Final = PackageCodec()
 """The codec that reads single records, in which marks of earlier objects stand for themselves."""
 
 
-def surroundings(package: Package, around: Around) -> JsonValue:
+def surroundings(package: Package, around: Around) -> list[object]:
     """Return the form of the surroundings of an event. Call it at once, because scopes may be cancelled later."""
     operations, seen = around.operations, 0
     if operations is not None:
@@ -173,8 +174,7 @@ def surroundings(package: Package, around: Around) -> JsonValue:
         seen |= VOTE_CANCELLED
     if ensuring is not None and ensuring.cancelled:
         seen |= CRDS_CANCELLED
-    form: list[object] = [around.now, seen]
-    return cast("JsonValue", form)
+    return [around.now, seen]
 
 
 def package_step(state: object, event: object, at: JsonValue) -> tuple[object, tuple[object, ...]]:

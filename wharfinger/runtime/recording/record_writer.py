@@ -9,8 +9,8 @@ it knows each state and each effect.
 Synchronous: no trio, no I/O. The log (`Log`) takes bytes and decides when a file begins.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol, TypeAlias, cast
 
@@ -22,7 +22,7 @@ from wharfinger.queue.state import QueueState
 from wharfinger.runtime.lifecycle.journal_machine import Forget
 from wharfinger.runtime.package import state as package_state
 from wharfinger.runtime.package.events import Changed
-from wharfinger.runtime.recording.canonical import Codec, Text, as_lines
+from wharfinger.runtime.recording.canonical import Clean, Codec, Text, as_lines
 from wharfinger.runtime.recording.machines import (
     JOURNAL,
     LIFECYCLE,
@@ -37,7 +37,7 @@ from wharfinger.runtime.recording.machines import (
 from wharfinger.runtime.recording.masking import Derived, Masking, Renewals
 from wharfinger.runtime.recording.package_form import marked_objects
 from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC, PackageCodec
-from wharfinger.runtime.recording.record import LATER, Lines, StateRecord, Why, encoded, state_line
+from wharfinger.runtime.recording.record import LATER, Lines, StateRecord, Why, encoded
 from wharfinger.runtime.recording.ring import Decision, Step
 from wharfinger.runtime.scheduler.events import NodeAdded
 from wharfinger.runtime.scheduler.graph import Node
@@ -47,7 +47,7 @@ ALL: Final = ""
 """The key of the scheduler, which has one state for all packages."""
 _STATE: Final = 7
 """The place of the state in the line of an event."""
-MOST_TOGETHER: Final = 64
+MOST_TOGETHER: Final = 128
 """The number of steps of a machine whose changes are written together. They cost more than everything else in a record."""
 _NO_EFFECTS: Final[list[JsonValue]] = []
 
@@ -90,9 +90,14 @@ class _Known:
     state: object
     file: int
     renewed: int
+    clean: Clean = field(init=False)
+    """The texts of the package that are known to need no mask."""
     since: object = None
-    line: list[JsonValue] | None = None
+    line: list[object] | None = None
     steps: int = 0
+
+    def __post_init__(self) -> None:
+        self.clean = self.masking.clean
 
     @property
     def is_renewed(self) -> bool:
@@ -130,11 +135,13 @@ class RecordWriter:
         self._renewals = renewals
         self._file = sink.file
         """The file of the records that are added now; it does not change until they are passed to the log."""
-        self._lines: list[JsonValue] = []
+        self._lines: list[list[object]] = []
         """The newest records. They are encoded later, because the last one of a machine gets the changes of its state."""
-        self._batches: list[list[JsonValue] | Later] = [self._lines]
+        self._batches: list[list[list[object]] | Later] = [self._lines]
         """All records since the last flush; the last batch is ``_lines``."""
         self._known: dict[tuple[str, str], _Known] = {}
+        self._begun: tuple[object, JsonValue] = None, None
+        """The last state in which a queue began, and its form. Almost all queues begin in the same state."""
         self._nodes: dict[str, tuple[Node, JsonValue]] = {}
         """The node that each package offered last, and the form of that event, in which nothing is masked."""
         self._graph: tuple[Graph, int, int] | None = None
@@ -149,12 +156,12 @@ class RecordWriter:
         while True:
             if type(event) is Changed:
                 known.set_status(before)
-            form = known.codec.quick(event, known.text, known.masking.clean)
+            form = known.codec.quick(event, known.text, known.clean)
             if known.masking.renewed == known.renewed:
                 break
             known = self._begin(step, Why.RENEWED)
         effects = kinds_of_effects(step.effects) if step.effects else _NO_EFFECTS
-        line: list[JsonValue] = ["e", step.number, step.time, machine.name, key, form, step.at, LATER, effects]
+        line: list[object] = ["e", step.number, step.time, machine.name, key, form, step.at, LATER, effects]
         self._lines.append(line)
         if known.line is None:
             known.since = before
@@ -162,7 +169,10 @@ class RecordWriter:
         known.steps += 1
         if known.steps >= MOST_TOGETHER:
             known.close()
-        if (not after or machine is QUEUE) and _is_over(step):
+        if machine is QUEUE:
+            if isinstance(after, QueueState) and not after.lanes:
+                self.over(machine, key)
+        elif not after and _is_over(step):
             self.over(machine, key)
 
     def _continued(self, step: Step, known: _Known | None) -> _Known:
@@ -183,14 +193,23 @@ class RecordWriter:
             codec.marks.begin()
         while True:
             renewed = masking.renewed
-            whole = codec.encode(step.before, masking)
+            whole = self._queue_form(step.before, masking) if machine is QUEUE else codec.encode(step.before, masking)
             if masking.renewed == renewed:
                 break
-        self._lines.append(state_line(StateRecord(step.number, step.time, machine.name, key, whole, why)))
+        self._lines.append(["s", step.number, step.time, machine.name, key, whole, why.value])
         new = self._known[machine.name, key] = _Known(
             machine, codec, masking, Derived(masking), step.before, self._file, renewed
         )
         return new
+
+    def _queue_form(self, state: object, masking: Masking) -> JsonValue:
+        """Return the form of a queue's state. The form of an empty queue is kept; no text in it may have to be masked."""
+        known, form = self._begun
+        if state != known:
+            form = QUEUE.codec.encode(state, masking)
+            if isinstance(state, QueueState) and not state.lanes and state.closing is None:
+                self._begun = state, form
+        return form
 
     def over(self, machine: Machine, key: str) -> None:
         """Forget a machine of which nothing is left; its next record has a whole state."""
@@ -235,9 +254,11 @@ class RecordWriter:
             renewed = self._renewals.count
             why = self._why_graph(before, file, renewed)
             masking = self._masking_of(subject)
-            form = self._offer(event) if isinstance(event, NodeAdded) else codec.quick(event, masking, masking.clean)
+            form: object = (
+                self._offer(event) if isinstance(event, NodeAdded) else codec.quick(event, masking, masking.clean)
+            )
             state = SCHEDULER.changes(codec, before, after, self._masking_of)
-            given: list[JsonValue] = []
+            given: list[object] = []
             for effect in step.effects:
                 own = self._masking_of(effect.name)
                 given.append(codec.quick(effect, own, own.clean))
@@ -246,14 +267,14 @@ class RecordWriter:
                     entry_form(codec, entry, 0, self._masking_of(name))
             if self._renewals.count == renewed:
                 break
-        number, moment, at = step.number, step.time, cast("JsonValue", step.at)  # the library writes the time
+        number, moment = step.number, step.time
         if why is not None:
             self._lines = []
             texts = tuple(
                 [masking.texts() for masking in self._maskings.values()]
             )  # some may be forgotten before it is written
             self._batches += (partial(_whole_graph, number, moment, before, why, texts), self._lines)
-        self._lines.append(["e", number, moment, SCHEDULER.name, ALL, form, at, state, given])
+        self._lines.append(["e", number, moment, SCHEDULER.name, ALL, form, step.at, state, given])
         self._graph = after, file, renewed
 
     def _offer(self, event: NodeAdded) -> JsonValue:
@@ -308,8 +329,6 @@ def _continues(known: _Known, before: object) -> bool:
 
 def _is_over(step: Step) -> bool:
     """Return whether nothing is left of a machine, so that its next record has a whole state."""
-    if step.machine is QUEUE:
-        return not cast("QueueState", step.after).lanes
     if step.machine is JOURNAL:  # an empty one continues, because the next operation begins soon
         return type(step.event) is Forget
     return step.after is None
@@ -320,7 +339,7 @@ def _only(text: Text) -> TextOf:
     return lambda _: text
 
 
-def _encoded(lines: list[JsonValue]) -> Lines:
+def _encoded(lines: Sequence[object]) -> Lines:
     """Return the lines that can be encoded: all of them, unless a text has half of a surrogate pair."""
     try:
         return Lines(as_lines(lines), len(lines))
@@ -329,7 +348,7 @@ def _encoded(lines: list[JsonValue]) -> Lines:
         return Lines(b"".join(made), len(made))
 
 
-def _line(line: JsonValue) -> bytes:
+def _line(line: object) -> bytes:
     try:
         return as_lines([line])
     except (UnicodeEncodeError, msgspec.EncodeError, TypeError):

@@ -162,9 +162,9 @@ class Recorder:
             self._writer.begin()
         for step in steps:
             try:
-                if isinstance(step, Step):
+                if type(step) is Step:
                     self._keep(step)
-                else:
+                elif type(step) is Decision:
                     self._keep_decision(step)
             except Exception:  # noqa: BLE001 - logged there
                 self._failed(1)
@@ -229,7 +229,7 @@ class Recorder:
         for name in _concerned(subject, touched, effects):
             entry = after.entries.get(name)
             order = 0 if entry is None else after.topology.effective[name]
-            own = tuple([effect for effect in effects if effect.name == name]) if effects else ()
+            own = tuple([effect for effect in effects if effect.name == name]) if effects else effects
             self._rings.add(name, Part(step.number, step.time, event, subject, step.at, entry, order, own))
         if self._writer is not None:
             self._writer.add_decision(step, subject)
@@ -246,8 +246,12 @@ def _concerned(
     subject: str, touched: tuple[str, ...], effects: tuple[scheduler_events.Effect, ...]
 ) -> tuple[str, ...] | list[str]:
     """Return the packages that a step of the scheduler concerns: the one that its event is about, and those that it changed."""
-    if touched in ((), (subject,)) and all(effect.name == subject for effect in effects):
-        return (subject,) if subject else ()
+    if not touched or (len(touched) == 1 and touched[0] == subject):
+        for effect in effects:
+            if effect.name != subject:
+                break
+        else:
+            return (subject,) if subject else ()
     names = {*touched, *(effect.name for effect in effects)}
     if subject:
         names.add(subject)

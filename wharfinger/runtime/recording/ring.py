@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -75,7 +75,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     event: object
     after: object
     effects: tuple[object, ...]
-    at: JsonValue = None
+    at: object = None
     """The surroundings of an event of a package, if there is a log."""
 
 
@@ -129,8 +129,10 @@ Kept: TypeAlias = Step | Part | PackageStep
 
 def package_step_of(step: Step) -> PackageStep:
     """Return a step of a package as it is kept in memory."""
-    before, after = cast("Package", step.before), cast("Package", step.after)
-    event, effects, node = step.event, step.effects, after.node
+    before, event, after, effects = step.before, step.event, step.after, step.effects
+    if type(before) is not Package or type(after) is not Package:
+        raise TypeError(f"expected a step of a package, found one of the {step.machine.name}")
+    node = after.node
     phase = (after.files.definition is not None, node.joined is not None, node.refused is not None)
     if type(event) not in _SIMPLE:
         event = type(event).__name__
@@ -171,23 +173,26 @@ class Ring:
     @property
     def lasts(self) -> dict[str, Kept]:
         """The last step of each machine. Finished queues are left out; "node" is the offer of the scheduler's node."""
-        lasts: dict[str, Kept] = {}
-        for kept in chain(self._newer.base.values(), self._newer.kept):
-            if isinstance(kept, PackageStep):
-                lasts[PACKAGE.name] = kept
-            elif isinstance(kept, Step):
+        found: dict[str, Kept | None] = {}  # None: nothing is left of it
+        earlier = sorted(self._newer.base.values(), key=lambda one: one.number, reverse=True)
+        for kept in chain(reversed(self._newer.kept), earlier):
+            if type(kept) is PackageStep:
+                if PACKAGE.name not in found:
+                    found[PACKAGE.name] = kept
+            elif type(kept) is Step:
                 name = kept.machine.name if kept.machine is not QUEUE else kept.key
-                if isinstance(kept.after, QueueState) and not kept.after.lanes:
-                    lasts.pop(name, None)
-                else:
-                    lasts[name] = kept
-            else:
-                lasts[SCHEDULER.name] = kept
-                if kept.entry is None:
-                    lasts.pop("node", None)
-                elif isinstance(kept.event, NodeAdded) and kept.subject == self.name:
-                    lasts["node"] = kept
-        return lasts
+                if name not in found:
+                    is_over = isinstance(kept.after, QueueState) and not kept.after.lanes
+                    found[name] = None if is_over else kept
+            elif isinstance(kept, Part):
+                if SCHEDULER.name not in found:
+                    found[SCHEDULER.name] = kept
+                if "node" not in found:
+                    if kept.entry is None:
+                        found["node"] = None
+                    elif isinstance(kept.event, NodeAdded) and kept.subject == self.name:
+                        found["node"] = kept
+        return {name: kept for name, kept in found.items() if kept is not None}
 
     def base(self, text: Text) -> Past:
         """Return the state before the oldest step."""
