@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.support.world import open_world
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.redaction.redaction import redacted_texts
 from wharfinger.queue.lane import acting_for
+from wharfinger.runtime.inspection import snapshots
 from wharfinger.runtime.inspection.package_logs import open_package_logs
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.status.package_status import Stage
@@ -96,6 +99,35 @@ async def test_why_a_package_is_as_it_is(tmp_path: Path) -> None:
         assert [cause.subject for cause in lost.causes] == ["prod.lost"]
         assert "RepositoryNotFound" in lost.causes[0].message
         assert await inspector.why("prod.nobody") is None
+
+
+async def test_settings_are_searched_for_secrets_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[JsonObject] = []
+
+    def counted(document: JsonObject) -> set[str]:
+        searched.append(document)
+        return redacted_texts(document)
+
+    monkeypatch.setattr(snapshots, "redacted_texts", counted)
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop", settings={"password": "hunter22"})
+        await world.until_state("prod", "shop", "Ready")
+        inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
+        assert "hunter22" in inspector.secrets_of("prod.shop")
+        assert "hunter22" in inspector.secrets_of("prod.shop")
+        assert len(searched) == 2, "settings and values"
+        await world.change("prod", "shop", {"settings": {"password": "hunter33"}})
+        await world.until_state("prod", "shop", "Ready")
+        assert "hunter33" in inspector.secrets_of("prod.shop")
+        await world.delete("prod", "shop")
+        await world.until_gone("prod", "shop")
+        assert inspector.secrets_of("prod.shop") == ()
+        await world.create("prod", "other")
+        await world.until_state("prod", "other", "Ready")
+        assert inspector.secrets_of("prod.other") == ()
+        assert list(inspector._secrets) == ["prod.other"], "the secrets of packages that are gone are forgotten"
 
 
 async def test_before_the_runtime_is_up_there_is_nothing() -> None:

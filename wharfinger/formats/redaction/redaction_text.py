@@ -85,7 +85,10 @@ _ABSOLUTE: Final = re.compile(r"[\"']?~?/[^\s\"',;&=:]{0,4096}[\"']?(?![^\s,;:)\
 _WORKING_FOLDER: Final = "PWD"
 _VARIABLE_START: Final = re.compile(r"(?:^|\n)[ \t]*(?:export[ \t]+|declare[ \t]+-x[ \t]+)?\Z")
 _FILE_KEY: Final = "kubeconfig"
-_WORTH_A_LOOK: Final = re.compile(r"[:=]|--|eyJ|(?i:bearer)")
+_WORTH_A_LOOK: Final = re.compile(r"=|:(?![0-9a-f])|(?<!sha256):|(?<=[\w.\-]sha256):|--|eyJ|(?i:bearer)")
+"""The beginning of everything that the patterns can match. The colon of a checksum (``sha256:2c26…``) is none, because many texts
+have one, and nothing else.
+"""
 
 
 class TextRedactor:

@@ -120,6 +120,8 @@ class RuntimeInspector:
     """The lookup of Applications and Modules, as they were seen last."""
     advised: dict[tuple[str, str], Advice] = field(default_factory=dict)
     """The last advice about versions."""
+    _secrets: dict[str, tuple[JsonObject, JsonObject, tuple[str, ...]]] = field(default_factory=dict)
+    """The texts in the settings and values of a package whose keys look like those of secrets, with these two documents."""
 
     async def daemon(self) -> DaemonSnapshot:
         """Return the snapshot of the daemon."""
@@ -238,11 +240,19 @@ class RuntimeInspector:
         """Return the texts of a package that must not be recorded: known secrets, and settings whose keys look like those of
         secrets.
         """
-        instance = self.runtime.instances.get(name) if self.runtime is not None else None
+        instances = self.runtime.instances if self.runtime is not None else {}
+        instance = instances.get(name)
         if instance is None:
             return ()
-        shown = (instance.wish.settings.settings, instance.configuration.values)
-        return (*instance.secrets, *(text for document in shown for text in redacted_texts(document)))
+        settings, values = instance.wish.settings.settings, instance.configuration.values
+        known = self._secrets.get(name)
+        if known is None or known[0] is not settings or known[1] is not values:
+            # Both are replaced if they change, and are searched once, because the recorder asks for each new text.
+            found = (*redacted_texts(settings), *redacted_texts(values))
+            known = self._secrets[name] = settings, values, found
+            if len(self._secrets) > len(instances):  # some packages are gone
+                self._secrets = {each: kept for each, kept in self._secrets.items() if each in instances}
+        return (*instance.secrets, *known[2])
 
     async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
         """Return the objects of a package's release; None if there is no such package."""
