@@ -8,6 +8,7 @@ everything that changed a package is an event.
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from operator import is_not
 from typing import Protocol, TypeAlias
 
 import trio
@@ -187,6 +188,8 @@ class Instance:
     hooks_quiet: Signal = field(default_factory=Signal)
     observe: Observe | None = None
     """The callback for each step, which the recorder provides."""
+    _secrets: tuple[tuple[object, ...], tuple[str, ...]] = ((), ())
+    """The package's own secrets, with the objects that they were found in."""
 
     def take(self, event: Event, around: Around) -> tuple[Effect, ...]:
         """Step the state with an event, and return the effects to perform."""
@@ -357,11 +360,18 @@ class Instance:
 
         The secrets of earlier settings are included until the package is configured with the new settings.
         """
-        known = (self.wish.settings, self.configuration.newest, self.configuration.configured)
-        found = {*self.secrets_of_all(), *(text for settings in known for text in settings.secrets)}
-        for document in (*(settings.settings for settings in known), self.configuration.values):
-            found |= texts_at(document, self._write_only(document))
-        return tuple(sorted(found))
+        configuration = self.configuration
+        known = (self.wish.settings, configuration.newest, configuration.configured)
+        searched = (*known, configuration.values, self.files.definition)
+        before, own = self._secrets
+        if not before or any(map(is_not, before, searched)):  # each is replaced if it changes
+            found = {text for settings in known for text in settings.secrets}
+            for document in (*(settings.settings for settings in known), configuration.values):
+                found |= texts_at(document, self._write_only(document))
+            own = tuple(sorted(found))
+            self._secrets = searched, own
+        others = self.secrets_of_all()
+        return tuple(sorted({*others, *own})) if others else own
 
     @property
     def has_release(self) -> bool:
