@@ -39,6 +39,7 @@ PARTS: Final = (
     "scheduler",
     "offline",
     "runtime",
+    "steps",
     "memory",
     "recorder",
 )

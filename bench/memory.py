@@ -64,7 +64,8 @@ FEW: Final = 1_000
 """The number of packages without ``--long``: the memory of one does not depend on it, but installing 10,000 takes
 minutes."""
 AT_ONCE: Final = 200
-BUDGET_KIB: Final = 10.0
+FORMER_KIB: Final = 9.0
+"""The memory of an idle package as it was measured before the recorder existed in its present form (bench/README.md)."""
 SETTINGS: Final = ResolvedSettings({})
 TREE: Final = {
     "package.yaml": "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\n",
@@ -74,7 +75,7 @@ TREE: Final = {
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the memory of each idle package against its budget."""
+    """Measure the memory of each idle package against its former memory."""
     yield trio.run(_idle, PACKAGES if long else FEW)
 
 
@@ -94,7 +95,7 @@ async def _idle(packages: int) -> Ratio:
             finally:
                 tracemalloc.stop()
     what = f"{packages} idle packages, memory of each"
-    return Ratio("memory", what, "their budget", used / packages, BUDGET_KIB * 1024, 1.0, Unit.BYTES)
+    return Ratio("memory", what, "their former memory", used / packages, FORMER_KIB * 1024, 1.0, Unit.BYTES)
 
 
 async def _bring_up(runtime: Runtime, first: int, count: int) -> None:

@@ -1,12 +1,13 @@
 """The recorder: the share of a daemon's processor time that it costs to keep steps in memory, and also to write them to disk.
 
 The daemon's inner part runs in this process, and the cluster and the chart engine in others, so the processor time of this
-process is the daemon's own. Packages are reconciled again and again. Nothing has changed in them, so a reconciliation is as cheap
-as it can be, and the recorder's share as large.
+process is the daemon's own. There are two kinds of rounds. In one, every package is reconciled although nothing has changed.
+Such a reconciliation is as cheap as it can be, so the recorder's share is as large as it can be. In the other, the settings of
+every package change, so that each package is rendered again and gets a new revision.
 
 The steps of a few packages are collected, and given to recorders apart, which is exact also on a busy machine. With ``--long``,
-rounds of 200 packages alternate in one run: not recorded, kept in memory, and written to disk. Three consecutive rounds, one of
-each kind, are compared, because a machine is faster at one time than at another; the row has the median of these ratios.
+rounds of 200 packages alternate in one run: not recorded, kept in memory, and written to disk. Consecutive rounds, one of each
+kind, are compared, because a machine is faster at one time than at another; the row has the median of these ratios.
 """
 
 import gc
@@ -14,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,7 +34,7 @@ from tests.runtime.support.world import Ground
 from wharfinger.cluster.api.connection import load_connection
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.releases.engine import ReleaseEngine
-from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.kube.resource import ObjectKey, ResourceType
@@ -51,7 +52,7 @@ from wharfinger.runtime.daemon.daemon import GC_THRESHOLDS
 from wharfinger.runtime.daemon.engine import ENGINE, open_engine
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.lifecycle.journal import Journal
-from wharfinger.runtime.package.instance import Tools
+from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES, FlightLog, open_flight_log, prepared
 from wharfinger.runtime.recording.recorder import Recorder
 from wharfinger.runtime.resources.custom_resources import ensure_crds
@@ -59,19 +60,28 @@ from wharfinger.runtime.resources.resources import APPLICATION, REQUESTED
 from wharfinger.runtime.status.summary import summarize
 
 PACKAGES: Final = 200
-BLOCKS: Final = 9
-"""The number of blocks of three rounds, after one to warm up. With three blocks, the median could be 2 % off."""
+BLOCKS: Final = 7
+"""The number of blocks of rounds, after one to warm up. With three blocks, the median could be 2 % off."""
 FEW: Final = 6
 FEW_ROUNDS: Final = 6
 REPEATED: Final = 9
 MEMORY_BUDGET: Final = 0.03
 DISK_BUDGET: Final = 0.04
-"""The highest shares of the processor time: of the steps in memory, as every daemon keeps them, and with `--flight-recorder`."""
+"""The highest shares of the processor time of reconciliations that change nothing: of the steps in memory, as every daemon keeps
+them, and with `--flight-recorder`.
+"""
+CHURN_BUDGET: Final = 0.03
+"""The same with `--flight-recorder`, if the settings of each package change."""
 OBSERVERS: Final = ("lifecycle", "journal", "queue", "scheduler", "package")
 Calls: TypeAlias = list[tuple[str, tuple[object, ...]]]
 NAMESPACE: Final = ObjectKey(ResourceType("", "v1", "Namespace", "namespaces", namespaced=False), "", "bench")
 PATIENCE_S: Final = 1_800
 LOOK_S: Final = 0.05
+CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
+Ask: TypeAlias = Callable[[str], JsonObject]
+"""A function that returns the patch of an Application that a round begins with, for the text of the round."""
+Seen: TypeAlias = Callable[[Instance, str], bool]
+"""A function that returns whether a package has taken up that patch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,26 @@ class _Collector:
         self.calls.append((name, step))
 
 
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One kind of round: the patch that each Application gets, and the check that it was taken up."""
+
+    patch: Ask
+    seen: Seen
+
+
+RECONCILED: Final = _Round(
+    lambda text: {"metadata": {"annotations": {REQUESTED: text}}},
+    lambda instance, text: instance.wish.directives.requested == text,
+)
+"""Each package is reconciled from the beginning, as a user requests it."""
+CHANGED: Final = _Round(
+    lambda text: {"spec": {"settings": {"colour": text}}},
+    lambda instance, text: instance.wish.settings.settings.get("colour") == text,
+)
+"""Each package gets other settings."""
+
+
 def measure(long: bool) -> Iterator[Ratio]:
     """Measure the steps of a few packages apart, and rounds of reconciliations of many packages."""
     yield from trio.run(_measure_apart, FEW)
@@ -132,40 +162,64 @@ async def _measure_apart(packages: int) -> list[Ratio]:
     with tempfile.TemporaryDirectory() as name:
         async with _open(Path(name)) as (switch, client):
             await _install(switch.runtime, client, Path(name), packages)
-            rounds, times = list[_Collector](), list[float]()
-            for number in range(1 + FEW_ROUNDS):
-                rounds.append(collector := _Collector())
-                switch.turn(cast("Recorder", collector))
-                before = time.process_time()
-                await _churn(switch.runtime, client, packages, str(number))
-                times.append((time.process_time() - before) / packages)
-            first, *others = (collector.calls for collector in rounds)
+            same = await _collected(switch, client, packages, RECONCILED)
+            changed = await _collected(switch, client, packages, CHANGED)
             gc.collect()
             gc.freeze()
-            memory, disk = [], []
+            memory, disk, churn = list[float](), list[float](), list[float]()
             for number in range(REPEATED):
-                memory.append(await _given(Recorder(switch.in_memory.secrets_of), None, first, others))
-                written = await prepared(Path(name) / f"apart-{number}", time.time, DEFAULT_BYTES)
-                disk.append(await _given(Recorder(switch.in_memory.secrets_of, written), written, first, others))
-    reconciliation, each = median(times[1:]), packages * len(others)
-    against = "the reconciliation, processor time"
+                memory.append(await _given(Recorder(switch.in_memory.secrets_of), None, same))
+                for times, steps, kind in ((disk, same, "same"), (churn, changed, "changed")):
+                    written = await prepared(Path(name) / f"{kind}-{number}", time.time, DEFAULT_BYTES)
+                    times.append(await _given(Recorder(switch.in_memory.secrets_of, written), written, steps))
+    each = packages * FEW_ROUNDS
+    against, against_changed = "the reconciliation, processor time", "the change, processor time"
     return [
         Ratio(
             "recorder",
             "the steps of a reconciliation, in memory",
             against,
             min(memory) / each,
-            reconciliation,
+            same.each,
             MEMORY_BUDGET,
         ),
-        Ratio("recorder", "the same on disk, too", against, min(disk) / each, reconciliation, DISK_BUDGET),
+        Ratio("recorder", "the same on disk, too", against, min(disk) / each, same.each, DISK_BUDGET),
+        Ratio(
+            "recorder",
+            "the steps of changed settings, on disk, too",
+            against_changed,
+            min(churn) / each,
+            changed.each,
+            CHURN_BUDGET,
+        ),
     ]
 
 
-async def _given(recorder: Recorder, written: FlightLog | None, first: Calls, others: Sequence[Calls]) -> float:
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """The steps of some rounds, and the processor time of a package in one of them."""
+
+    first: Calls
+    others: Sequence[Calls]
+    each: float
+
+
+async def _collected(switch: _Switch, client: HttpClusterClient, packages: int, what: _Round) -> _Collected:
+    rounds, times = list[_Collector](), list[float]()
+    for number in range(1 + FEW_ROUNDS):
+        rounds.append(collector := _Collector())
+        switch.turn(cast("Recorder", collector))
+        before = time.process_time()
+        await _run(what, switch.runtime, client, packages, f"round-{number}")
+        times.append((time.process_time() - before) / packages)
+    first, *others = (collector.calls for collector in rounds)
+    return _Collected(first, others, median(times[1:]))
+
+
+async def _given(recorder: Recorder, written: FlightLog | None, steps: _Collected) -> float:
     """Return the processor time for all rounds of steps after the first, which has whole states."""
     before = 0.0
-    for number, calls in enumerate((first, *others)):
+    for number, calls in enumerate((steps.first, *steps.others)):
         if number == 1:
             before = time.process_time()
         for name, step in calls:
@@ -184,26 +238,50 @@ async def _measure(packages: int) -> list[Ratio]:
     with tempfile.TemporaryDirectory() as name:
         async with _open(Path(name)) as (switch, client):
             await _install(switch.runtime, client, Path(name), packages)
-            kinds = {"off": None, "memory": switch.in_memory, "disk": switch.on_disk}
-            times: dict[str, list[float]] = {kind: [] for kind in kinds}
             gc.collect()
             gc.freeze()  # as the daemon does
-            for number in range(len(kinds) * (1 + BLOCKS)):
-                kind = tuple(kinds)[(number + number // len(kinds)) % len(kinds)]  # each kind begins as many blocks
-                switch.turn(kinds[kind])
-                before = time.process_time()
-                await _churn(switch.runtime, client, packages, str(number))
-                await switch.written.flush()
-                times[kind].append((time.process_time() - before) / packages)
-                print(f"recorder: round {number}, {kind}: {times[kind][-1] * 1000:.2f} ms a package", file=sys.stderr)
+            kinds = {"off": None, "memory": switch.in_memory, "disk": switch.on_disk}
+            off, memory, disk = await _in_turns(switch, client, packages, RECONCILED, kinds)
+            del kinds["memory"]
+            plain, recorded = await _in_turns(switch, client, packages, CHANGED, kinds)
             if switch.in_memory.failures or switch.on_disk.failures or switch.written.counters.lost:
                 raise SystemExit("bench: records were lost")
-    off, memory, disk = (each[1:] for each in times.values())  # the first block is to warm up
-    what, against, usual = f"{packages} packages, reconciled,", "not recorded, processor time", median(off)
+    same, changed = f"{packages} packages, reconciled,", f"{packages} packages, settings changed,"
     return [
-        Ratio("recorder", f"{what} kept in memory", against, usual * _share(memory, off), usual, 1 + MEMORY_BUDGET),
-        Ratio("recorder", f"{what} on disk, too", against, usual * _share(disk, off), usual, 1 + DISK_BUDGET),
+        _row(f"{same} kept in memory", memory, off, MEMORY_BUDGET),
+        _row(f"{same} on disk, too", disk, off, DISK_BUDGET),
+        _row(f"{changed} on disk, too", recorded, plain, CHURN_BUDGET),
     ]
+
+
+async def _in_turns(
+    switch: _Switch, client: HttpClusterClient, packages: int, what: _Round, kinds: Mapping[str, Recorder | None]
+) -> list[list[float]]:
+    """Return the processor times of the rounds of each kind, for one package."""
+    times: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for number in range(len(kinds) * (1 + BLOCKS)):
+        kind = tuple(kinds)[(number + number // len(kinds)) % len(kinds)]  # each kind begins as many blocks
+        switch.turn(kinds[kind])
+        before = time.process_time()
+        await _run(what, switch.runtime, client, packages, f"round-{number}")
+        await switch.written.flush()
+        times[kind].append((time.process_time() - before) / packages)
+        print(f"recorder: round {number}, {kind}: {times[kind][-1] * 1000:.2f} ms a package", file=sys.stderr)
+        if what is CHANGED:
+            await _check_applied(client, packages, f"round-{number}")
+    return [each[1:] for each in times.values()]  # the first block is to warm up
+
+
+async def _check_applied(client: HttpClusterClient, packages: int, text: str) -> None:
+    """End the benchmark unless the cluster has the object of the last settings of each package."""
+    found = [find_str(each, "data", "colour") for each in (await client.list(CONFIG_MAP, NAMESPACE.name)).items]
+    if found.count(text) != packages:
+        raise SystemExit(f"bench: expected {packages} ConfigMaps with {text}, found {found.count(text)}")
+
+
+def _row(what: str, recorded: Sequence[float], off: Sequence[float], budget: float) -> Ratio:
+    usual = median(off)
+    return Ratio("recorder", what, "not recorded, processor time", usual * _share(recorded, off), usual, 1 + budget)
 
 
 def _share(recorded: Sequence[float], off: Sequence[float]) -> float:
@@ -214,7 +292,13 @@ def _share(recorded: Sequence[float], off: Sequence[float]) -> float:
 @asynccontextmanager
 async def _open(folder: Path) -> AsyncIterator[tuple[_Switch, HttpClusterClient]]:
     service = SIX_OBJECTS["templates/service.yaml"].replace("spec: {", "spec: {clusterIP: None, ")
-    write(folder / "packages" / "six", {**SIX_OBJECTS, "templates/service.yaml": service})
+    config = SIX_OBJECTS["templates/config.yaml"].replace("colour: blue", "colour: {{ .Values.colour }}")
+    changed = {
+        "values.yaml": "replicas: 1\ncolour: blue\n",
+        "templates/service.yaml": service,
+        "templates/config.yaml": config,
+    }
+    write(folder / "packages" / "six", {**SIX_OBJECTS, **changed})
     helm, engine = shutil.which("helm"), shutil.which(ENGINE)
     if helm is None or engine is None:
         raise SystemExit("bench: helm or the chart engine is not on PATH; run `make bench`")
@@ -283,27 +367,26 @@ async def _install(runtime: Runtime, client: HttpClusterClient, folder: Path, pa
         metadata: JsonObject = {"name": f"six-{number}", "namespace": NAMESPACE.name}
         wanted: JsonObject = {"packageName": "six", "packageVersion": "1.0.0"}
         await client.create({"apiVersion": api, "kind": "Application", "metadata": metadata, "spec": wanted})
-    await _settled(runtime, packages, 0)
+    await _settled(runtime, packages, lambda _: True)
 
 
-async def _churn(runtime: Runtime, client: HttpClusterClient, packages: int, text: str) -> None:
-    """Have all packages reconciled from the beginning, as a user requests it."""
-    retired = runtime.queues.statistics().retired
+async def _run(what: _Round, runtime: Runtime, client: HttpClusterClient, packages: int, text: str) -> None:
+    """Patch the Applications of all packages, and wait until all of them are Ready again."""
     for number in range(packages):
         key = ObjectKey(APPLICATION, NAMESPACE.name, f"six-{number}")
-        await client.merge_patch(key, {"metadata": {"annotations": {REQUESTED: text}}})
-    await _settled(runtime, packages, retired + packages)
+        await client.merge_patch(key, what.patch(text))
+    await _settled(runtime, packages, lambda instance: what.seen(instance, text))
 
 
-async def _settled(runtime: Runtime, packages: int, retired: int) -> None:
-    """Wait until all packages are Ready, nothing is queued, and this many tasks are done."""
+async def _settled(runtime: Runtime, packages: int, seen: Callable[[Instance], bool]) -> None:
+    """Wait until all packages have seen their patch and are Ready, and nothing is queued."""
     with trio.fail_after(PATIENCE_S):
-        while not _is_settled(runtime, packages, retired):  # noqa: ASYNC110 - only its controllers are told
+        while not _is_settled(runtime, packages, seen):  # noqa: ASYNC110 - only its controllers are told
             await trio.sleep(LOOK_S)
 
 
-def _is_settled(runtime: Runtime, packages: int, retired: int) -> bool:
-    if runtime.queues.names() or runtime.queues.statistics().retired < retired:
+def _is_settled(runtime: Runtime, packages: int, seen: Callable[[Instance], bool]) -> bool:
+    if runtime.queues.names():
         return False
     known = list(runtime.instances.values())
-    return len(known) == packages and all(summarize(each.status).state == "Ready" for each in known)
+    return len(known) == packages and all(seen(each) and summarize(each.status).state == "Ready" for each in known)
