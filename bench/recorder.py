@@ -66,7 +66,7 @@ FEW: Final = 6
 FEW_ROUNDS: Final = 6
 REPEATED: Final = 9
 MEMORY_BUDGET: Final = 0.03
-DISK_BUDGET: Final = 0.04
+DISK_BUDGET: Final = 0.03
 """The highest shares of the processor time of reconciliations that change nothing: of the steps in memory, as every daemon keeps
 them, and with `--flight-recorder`.
 """
