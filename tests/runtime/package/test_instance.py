@@ -63,13 +63,13 @@ def test_secrets_are_found_again_when_anything_changes(tmp_path: Path) -> None:
     one, others = instance(), ("global1",)
     one.secrets_of_all = lambda: others
     put(one, wish={"settings": ResolvedSettings({"token": "hunter2"})}, files={"definition": defined(tmp_path)})
-    assert one.secrets == one.secrets == ("global1", "hunter2")
+    assert [*one.secrets] == [*one.secrets] == ["global1", "hunter2"]
     others = ("global2",)
-    assert one.secrets == ("global2", "hunter2")
+    assert [*one.secrets] == ["global2", "hunter2"]
     put(one, configuration={"values": {"token": "hunter3"}})
-    assert one.secrets == ("global2", "hunter2", "hunter3")
+    assert [*one.secrets] == ["global2", "hunter2", "hunter3"]
     put(one, configuration={"values": {}, "configured": ResolvedSettings({"token": "hunter4"})})
-    assert one.secrets == ("global2", "hunter2", "hunter4")
+    assert [*one.secrets] == ["global2", "hunter2", "hunter4"]
 
 
 def test_it_is_configured_where_that_was_done_with_what_is_loaded(tmp_path: Path) -> None:
