@@ -54,7 +54,7 @@ def test_a_failure_says_which_attempt_and_when_the_next_is() -> None:
     assert cause.remedy == advice("PackageHookFailed")
     hooks = (HookSnapshot("hooks/a.sh", (), 0, None, ""),)
     (cause,) = causes(replace(failing("db"), hooks=hooks))
-    assert cause.remedy == of_failed_hook("hooks/a.sh")
+    assert cause.remedy == of_failed_hook("db", "hooks/a.sh")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_fails_while_it_is_put_to_rest(said: str) -> None:
     assert cause.line == (
         "cannot be stopped: PackageHookFailed: hooks/a.sh: exit status 3; attempt 2, next at 12:30:13 UTC (in 13 s)"
     )
-    assert (cause.since, cause.by_hand, cause.remedy) == (SINCE, True, of_failed_hook("hooks/a.sh"))
+    assert (cause.since, cause.by_hand, cause.remedy) == (SINCE, True, of_failed_hook("db", "hooks/a.sh"))
 
 
 def test_what_fails_without_a_known_word_is_said_as_the_condition_has_it() -> None:
@@ -186,7 +186,7 @@ def test_a_hook_that_runs_is_named_in_the_remedy() -> None:
     found = replace(package("db", said, tasks=(task("Startup", running=True),)), hooks=hooks)
     (cause,) = causes(found)
     assert cause.message == "running hooks/10-init.sh (onStartup); Startup, attempt 1"
-    assert cause.remedy == of_hook("hooks/10-init.sh")
+    assert cause.remedy == of_hook("db", "hooks/10-init.sh")
 
 
 def test_a_hook_that_the_journal_has_in_flight() -> None:
@@ -266,7 +266,7 @@ def test_a_removal_at_work_and_one_that_fails() -> None:
     hooks = (HookSnapshot("hooks/a.sh", (), 0, None, ""),)
     found = replace(package("db", at_work, tasks=(task("Uninstall", running=True),)), hooks=hooks)
     cause = aside(found)
-    assert (cause.state, cause.by_hand, cause.remedy) == ("is being removed", False, of_hook("hooks/a.sh"))
+    assert (cause.state, cause.by_hand, cause.remedy) == ("is being removed", False, of_hook("db", "hooks/a.sh"))
     assert aside(replace(found, hooks=())).remedy == WAIT
     failed = condition(REMOVED, "False", "PackageHookFailed", "hooks/a.sh: exit status 1")
     retried = task("Uninstall", error="PackageHookFailed: hooks/a.sh: exit status 1", attempt=2, retry_in_s=5.0)
