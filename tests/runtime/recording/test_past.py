@@ -1,7 +1,7 @@
 """The state of one package, folded from its records: the same as the machines' own."""
 
 from tests.runtime.support.recorded import NAMES, Story
-from wharfinger.runtime.recording.canonical import as_bytes, unmasked
+from wharfinger.runtime.recording.canonical import as_bytes, normal, unmasked
 from wharfinger.runtime.recording.history import part_of
 from wharfinger.runtime.recording.machines import SCHEDULER, entry_form
 from wharfinger.runtime.recording.past import Past
@@ -22,7 +22,8 @@ def test_all_records_together_give_the_present_state() -> None:
             if node is not None:
                 assert past.node == node
                 graph = story.scheduler._graph
-                entry = entry_form(SCHEDULER.codec, graph.entries[name], graph.topology.effective[name], unmasked)
+                order = graph.topology.effective[name]
+                entry = normal(entry_form(SCHEDULER.codec, graph.entries[name], order, unmasked))
                 assert as_bytes(past.entry) == as_bytes(entry) or "***" in as_bytes(past.entry).decode()
             lane = story.queues.get(name)
             lanes = lane.state.lanes if lane is not None else {}
