@@ -1,5 +1,5 @@
 #!/bin/sh
-# Add to a Debian image what the daemon and hooks call, and the user's folder. Run as root inside the image.
+# Add the programs that the daemon and hooks call to a Debian image, and the user's folder. Run as root inside the image.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq update
