@@ -16,9 +16,9 @@ from wharfinger.process.descendants import (
     Mark,
     Seen,
     belonging,
+    highest_unrelated_pid,
     last_pid,
-    look,
-    numbers_before,
+    read_process,
     read_stat,
     scan,
     ticks_now,
@@ -73,7 +73,7 @@ def test_processes_of_the_runs_own_user_belong_to_it_except_those_of_root() -> N
 def test_users_are_read_on_request() -> None:
     with subprocess.Popen(["/bin/sleep", "1000"]) as child:
         try:
-            found = {users: look(child.pid, users=users) for users in (True, False)}
+            found = {users: read_process(child.pid, users=users) for users in (True, False)}
         finally:
             child.kill()
     assert [one.uid if one is not None else None for one in found.values()] == [os.getuid(), 0]
@@ -160,7 +160,7 @@ def test_a_scan_sees_a_child_and_its_token_but_not_this_process(tag: str) -> Non
 def test_a_large_environment_is_read_whole(tag: str) -> None:
     padding = {f"PADDING_{number}": "x" * 100_000 for number in range(8)}
     with running("/bin/sh", "-c", "echo ready; read x", env={TAG: tag, **padding, MARKER: "mine"}) as child:
-        found = look(child.pid)
+        found = read_process(child.pid)
 
     assert found is not None
     assert found.tokens == {"mine"}
@@ -169,7 +169,7 @@ def test_a_large_environment_is_read_whole(tag: str) -> None:
 
 def test_an_empty_environment_is_known_to_be_empty(tag: str) -> None:
     with running("/bin/sh", "-c", "exec env -i /bin/sh -c 'echo ready; read x'", env={TAG: tag}) as child:
-        found = look(child.pid)
+        found = read_process(child.pid)
 
     # A shell sets PWD for itself, but not in the environment it was given.
     assert found is not None
@@ -191,7 +191,7 @@ ctypes.CDLL(None).pthread_exit(None)
 
 def test_a_process_whose_main_thread_has_ended_is_read_through_other_threads(tag: str) -> None:
     with running(*python(MAIN_THREAD_ENDS).argv, env={TAG: tag, MARKER: "mine"}) as child:
-        found = look(child.pid)
+        found = read_process(child.pid)
 
     assert found is not None
     assert found.stat.state == "Z"
@@ -202,16 +202,16 @@ def test_a_process_whose_main_thread_has_ended_is_read_through_other_threads(tag
 def test_zombies_and_kernel_threads_are_not_seen(tag: str) -> None:
     child = subprocess.Popen(["/bin/true"], env={TAG: tag, MARKER: "mine"})
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    zombie = look(child.pid)
+    zombie = read_process(child.pid)
     assert zombie is not None
     assert (zombie.stat.alive, zombie.tokens) == (False, frozenset())
 
     child.wait()
 
-    assert look(child.pid) is None
+    assert read_process(child.pid) is None
     kernel_thread = read_stat(2)
     if kernel_thread is not None and kernel_thread.kernel_thread:
-        assert look(2) is None
+        assert read_process(2) is None
 
 
 def test_a_new_process_changes_the_last_pid(tag: str) -> None:
@@ -224,7 +224,7 @@ def test_a_new_process_changes_the_last_pid(tag: str) -> None:
 @pytest.mark.parametrize("pid", [2**22 + 1, 999_999_999])
 def test_pids_without_a_process(pid: int) -> None:
     assert read_stat(pid) is None
-    assert look(pid) is None
+    assert read_process(pid) is None
 
 
 def young(pid: int) -> Mark:
@@ -233,17 +233,17 @@ def young(pid: int) -> Mark:
 
 
 def test_descendants_of_young_leaders_have_higher_pids() -> None:
-    assert numbers_before([young(120), young(100)], b"130") == 99
+    assert highest_unrelated_pid([young(120), young(100)], b"130") == 99
 
 
 def test_a_leader_that_waited_for_its_work_has_no_earlier_descendants() -> None:
     old = replace(young(100), start_ticks=1, work_number=500, work_ticks=ticks_now())
-    assert numbers_before([old], b"530") == 500
-    assert numbers_before([old, young(490)], b"530") == 489
+    assert highest_unrelated_pid([old], b"530") == 500
+    assert highest_unrelated_pid([old, young(490)], b"530") == 489
 
 
 @pytest.mark.parametrize(
-    ("marks", "born"),
+    ("marks", "newest_pid"),
     [
         ([young(100), young(120)], b"110"),  # the numbers went round
         ([replace(young(100), work_number=500, work_ticks=ticks_now())], b"130"),
@@ -255,8 +255,8 @@ def test_a_leader_that_waited_for_its_work_has_no_earlier_descendants() -> None:
         ([young(100)], b""),
     ],
 )
-def test_otherwise_all_processes_are_scanned(marks: list[Mark], born: bytes) -> None:
-    assert numbers_before(marks, born) == 0
+def test_otherwise_all_processes_are_scanned(marks: list[Mark], newest_pid: bytes) -> None:
+    assert highest_unrelated_pid(marks, newest_pid) == 0
 
 
 def test_a_scan_above_a_pid_leaves_out_lower_pids() -> None:

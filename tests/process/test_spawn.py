@@ -16,7 +16,7 @@ import pytest
 from tests.process.children import PATH, TAG, alive_with, shell
 from tests.programs import ROOT
 from wharfinger.process.command import Command
-from wharfinger.process.descendants import look, read_stat
+from wharfinger.process.descendants import read_process, read_stat
 from wharfinger.process.errors import FileBusyError, LedgerError, SpawnError
 from wharfinger.process.journal_file import JournalFile
 from wharfinger.process.ledger import ProcessLedger, open_ledger
@@ -61,7 +61,7 @@ def test_a_child_leads_its_own_session_and_carries_its_token(tag: str) -> None:
         assert not os.get_blocking(child.stdout)
         assert not os.get_blocking(child.stderr)
         wait_ready(child)
-        found = look(pid)
+        found = read_process(pid)
 
         assert found is not None
         assert found.tokens == {"token"}
@@ -88,7 +88,7 @@ def test_a_run_within_a_run_carries_both_tokens(tag: str, monkeypatch: pytest.Mo
     command = shell("echo ready; kill -STOP $$", tag)
     with spawned(replace(command, env={**command.env, MARKER: "forged"})) as child:
         wait_ready(child)
-        found = look(child.popen.pid)
+        found = read_process(child.popen.pid)
 
     assert found is not None
     assert found.tokens == {"outer", "token"}

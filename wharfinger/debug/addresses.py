@@ -7,7 +7,7 @@ from typing import Final
 
 RENDER: Final = "/api/v1/packages/render/"
 VALIDATE: Final = "/api/v1/packages/validate/"
-"""The prefix of the paths for settings validation; as after ``RENDER``, the name of a package follows."""
+"""The prefix of the paths for settings validation; the name of a package follows."""
 WHY: Final = "/api/v1/why"
 HISTORY: Final = "/api/v1/history"
 RESOURCES: Final = "/api/v1/packages/resources"

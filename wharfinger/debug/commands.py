@@ -143,7 +143,7 @@ def add_pools(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger pools dump [NAME]`."""
     add_dump_word(
         parser,
-        "dump (default): every pool of warm hooks, hook that keeps running, and WorkerPool, with claims and memory",
+        "dump (default): each pool of warm hooks, each hook that keeps running, and each WorkerPool, with claims and memory",
     )
     parser.add_argument(
         "name",
@@ -183,7 +183,7 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the counters of a running daemon: tasks that run, back off and are parked; the limits on downloads, renders, "
         "hooks, loads and API calls, and how many requests wait for each; the packages whose custom resource definitions must "
-        "be established before other packages go on; monitors, schedules and workers of hooks; the store. With -o "
+        "be established before other packages continue; monitors, schedules and workers of hooks; the store. With -o "
         "prometheus: the daemon's metrics and those of hooks."
     )
     _add_text_output(parser, PROMETHEUS)

@@ -1,4 +1,4 @@
-"""Schedules of hooks (spec hook-protocol §1.4.2): the crontab dialect of robfig/cron v2, with the time passed in.
+"""Schedules of hooks: the crontab dialect of robfig/cron v2, with the time passed in.
 
 Five fields (minute, hour, day of month, month, day of week) or six with seconds first; ``*``, ``?``, lists, ranges, steps,
 names of months and days; ``@hourly``, ``@daily`` or ``@midnight``, ``@weekly``, ``@monthly``, ``@yearly`` or ``@annually``;

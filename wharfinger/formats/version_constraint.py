@@ -5,7 +5,7 @@ be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a comparator with a 
 is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen distinguishes it from
 a prerelease. The empty text stands for any version.
 
-One rule is this runtime's own (spec runtime §4.2): the *installed* version is compared without its prerelease and build
+One rule is Wharfinger's own: the *installed* version is compared without its prerelease and build
 metadata, so that 1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. So every comparator becomes one half-open
 interval of release numbers, or the outside of such an interval. A prerelease that the *constraint* names lies just below its
 release.

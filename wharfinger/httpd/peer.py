@@ -1,6 +1,6 @@
 """The process at the other end of a Unix socket, as reported by the kernel (unix(7), SO_PEERCRED).
 
-The kernel records the numbers when the peer connects, so a process cannot change them later.
+The kernel records the ids when the peer connects, so a process cannot change them later.
 """
 
 import socket
@@ -13,7 +13,7 @@ _CREDENTIALS: Final = struct.Struct("3i")
 
 
 class Peer(NamedTuple):
-    """A process: its number, and its user and group."""
+    """A process: its process id, its user id and its group id."""
 
     pid: int
     uid: int

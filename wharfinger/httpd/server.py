@@ -93,7 +93,7 @@ class _Server:
                     connections.start_soon(self._serve, connection, name="http connection")
 
     def _is_at_process_limit(self, peer: Peer | None) -> bool:
-        """Return whether a process has as many connections as one may have. Processes of other namespaces have the number 0."""
+        """Return whether a process has as many connections as one may have. Processes of other pid namespaces have the id 0."""
         if peer is None or peer.pid == 0 or len(self._open) < self._limits.of_process:
             return False
         return sum(connection.peer == peer for connection in self._open) >= self._limits.of_process

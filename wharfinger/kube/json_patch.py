@@ -92,8 +92,8 @@ def value_at(document: JsonValue, path: Sequence[str]) -> tuple[bool, JsonValue]
 def _operation_name(index: int, item: JsonValue) -> str:
     """Return the name of an operation, as far as it can be read: ``operation 3 (remove /spec/a)``."""
     words = [item.get("op"), item.get("path")] if isinstance(item, dict) else []
-    said = " ".join(word for word in words if isinstance(word, str) and word)
-    return f"operation {index} ({said[:_SHOWN]})" if said else f"operation {index}"
+    described = " ".join(word for word in words if isinstance(word, str) and word)
+    return f"operation {index} ({described[:_SHOWN]})" if described else f"operation {index}"
 
 
 @dataclass(slots=True)

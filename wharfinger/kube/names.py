@@ -1,6 +1,6 @@
 """The names of Kubernetes: DNS labels and subdomains (RFC 1123), and qualified names such as label keys.
 
-The patterns are those that the API server shows in its messages. All limits are in characters, since all of them are ASCII.
+The patterns are those that the API server shows in its messages. Limits are in characters, because names are ASCII.
 """
 
 import re

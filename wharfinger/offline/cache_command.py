@@ -101,13 +101,13 @@ def _table(found: dict[str, AreaStatistics]) -> str:
 
 def _removed_text(removed: Removed, cache: Path, *, as_json: bool) -> str:
     if as_json:
-        said: JsonObject = {
+        document: JsonObject = {
             "folder": str(cache),
             "removed": removed.entries,
             "bytes": removed.bytes,
             "problems": [*removed.problems],
         }
-        return encode_json(said).decode() + "\n"
+        return encode_json(document).decode() + "\n"
     return f"removed {removed.entries} entries, {_size(removed.bytes)}\n"
 
 

@@ -122,9 +122,9 @@ class _Output:
         return jobs
 
     def _take_stdout(self, chunk: bytes) -> None:
-        told = self._cap.exceeded
+        was_exceeded = self._cap.exceeded
         fitting = self._cap.admit(chunk)
-        if self._cap.exceeded and not told:
+        if self._cap.exceeded and not was_exceeded:
             self._run.post(OutputExceeded())
         if fitting and self._sinks.stdout is not None:
             self._sinks.stdout(fitting)

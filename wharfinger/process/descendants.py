@@ -134,23 +134,29 @@ def scan(since_ticks: int, *, users: bool = False, above: int = 0) -> list[Seen]
     """
     # A daemon that was started by a hook of an earlier daemon has the token of that hook's run, and must not kill itself.
     me = os.getpid()
-    found = (look(pid, since_ticks, users=users) for pid in _numbers("/proc") if pid > above and pid != me)
+    found = (read_process(pid, since_ticks, users=users) for pid in _numbers("/proc") if pid > above and pid != me)
     return [one for one in found if one is not None]
 
 
-def numbers_before(marks: Sequence[Mark], born: bytes) -> int:
-    """Return the highest pid up to which no process can belong to ``marks``; ``born`` is the pid that the kernel gave out last.
+def highest_unrelated_pid(marks: Sequence[Mark], newest_pid: bytes) -> int:
+    """Return the highest pid up to which no process can belong to ``marks``.
 
+    ``newest_pid`` is the pid that the kernel gave out last.
     A leader starts nothing before it gets its work. The kernel gives out pids in ascending order, and begins anew after the
     highest one (``alloc_pid``), which takes far longer than YOUNG_S. So if all leaders are held, got their work less than
-    YOUNG_S ago, and ``born`` is not lower than the last pid at that time, all their descendants have higher pids than that.
+    YOUNG_S ago, and ``newest_pid`` is not lower than the last pid at that time, all their descendants have higher pids than that.
     Otherwise the result is 0. A process that may choose its pid (CAP_CHECKPOINT_RESTORE) is found only if the run has a user of
     its own. The same holds for a process that was started with ``setsid env -i``.
     """
     oldest = min(mark.work_ticks or mark.start_ticks for mark in marks)
     numbers = [mark.work_number or mark.pid - 1 for mark in marks]
     plain = all(mark.held and mark.pid > 0 and mark.uid == 0 for mark in marks)
-    if not plain or ticks_now() - oldest >= YOUNG_S * _TICKS or not born.isdigit() or int(born) < max(numbers):
+    if (
+        not plain
+        or ticks_now() - oldest >= YOUNG_S * _TICKS
+        or not newest_pid.isdigit()
+        or int(newest_pid) < max(numbers)
+    ):
         return 0
     return min(numbers)
 
@@ -160,7 +166,7 @@ def ticks_now() -> int:
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
 
 
-def look(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen | None:
+def read_process(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen | None:
     """Return one process as a scan sees it; None if it is gone, too old, or a kernel thread."""
     line = _read(f"/proc/{pid}/stat", _STAT_BYTES, _STAT_BYTES)
     if not line or parse_start_ticks(line) < since_ticks:  # most are older, so this is checked first

@@ -1,7 +1,7 @@
 """The journal of the state folder: one SQLite file with several tables. Only rows with a valid checksum are used.
 
 After a ``kill -9`` the journal decides which processes are killed, and which work is *not* repeated, so it must never be
-wrong. It may be lost (DESIGN §7), so a bad journal must never keep the daemon from starting.
+wrong. It may be lost, so a bad journal must never keep the daemon from starting.
 
 Invariants:
 
@@ -139,7 +139,7 @@ class JournalFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._warnings: deque[str] = deque(maxlen=MAX_WARNINGS)
-        self._tell: Callable[[str], None] = lambda _: None
+        self._report: Callable[[str], None] = lambda _: None
         self._specs: dict[str, TableSpec] = {}
         self._remembered: dict[str, dict[Row, Row]] = {}  # by table and key
         self._lock = threading.Lock()
@@ -153,11 +153,11 @@ class JournalFile:
         """Return a sentence for each file or table that was set aside; at most the last MAX_WARNINGS."""
         return tuple(self._warnings)
 
-    def report_to(self, tell: Callable[[str], None]) -> None:
-        """Call ``tell`` with each future warning, from any thread, and at once with the existing ones."""
-        self._tell = tell
+    def report_to(self, report: Callable[[str], None]) -> None:
+        """Call ``report`` with each future warning, from any thread, and at once with the existing ones."""
+        self._report = report
         for warning in self.warnings:
-            tell(warning)
+            report(warning)
 
     def close(self) -> None:
         """Close the file; the rows stay."""
@@ -250,8 +250,8 @@ class JournalFile:
         aside = _set_aside(self.path)
         if self._specs:
             lost = "; ".join(spec.loss for spec in self._specs.values() if spec.loss and not spec.remembered)
-            again = ", ".join(self._remembered) or "no table"
-            loss = f"a new one begins with the rows of {again}, which were in memory" + (f"; {lost}" if lost else "")
+            restored = ", ".join(self._remembered) or "no table"
+            loss = f"a new one begins with the rows of {restored}, which were in memory" + (f"; {lost}" if lost else "")
         else:
             loss = (
                 "a new one begins empty: child processes that the last daemon may have left running are not known and were "
@@ -269,7 +269,7 @@ class JournalFile:
 
     def _warn(self, warning: str) -> None:
         self._warnings.append(warning)
-        self._tell(warning)
+        self._report(warning)
 
     def _connect(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.path, timeout=self._busy_s, isolation_level=None, check_same_thread=False)

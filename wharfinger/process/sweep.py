@@ -27,7 +27,15 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.process.descendants import Mark, Seen, belonging_to_each, last_pid, look, numbers_before, scan
+from wharfinger.process.descendants import (
+    Mark,
+    Seen,
+    belonging_to_each,
+    highest_unrelated_pid,
+    last_pid,
+    read_process,
+    scan,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +94,14 @@ class Hunt:
             self._unkillable.add(_identity(one))
         return False
 
-    def judge(self, living: frozenset[Identity], *, decided: bool, births: bool) -> None:
-        """Record a round's result: the processes found ``living``, and whether it may have missed some (``births``)."""
+    def record_round(self, living: frozenset[Identity], *, decided: bool, may_have_missed: bool) -> None:
+        """Record a round's result: the processes found ``living``, and whether it may have missed some."""
         empty = not living - self._unkillable
-        if (empty and decided and (self._was_empty or not births)) or self._is_past_deadline():
+        if (empty and decided and (self._was_empty or not may_have_missed)) or self._is_past_deadline():
             self._end(living)
         self._was_empty = empty and (decided or self._was_empty)
 
-    def blind(self) -> None:
+    def record_unreadable(self) -> None:
         """Record that no process could be read this time."""
         self.kill_group()
         if self._is_past_deadline():
@@ -134,7 +142,7 @@ def sweep_round(hunts: Sequence[Hunt]) -> None:
         if error.errno not in {errno.EMFILE, errno.ENFILE, errno.ENOMEM}:
             raise
         for hunt in hunts:
-            hunt.blind()
+            hunt.record_unreadable()
         select.poll().poll(_EXHAUSTED_MS)  # other threads may release some
 
 
@@ -142,16 +150,20 @@ def _round(hunts: Sequence[Hunt]) -> None:
     marks = [hunt.mark for hunt in hunts]
     for hunt in hunts:
         hunt.freeze_group()
-    born = last_pid()
-    seen = scan(min(mark.start_ticks for mark in marks), users=_needs_users(marks), above=numbers_before(marks, born))
+    newest_pid = last_pid()
+    seen = scan(
+        min(mark.start_ticks for mark in marks),
+        users=_needs_users(marks),
+        above=highest_unrelated_pid(marks, newest_pid),
+    )
     youngest_undecided = max((one.stat.start_ticks for one in seen if one.undecided), default=-1)
     found = belonging_to_each(seen, marks)
     for part in _parts(list(zip(hunts, found, strict=True))):
         _kill_pinned(part)
-    births = last_pid() != born
+    may_have_missed = last_pid() != newest_pid
     for hunt, candidates in zip(hunts, found, strict=True):
         living = frozenset(_identity(one) for one in candidates if one.stat.alive)
-        hunt.judge(living, decided=youngest_undecided < hunt.mark.start_ticks, births=births)
+        hunt.record_round(living, decided=youngest_undecided < hunt.mark.start_ticks, may_have_missed=may_have_missed)
 
 
 Found = Sequence[tuple[Hunt, Sequence[Seen]]]
@@ -180,7 +192,7 @@ def _kill_pinned(found: Found) -> None:
                 pins[pid] = fd = os.pidfd_open(pid)
                 stack.callback(os.close, fd)
         users = _needs_users([hunt.mark for hunt, _ in found])
-        again = [one for pid in pins if (one := look(pid, users=users)) is not None]
+        again = [one for pid in pins if (one := read_process(pid, users=users)) is not None]
         sure = [one for one in again if _still_exists(pins[one.stat.pid])]
         dying: set[int] = set()
         for (hunt, _), own in zip(found, belonging_to_each(sure, [hunt.mark for hunt, _ in found]), strict=True):

@@ -57,5 +57,5 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     schema: JsonObject = {"additionalProperties": {"deprecated": True}}
     value: JsonObject = {f"a{index}": 1 for index in range(100)}
     assert len(warned(value, schema)) == MAX_FOUND
-    monkeypatch.setattr(schema_deprecations, "MAX_LOOKED_AT", 5)
+    monkeypatch.setattr(schema_deprecations, "MAX_CHECKED", 5)
     assert len(warned(value, schema)) == 4

@@ -87,7 +87,7 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(schema.problems(many)) == 20
     assert len(schema.problems(many, limit=3)) == 3
     assert schema.problems([["\ud800"]])[0].message.endswith("no JSON form")
-    monkeypatch.setattr(schema_lists, "MAX_LOOKED_AT", 10)
+    monkeypatch.setattr(schema_lists, "MAX_CHECKED", 10)
     assert [str(problem) for problem in schema.problems(many)] == [
         "[0][1]: is equal to item 0; each may occur only once",
         "[1][1]: is equal to item 0; each may occur only once",

@@ -95,6 +95,6 @@ def test_missing_secrets_can_be_allowed() -> None:
     with pytest.raises(MissingError) as error:
         gate(Level.CASCADE, store()).require([Need(Id("Secret", "apps", "login"), "spec.secretRef")])
     assert str(error.value) == (
-        "spec.secretRef: Secret apps/login does not exist, also not as the result of an ExternalSecret; "
+        "spec.secretRef: Secret apps/login does not exist, and no ExternalSecret makes it; "
         "if only the cluster has it, use --allow-missing-secrets"
     )

@@ -60,7 +60,7 @@ def test_names_end_in_the_order_of_the_interpreter() -> None:
     [("[1]", False), ("{'a': object()}", False), ("open('/dev/null')", True), ("(each for each in [1])", True)],
 )
 def test_objects_with_an_end_of_their_own_are_found(kept: str, left: bool) -> None:
-    found = run(f"import builtins\nbuiltins.kept = {kept}\nprint(part.has_an_end_left())")
+    found = run(f"import builtins\nbuiltins.kept = {kept}\nprint(part.has_finalizer_left())")
     assert found.stdout == f"{left}\n"
 
 

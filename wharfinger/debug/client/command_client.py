@@ -31,9 +31,9 @@ def add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None
     complete_by(name, complete_name)
 
 
-def add_dump_word(parser: argparse.ArgumentParser, told: str) -> None:
-    """Add the word `dump`, which may be left out, also before a NAME: see :func:`with_name`."""
-    what = parser.add_argument("what", nargs="?", default=DUMP, metavar=DUMP, help=told)
+def add_dump_word(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """Add the optional word `dump`. It may be left out before a NAME, too (see :func:`with_name`)."""
+    what = parser.add_argument("what", nargs="?", default=DUMP, metavar=DUMP, help=help_text)
     complete_by(what, complete_name)
 
 

@@ -8,7 +8,7 @@ Shapes; each item is a record (:mod:`wharfinger.debug.encoding.records`)::
     log:       {package, lines: [{number, time, level, message, hook?}], dropped?, run?}
     diff:      {package, changes?: [{object, change, by, fields?: [{pointer, before?, after?}], note?}], unchanged?,
                 notes?: [...], problem?}
-    snapshots: {<hook>: {<binding>: [{object?, filterResult?}]}}                        (spec/runtime §9.1)
+    snapshots: {<hook>: {<binding>: [{object?, filterResult?}]}}
     tasks:     {tasks: [{name, depth, package?, cause?, at?}]}
 """
 

@@ -3,7 +3,7 @@
 Pure. Reading back what was written gives the same snapshot, so a client of the socket can replace the daemon's own Inspector.
 Readers ignore unknown keys and report missing keys by name, so an older command line can inspect a newer daemon.
 
-Shapes (spec/runtime §3 and §9.1). Every duration is also given in seconds. The daemon, explanations, and the parts of packages,
+Shapes. Every duration is also given in seconds. The daemon, explanations, and the parts of packages,
 nodes and statistics are records (:mod:`wharfinger.debug.encoding.records`); the following shapes differ from their snapshots::
 
     queues:    {queues: {<name>: queue}}

@@ -1,6 +1,6 @@
 """The scheduler's nodes as JSON, and back (see :mod:`wharfinger.debug.encoding.encoding`).
 
-Shapes (spec/runtime §4.9, with additions); absent fields are left out::
+Shapes; absent fields are left out::
 
     scheduler: {nodes: {<name>: node}}
     node:      {version, order, state, decision: {kind, reason, message}, dependencies: needs, declared_order, run?, failed?,

@@ -37,8 +37,8 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger graph [NAME]`."""
     parser.description = (
         "Draw the packages of a running daemon: the state of each, and the packages that it needs (always, if present, or one of "
-        "a group), excludes and subscribes to. With NAME: this package, all that it names, directly or through others, and all "
-        "that name it. "
+        "a group), excludes and subscribes to. With NAME: only this package, the packages that it names, and the packages that "
+        "name it, directly or through others. "
         "Exit code 0: drawn, even if there are no packages; 1: no daemon answers, there is no such package, or the file cannot "
         "be written."
     )

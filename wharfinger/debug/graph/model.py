@@ -112,7 +112,7 @@ class Graph:
 _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
-_RESTING: Final = {"Ready": NodeState.ACTIVE, "RolledBack": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
+_ENDED_EARLY: Final = {"Ready": NodeState.ACTIVE, "RolledBack": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
 """The states of nodes whose last run was ended early, without a failure.
 
 The scheduler reports ``failed`` also for a run that was cut short, or ordered and never started.
@@ -180,7 +180,7 @@ def _state(node: NodeSnapshot | None, package: PackageSnapshot | None) -> NodeSt
     match node.decision:
         case "Enable":
             if node.failed:
-                return _RESTING.get(status, NodeState.FAILED)
+                return _ENDED_EARLY.get(status, NodeState.FAILED)
             return _WORSE.get(status) or _PHASES.get(node.state, NodeState.WAITING)
         case "Disable":
             return NodeState.OFF

@@ -5,7 +5,7 @@ Pure, on numbered nodes whose columns are known (after Sugiyama, 1981). An edge 
 tree with one trunk, not forty lines. Joints are numbered after the nodes. There are at most MAX_JOINTS; beyond that, the
 longest edges have none.
 
-The order is improved by barycentre sweeps to and fro, and the best order seen is kept.
+The order is improved by barycentre sweeps in both directions, and the best order is kept.
 """
 
 from bisect import bisect_right, insort

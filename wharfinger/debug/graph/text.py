@@ -55,9 +55,9 @@ def _lines(graph: Graph, columns: int | None, branches: Branches) -> Iterator[st
             rests = node.since is None or node.state is NodeState.ACTIVE
             since = "" if rests else f", since {moment_text(node.since)}"
             yield from _wrapped(f"{_shown(node.name)}{mark}: {node.caption}{since}", "  ", "    ", columns)
-            told = [*_why(node), *(_edge(edge, nodes) for edge in edges[node.name])]
-            for number, each in enumerate(told, 1):
-                last = number == len(told)
+            lines = [*_why(node), *(_edge(edge, nodes) for edge in edges[node.name])]
+            for number, each in enumerate(lines, 1):
+                last = number == len(lines)
                 first, rest = (branches.last, _BLANK) if last else (branches.middle, branches.beside)
                 yield from _wrapped(each, f"  {first}", f"  {rest}  ", columns)
 

@@ -16,14 +16,14 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.package_details import DaemonTaskSnapshot
 
-_GONE: Final = "1: no daemon answers, or there is no such package"
+_NO_ANSWER: Final = "1: no daemon answers, or there is no such package"
 
 
 def add_values(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger values NAME`."""
     parser.description = (
         "Print the values that a package of a running daemon was rendered with last: its settings over the defaults, and what "
-        f"its hooks have patched. Secrets are masked. Exit code 0: printed; {_GONE}."
+        f"its hooks have patched. Secrets are masked. Exit code 0: printed; {_NO_ANSWER}."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -39,7 +39,7 @@ def add_snapshots(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the snapshots that the hooks of a package would get now: by hook and by binding, each object that the binding "
         "selects, or the result of the binding's filter. Secrets are masked, and so are the results of filters over Secrets. A "
-        f"hook without kubernetes bindings has no snapshots. Exit code 0: printed; {_GONE}."
+        f"hook without kubernetes bindings has no snapshots. Exit code 0: printed; {_NO_ANSWER}."
     )
     add_name(parser, required=True)
     parser.add_argument(

@@ -25,7 +25,7 @@ def add_events(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the Kubernetes Events about the resource of a package, oldest first; without NAME, all that daemons wrote in this "
         "cluster. The cluster keeps Events for about an hour; `wharfinger history` reaches further back. Exit code 0: printed; "
-        "1: no daemon answers, the API server does not, or there is no such package."
+        "1: no daemon answers, the API server does not answer, or there is no such package."
     )
     add_name(parser)
     parser.add_argument("--type", choices=_TYPES, default="", help="only Events of this type")

@@ -9,7 +9,7 @@ from wharfinger.runtime.inspector import EventSnapshot, HistorySnapshot
 
 _HEADER: Final = ("TIME", "MACHINE", "EVENT", "BEFORE", "AFTER", "CAUSE")
 _WIDEST_COLUMN: Final = 50
-"""One state with a long reason must not pad every line to its length."""
+"""The largest width of a column, so that one state with a long reason does not widen every line."""
 
 
 def history_lines(history: HistorySnapshot, columns: int | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""The routes about the daemon, its packages, queues and scheduler, and about what a package would apply (spec/runtime §9.2).
+"""The routes about the daemon, its packages, queues and scheduler, and about what a package would apply.
 
 All answers are redacted (see :mod:`wharfinger.debug.printing.redacting`), with one explicit exception: ``?show-secrets=true``
 returns a rendered manifest as it would be applied. It does so only if the kernel reports that the process at the other end of

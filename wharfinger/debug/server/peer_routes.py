@@ -1,5 +1,5 @@
 """The paths and formats of the debug servers of Deckhouse, addon-operator and shell-operator, so that their users' scripts keep
-working (spec/runtime §9.1, hook-protocol §5.10).
+working.
 
 Deckhouse's paths without a version answer YAML. In all other paths, the extension selects the format: ``.json``, ``.yaml`` or
 ``.text``. A path without an extension answers text; a value without a text form is then written as JSON. Paths that these

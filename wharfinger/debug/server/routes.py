@@ -1,4 +1,4 @@
-"""The routes of the debug socket: one table over an Inspector (spec/runtime §9.2).
+"""The routes of the debug socket: one table over an Inspector.
 
 The socket is read-only: it answers GET and HEAD, and POST for the only request that contains settings. A request with an unknown
 path, method or parameter is refused, never answered with a silent default. Anyone who can open the socket may send requests;

@@ -50,7 +50,7 @@ _LISTS: Final = frozenset({"resources", "events"})
 _FULL: Final = f"{MOST_WATCHES} watches are open already; close one, or ask again later"
 _KEYS: Final = ("package", "kind", "api_version", "namespace", "name", "type", "reason", "subject", "message", "first")
 
-Look: TypeAlias = Callable[[Request], Awaitable[Response]]
+Poll: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 class _Item(NamedTuple):
@@ -64,8 +64,8 @@ class Watches:
     def __init__(self) -> None:
         self.open = 0
 
-    async def answer(self, look: Look, request: Request) -> Answer:
-        """Follow the document that ``look`` returns. If it is refused, or there are too many watches, answer the refusal at
+    async def answer(self, poll: Poll, request: Request) -> Answer:
+        """Follow the document that ``poll`` returns. If it is refused, or there are too many watches, answer the refusal at
         once.
         """
         if request.arg("output", "json") != "json":
@@ -76,12 +76,12 @@ class Watches:
             return text_answer(HTTPStatus.SERVICE_UNAVAILABLE, _FULL)
         query = {key: values for key, values in request.query.items() if key != WATCH}
         followed = msgspec.structs.replace(request, query=query)
-        first = await look(followed)
+        first = await poll(followed)
         if first.status != HTTPStatus.OK:
             return first
-        if self.open >= MOST_WATCHES:  # others were opened during the look
+        if self.open >= MOST_WATCHES:  # others were opened during the poll
             return text_answer(HTTPStatus.SERVICE_UNAVAILABLE, _FULL)
-        return StreamingResponse(HTTPStatus.OK, partial(self._lines, _Lines(self, look, followed, first)), MEDIA_TYPE)
+        return StreamingResponse(HTTPStatus.OK, partial(self._lines, _Lines(self, poll, followed, first)), MEDIA_TYPE)
 
     @asynccontextmanager
     async def _lines(self, lines: "_Lines") -> AsyncIterator[AsyncIterator[bytes]]:
@@ -97,9 +97,9 @@ class Watches:
 class _Lines:
     """The lines of one watch: a chunk for each poll that found changes."""
 
-    def __init__(self, watches: Watches, look: Look, request: Request, first: Response) -> None:
+    def __init__(self, watches: Watches, poll: Poll, request: Request, first: Response) -> None:
         self._watches = watches
-        self._look = look
+        self._poll = poll
         self._request = request
         self._first: Response | None = first
         self._known: dict[_Item, bytes] = {}
@@ -134,7 +134,7 @@ class _Lines:
             return answer
         await trio.sleep(max(PAUSE_S, SHARE * self._took * self._watches.open))
         began = trio.current_time()
-        answer = await self._look(self._request)
+        answer = await self._poll(self._request)
         self._took = trio.current_time() - began
         return answer
 

@@ -52,7 +52,7 @@ class _Header:
 
 @dataclass(slots=True)
 class _Extensions:
-    """The fields in pax and GNU headers for the entry that follows them; pax outranks GNU."""
+    """The fields in pax and GNU headers for the entry that follows them; pax takes precedence over GNU."""
 
     name: bytes | None = None
     target: bytes | None = None
@@ -164,10 +164,10 @@ class TarReader:
         if kind is Kind.FILE and name.endswith("/"):
             kind = Kind.DIRECTORY
         size = header.size
-        if said := found.text("size"):
-            if not re.fullmatch(r"[0-9]{1,19}", said, re.ASCII):
-                raise ArchiveError(f"{self._what}: entry {name!r} has a size of {said[:40]!r}")
-            size = int(said)
+        if written := found.text("size"):
+            if not re.fullmatch(r"[0-9]{1,19}", written, re.ASCII):
+                raise ArchiveError(f"{self._what}: entry {name!r} has a size of {written[:40]!r}")
+            size = int(written)
         return Entry(kind, name, target, size if kind is Kind.FILE else 0, bool(header.mode & 0o111))
 
     def _text(self, raw: bytes) -> str:
@@ -179,10 +179,10 @@ class TarReader:
 
 def _parse(block: bytes, what: str) -> _Header:
     """Read one header block (POSIX.1-2017 pax, ``ustar`` interchange format). Raises ArchiveError."""
-    said = _number(block[148:156], what)
+    checksum = _number(block[148:156], what)
     blanked = block[:148] + b" " * 8 + block[156:]
     # Old writers summed signed bytes.
-    if said not in {sum(blanked), sum(byte - 256 if byte > 127 else byte for byte in blanked)}:
+    if checksum not in {sum(blanked), sum(byte - 256 if byte > 127 else byte for byte in blanked)}:
         raise ArchiveError(f"{what}: not a tar, or damaged: a header's checksum is wrong")
     name = _field(block[:100])
     if block[257:265] == b"ustar\x0000":

@@ -136,10 +136,10 @@ def _compiled(environment: _Environment, text: str) -> _Compiled:
         raise OutOfMemoryError("takes too much memory to compile") from error
 
 
-def _compile_message(said: str) -> str:
-    found = _POSITION.search(said)
+def _compile_message(message: str) -> str:
+    found = _POSITION.search(message)
     if found is None:
-        return said.partition("\n")[0].partition(" [")[0].partition(": ")[2] or "does not compile"
+        return message.partition("\n")[0].partition(" [")[0].partition(": ")[2] or "does not compile"
     line, column, why = found.groups()
     place = f"{line}:{column}: " if int(line) > 0 else ""
     return place + why.replace(" (in container '')", "").partition(" [")[0]
@@ -158,23 +158,23 @@ def _evaluated(compiled: _Compiled, data: Mapping[str, object], text: str) -> ob
     return plain
 
 
-def error_text(said: str, expression: str) -> str:
+def error_text(message: str, expression: str) -> str:
     """Return the library's error message of an evaluation, without anything that may come from a value."""
-    if "Iteration budget exceeded" in said:
+    if "Iteration budget exceeded" in message:
         return f"takes more than {MAX_STEPS} steps; loop over fewer items"
-    key = _KEY.search(said)
+    key = _KEY.search(message)
     if key is not None:
         return f"no such key: {key[1]}" if key[1] and key[1] in expression else "no such key"
-    if _OWN_ERROR in said:
-        return said.partition(_OWN_ERROR)[2].partition(" [")[0]
-    overload = _OVERLOAD.search(said)
+    if _OWN_ERROR in message:
+        return message.partition(_OWN_ERROR)[2].partition(" [")[0]
+    overload = _OVERLOAD.search(message)
     if overload is not None:
         return f"no such overload: {overload[1]}"
-    if "Index error" in said or "index out of" in said.lower():
+    if "Index error" in message or "index out of" in message.lower():
         return "index out of range"
-    if "for 'self'" in said or "for 'oldSelf'" in said:
+    if "for 'self'" in message or "for 'oldSelf'" in message:
         return "the value does not have the type that the schema declares, or is too large a number"
-    return next((text for text in _HARMLESS if text in said), "a function was given an invalid argument")
+    return next((text for text in _HARMLESS if text in message), "a function was given an invalid argument")
 
 
 @cache

@@ -1,9 +1,8 @@
 """Addresses in rules: ``ip``, ``cidr`` and ``url``, which Kubernetes adds to CEL. Pure.
 
-A value is a map with one key, as in :mod:`~wharfinger.formats.cel.quantity`: ``{"ip": "10.0.0.1"}``, ``{"cidr":
-"10.0.0.1/8"}``,
-``{"url": "https://…"}``. As in Kubernetes, an IPv4 address inside an IPv6 one (``::ffff:1.2.3.4``), zones, and numbers with
-leading zeros are refused. All functions raise ValueError.
+A value is a map with one key, as in :mod:`~wharfinger.formats.cel.quantity`: ``{"ip": "10.0.0.1"}``,
+``{"cidr": "10.0.0.1/8"}``, ``{"url": "https://…"}``. As in Kubernetes, an IPv4 address inside an IPv6 one
+(``::ffff:1.2.3.4``), zones, and numbers with leading zeros are refused. All functions raise ValueError.
 """
 
 import re

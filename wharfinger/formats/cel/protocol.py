@@ -140,23 +140,23 @@ def encode_findings(findings: Iterable[Finding]) -> bytes:
 def decode_line(line: bytes) -> str | tuple[Finding, ...]:
     """Return the rule that a worker reports, or its answer. Raises CelProtocolError."""
     try:
-        said = decode_json(line, max_bytes=MAX_ANSWER_BYTES, what="the answer")
-        if find(said, "at") is not None:
-            return find_str(said, "at")
-        if not isinstance(find(said, "findings"), list):
+        message = decode_json(line, max_bytes=MAX_ANSWER_BYTES, what="the answer")
+        if find(message, "at") is not None:
+            return find_str(message, "at")
+        if not isinstance(find(message, "findings"), list):
             raise CelProtocolError("neither a place nor findings")
-        return tuple(map(_finding, find_list(said, "findings")[:MAX_FINDINGS]))
+        return tuple(map(_finding, find_list(message, "findings")[:MAX_FINDINGS]))
     except (FormatError, ValueError) as error:
         raise CelProtocolError(f"cel: not an answer: {error}") from error
 
 
-def _finding(said: JsonValue) -> Finding:
-    path = find_list(said, "path")
+def _finding(value: JsonValue) -> Finding:
+    path = find_list(value, "path")
     return Finding(
-        FindingKind(find_str(said, "kind")),
+        FindingKind(find_str(value, "kind")),
         tuple(step for step in path if isinstance(step, str | int) and not isinstance(step, bool)),
-        find_str(said, "at"),
-        find_str(said, "message"),
-        find_str(said, "static"),
-        find_int(said, "below"),
+        find_str(value, "at"),
+        find_str(value, "message"),
+        find_str(value, "static"),
+        find_int(value, "below"),
     )

@@ -97,21 +97,21 @@ class CompiledRules:
         return Outcome(tuple(walk.findings), walk.out_of_memory)
 
 
-def _node(said: JsonObject) -> _Node:
-    items = said.get("items")
-    others = said.get("additionalProperties")
-    kind = find_str(said, "type")
+def _node(encoded: JsonObject) -> _Node:
+    items = encoded.get("items")
+    others = encoded.get("additionalProperties")
+    kind = find_str(encoded, "type")
     return _Node(
         type=kind,
-        rules=tuple(_rule(_object(rule), kind) for rule in find_list(said, "rules")),
-        properties={name: _node(_object(inner)) for name, inner in find_object(said, "properties").items()},
-        names={name: str(spelled) for name, spelled in find_object(said, "names").items()},
+        rules=tuple(_rule(_object(rule), kind) for rule in find_list(encoded, "rules")),
+        properties={name: _node(_object(inner)) for name, inner in find_object(encoded, "properties").items()},
+        names={name: str(spelled) for name, spelled in find_object(encoded, "names").items()},
         others=_node(others) if isinstance(others, dict) else None,
         items=tuple(_node(item) if isinstance(item, dict) else None for item in items)
         if isinstance(items, list)
         else (_node(items) if isinstance(items, dict) else None),
-        keys=tuple(str(key) for key in find_list(said, "keys")),
-        branches=tuple(_node(_object(branch)) for branch in find_list(said, "allOf")),
+        keys=tuple(str(key) for key in find_list(encoded, "keys")),
+        branches=tuple(_node(_object(branch)) for branch in find_list(encoded, "allOf")),
     )
 
 
@@ -119,33 +119,33 @@ def _object(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _rule(said: JsonObject, kind: str) -> _Rule:
-    kubernetes, optional = find(said, "kubernetes") is True, find(said, "optional") is True
+def _rule(encoded: JsonObject, kind: str) -> _Rule:
+    kubernetes, optional = find(encoded, "kubernetes") is True, find(encoded, "optional") is True
     expression: Expression | None = None
     message_expression: Expression | None = None
     problem = ""
     self_type = kind if kubernetes else ""
     try:
         expression = compile_expression(
-            need_str(said, "rule"), self_type=self_type, result="bool", optional_old=optional
+            need_str(encoded, "rule"), self_type=self_type, result="bool", optional_old=optional
         )
-        if expression.uses_old and not optional and find(said, "uncorrelated") is True:
+        if expression.uses_old and not optional and find(encoded, "uncorrelated") is True:
             problem = (
                 "uses oldSelf inside a list that is not a map (x-kubernetes-list-type), so old and new items cannot be "
                 "matched; move the rule above the list"
             )
     except CelError as error:
         problem = f"does not compile: {error}"
-    if find_str(said, "messageExpression"):
+    if find_str(encoded, "messageExpression"):
         try:
             message_expression = compile_expression(
-                find_str(said, "messageExpression"), self_type=self_type, result="string", optional_old=optional
+                find_str(encoded, "messageExpression"), self_type=self_type, result="string", optional_old=optional
             )
         except CelError as error:
             problem = problem or f"its messageExpression does not compile: {error}"
-    steps = tuple(step for step in find_list(said, "field") if isinstance(step, str))
+    steps = tuple(step for step in find_list(encoded, "field") if isinstance(step, str))
     return _Rule(
-        need_str(said, "at"), find_str(said, "message"), steps, kubernetes, optional,
+        need_str(encoded, "at"), find_str(encoded, "message"), steps, kubernetes, optional,
         expression, message_expression, problem,
     )  # fmt: skip
 
@@ -233,10 +233,10 @@ class _Walk:
             self.out_of_memory = True
         except CelError:
             message = ""
-        said = message.strip() if isinstance(message, str) else ""
-        if not said or "\n" in said or "\r" in said:
+        encoded = message.strip() if isinstance(message, str) else ""
+        if not encoded or "\n" in encoded or "\r" in encoded:
             return Finding(FindingKind.WARNING, place, rule.at, rule.message)
-        return Finding(FindingKind.FAILED, place, rule.at, said[:MAX_MESSAGE], rule.message, len(rule.field))
+        return Finding(FindingKind.FAILED, place, rule.at, encoded[:MAX_MESSAGE], rule.message, len(rule.field))
 
     def add(self, finding: Finding) -> None:
         self.findings.append(finding)

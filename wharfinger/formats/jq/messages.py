@@ -86,8 +86,8 @@ def _any_of(words: tuple[str, ...]) -> str:
 
 
 _KNOWN: Final = tuple(
-    (re.compile(pattern, re.DOTALL), said)
-    for pattern, said in (
+    (re.compile(pattern, re.DOTALL), replacement)
+    for pattern, replacement in (
         (rf"Cannot index {_TYPE} with {_TYPE} \(.*\)", "Cannot index {} with {}"),
         (rf"Cannot iterate over {_TYPE}(?: \(.*\))?", "Cannot iterate over {}"),
         (rf"Cannot check whether {_TYPE} has a {_TYPE} key", "Cannot check whether {} has a {} key"),
@@ -111,7 +111,7 @@ def without_values(message: str) -> str:
     """Return a replacement for jq's ``message``: the broken rule and the types of values, or only that there was an error."""
     if message in _WHOLE:
         return message
-    for pattern, said in _KNOWN:
+    for pattern, replacement in _KNOWN:
         if found := pattern.fullmatch(message):
-            return said.format(*found.groups())
+            return replacement.format(*found.groups())
     return UNKNOWN

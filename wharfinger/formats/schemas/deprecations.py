@@ -11,7 +11,7 @@ from wharfinger.formats.schemas.document import ValuePath, alternatives, item_sc
 from wharfinger.formats.schemas.problem import Problem
 
 MAX_FOUND: Final = 20
-MAX_LOOKED_AT: Final = 100_000
+MAX_CHECKED: Final = 100_000
 _MARKS: Final = ("deprecated", "x-deprecated", "x-doc-deprecated")
 _LONGEST: Final = 200
 
@@ -29,18 +29,18 @@ def deprecation_warnings(value: JsonValue, schema: JsonObject) -> tuple[Problem,
     Only the beginning of a very large value is searched.
     """
     search = _Search()
-    search.look(value, schema, ())
+    search.visit(value, schema, ())
     return tuple(search.found.values())
 
 
 class _Search:
     def __init__(self) -> None:
         self.found: dict[ValuePath, Problem] = {}
-        self.looked_at = 0
+        self.visited = 0
 
-    def look(self, value: JsonValue, schema: JsonObject, path: ValuePath) -> None:
-        self.looked_at += 1
-        if value is None or self.looked_at > MAX_LOOKED_AT or len(self.found) >= MAX_FOUND:
+    def visit(self, value: JsonValue, schema: JsonObject, path: ValuePath) -> None:
+        self.visited += 1
+        if value is None or self.visited > MAX_CHECKED or len(self.found) >= MAX_FOUND:
             return
         mark = next((schema[mark] for mark in _MARKS if schema.get(mark)), None)
         if mark is not None and path:
@@ -51,14 +51,14 @@ class _Search:
             for name, item in value.items():
                 inner = declared.get(name, others)
                 if isinstance(inner, dict):
-                    self.look(item, inner, (*path, name))
+                    self.visit(item, inner, (*path, name))
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 inner = item_schema(schema, index)
                 if inner is not None:
-                    self.look(item, inner, (*path, index))
+                    self.visit(item, inner, (*path, index))
         for branch in alternatives(schema):
-            self.look(value, branch, path)
+            self.visit(value, branch, path)
 
 
 def _message(mark: JsonValue) -> str:

@@ -24,7 +24,7 @@ from wharfinger.formats.schemas.work import WorkError
 MAX_WORK: Final = 500_000
 """The most keywords, members and items that jsonschema may check, in half a second; a value of 1 MB needs a fraction."""
 
-_ALTERNATIVES_SAID: Final = 3
+_MAX_ALTERNATIVES: Final = 3
 
 
 def explain(
@@ -78,7 +78,7 @@ class _Explanation:
             cast("JsonObject", error.schema) if isinstance(error.schema, dict) else {},
             error.message,
         )
-        return [self.said(finding) or Problem(path_text(path), "does not fit the schema")]
+        return [self.problem_of(finding) or Problem(path_text(path), "does not fit the schema")]
 
     def of_alternatives(self, error: ValidationError, path: ValuePath, count: int) -> list[Problem]:
         path, _ = self.visible(path)
@@ -96,7 +96,7 @@ class _Explanation:
                 Problem(path_text(path), types_sentence(list(dict.fromkeys(names)), cast("JsonValue", error.instance)))
             ]
         here = path_text(path)
-        first = [str(self.of_error(errors[0], path)[0]) for errors in near[:_ALTERNATIVES_SAID]]
+        first = [str(self.of_error(errors[0], path)[0]) for errors in near[:_MAX_ALTERNATIVES]]
         ways = dict.fromkeys(
             text.removeprefix(f"{here}.").removeprefix(f"{here}: ") if here else text for text in first
         )
@@ -107,14 +107,14 @@ class _Explanation:
         found: dict[Problem, None] = {}
         for error in errors:
             for finding in _findings(error, value, self.schema):
-                said = self.said(finding)
+                problem = self.problem_of(finding)
                 path, _ = self.visible(finding.path)
-                found[said or Problem(path_text(path), error.message)] = None
+                found[problem or Problem(path_text(path), error.message)] = None
             if len(found) >= self.limit:
                 break
         return tuple(islice(found, self.limit)) or (Problem("", "does not fit the schema"),)
 
-    def said(self, finding: Finding) -> Problem | None:
+    def problem_of(self, finding: Finding) -> Problem | None:
         path, shown = self.visible(finding.path)
         if not shown and path != finding.path and finding.keyword == "required":
             return Problem(path_text(path), "lacks a required member")

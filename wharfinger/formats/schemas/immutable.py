@@ -1,4 +1,4 @@
-"""Settings that may be set once and never changed (``x-deckhouse-immutable: true``, spec runtime §10.3). Pure.
+"""Settings that may be set once and never changed (``x-deckhouse-immutable: true``). Pure.
 
 A marked part of a value is compared as a whole, after defaults were filled in on both sides. A part that the old value does not
 have may be set; removing a part is a change. All branches of allOf, anyOf and oneOf are compared, and these parts:
@@ -85,7 +85,7 @@ def immutable_problems(value: JsonValue, old: JsonValue, schema: JsonObject) -> 
         return ()
     search = _Search()
     try:
-        search.look(value, old, schema, ())
+        search.visit(value, old, schema, ())
     except WorkError:
         return (Problem("", "is too large to be compared with the former value"),)
     return tuple(Problem(path_text(path), "cannot be changed once it is set") for path in search.found)
@@ -96,7 +96,7 @@ class _Search:
         self.found: dict[ValuePath, None] = {}
         self.work = Work(MAX_COMPARED)
 
-    def look(
+    def visit(
         self, value: JsonValue, old: JsonValue, schema: JsonObject, path: ValuePath, keys: tuple[str, ...] = ()
     ) -> None:
         """Compare a part. If ``schema`` is a branch of the schema of a map list, ``keys`` are the keys of that list."""
@@ -115,7 +115,7 @@ class _Search:
         elif isinstance(old, dict):
             self.members({}, old, schema, path)
         for branch in alternatives(schema):
-            self.look(value, old, branch, path, keys)
+            self.visit(value, old, branch, path, keys)
 
     def items(
         self, value: list[JsonValue], old: list[JsonValue], schema: JsonObject, path: ValuePath, keys: tuple[str, ...]
@@ -129,18 +129,18 @@ class _Search:
             if inner is not None:
                 key = item_key(item, keys)
                 before = old[index] if not keys else None if key is None else known.get(key)
-                self.look(item, before, inner, (*path, index))
+                self.visit(item, before, inner, (*path, index))
 
     def members(self, value: JsonObject, old: JsonObject, schema: JsonObject, path: ValuePath) -> None:
         declared = properties(schema)
         for name, inner in declared.items():
             if name in old:
-                self.look(value.get(name), old[name], inner, (*path, name))
+                self.visit(value.get(name), old[name], inner, (*path, name))
         others = schema.get("additionalProperties")
         if isinstance(others, dict):
             for name, item in value.items():
                 if name in old and name not in declared:
-                    self.look(item, old[name], others, (*path, name))
+                    self.visit(item, old[name], others, (*path, name))
 
 
 def _equal(value: JsonValue, old: JsonValue) -> bool:

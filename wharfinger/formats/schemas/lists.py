@@ -28,7 +28,7 @@ from wharfinger.formats.schemas.work import Work, WorkError
 LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
-MAX_LOOKED_AT: Final = 200_000
+MAX_CHECKED: Final = 200_000
 """The most parts of a value that are checked (items of sets and maps count twice), which takes less than half a second."""
 
 
@@ -58,11 +58,11 @@ def list_problems(value: JsonValue, schema: JsonObject, limit: int) -> tuple[Pro
     """Return the violations in a value, at most ``limit``. Raises ShapeError for a value without a JSON form."""
     search = _Search(limit)
     try:
-        search.look(value, schema, ())
+        search.visit(value, schema, ())
     except WorkError:
         return (
             *search.found[: limit - 1],
-            Problem("", f"has more than {MAX_LOOKED_AT} parts to be checked for duplicates"),
+            Problem("", f"has more than {MAX_CHECKED} parts to be checked for duplicates"),
         )
     return tuple(search.found)
 
@@ -71,13 +71,13 @@ class _Search:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.found: list[Problem] = []
-        self.work = Work(MAX_LOOKED_AT)
+        self.work = Work(MAX_CHECKED)
 
     def add(self, path: ValuePath, message: str) -> None:
         if len(self.found) < self.limit:
             self.found.append(Problem(path_text(path), message))
 
-    def look(self, value: JsonValue, schema: JsonObject, path: ValuePath) -> None:
+    def visit(self, value: JsonValue, schema: JsonObject, path: ValuePath) -> None:
         self.work.spend(1)
         if len(self.found) >= self.limit:
             return
@@ -87,7 +87,7 @@ class _Search:
             self.items(value, schema, path)
         for step, part, inner in parts(schema, value):
             if inner is not None:
-                self.look(part, inner, (*path, step))
+                self.visit(part, inner, (*path, step))
 
     def resource(self, value: JsonObject, path: ValuePath) -> None:
         for name in ("apiVersion", "kind"):

@@ -130,20 +130,20 @@ def _format(finding: Finding, shown: bool, patterns: dict[str, str]) -> str:  # 
 
 
 def _bound(words: str) -> Callable[[Finding, bool, dict[str, str]], str]:
-    def say(finding: Finding, shown: bool, patterns: dict[str, str]) -> str:  # noqa: ARG001, FBT001
+    def sentence(finding: Finding, shown: bool, patterns: dict[str, str]) -> str:  # noqa: ARG001, FBT001
         return f"must be {words} {_scalar(finding.expected)}{_found_text(finding, shown=shown)}"
 
-    return say
+    return sentence
 
 
 def _count(words: str, things: str) -> Callable[[Finding, bool, dict[str, str]], str]:
-    def say(finding: Finding, shown: bool, patterns: dict[str, str]) -> str:  # noqa: ARG001, FBT001
+    def sentence(finding: Finding, shown: bool, patterns: dict[str, str]) -> str:  # noqa: ARG001, FBT001
         limit = finding.expected
         noun = things.removesuffix("s") if limit == 1 else things
         size = len(finding.instance) if shown and isinstance(finding.instance, str | list | dict) else None
         return f"must have {words} {_scalar(limit)} {noun}" + ("" if size is None else f", has {size}")
 
-    return say
+    return sentence
 
 
 def _fixed(words: str) -> Callable[[Finding, bool, dict[str, str]], str]:

@@ -37,8 +37,8 @@ def dangling(manifests: Iterable[Manifest], made_in_cluster: Iterable[Id] = ()) 
             continue  # the rules of the server say what is wrong with its shape
         for field, who in named:
             if who not in known:
-                told = f"{field} names {shown(who)}, which is not in the tree"
-                yield Finding(Rule.REFERENCE, Severity.WARNING, told, manifest.id)
+                message = f"{field} names {shown(who)}, which is not in the tree"
+                yield Finding(Rule.REFERENCE, Severity.WARNING, message, manifest.id)
 
 
 def _references(manifest: Manifest) -> Iterator[tuple[str, Id]]:

@@ -46,12 +46,12 @@ class _Judge:
             if manifest.id.kind not in self.undefined:
                 self.undefined.add(manifest.id.kind)
                 kind = manifest.id.kind
-                told = f"no definition of {kind} is in the tree, so objects of this kind are not checked"
-                yield Finding(Rule.UNDEFINED, Severity.WARNING, told)
+                message = f"no definition of {kind} is in the tree, so objects of this kind are not checked"
+                yield Finding(Rule.UNDEFINED, Severity.WARNING, message)
         except ApiError as error:
             # A message about a Secret may quote its values.
-            told = error.message if manifest.id.kind != SECRET else f"the server refuses it: {error.reason}"
-            yield Finding(Rule.SERVER, Severity.ERROR, told, manifest.id)
+            message = error.message if manifest.id.kind != SECRET else f"the server refuses it: {error.reason}"
+            yield Finding(Rule.SERVER, Severity.ERROR, message, manifest.id)
         except ClusterError as error:
             yield Finding(Rule.SERVER, Severity.ERROR, str(error), manifest.id)
 

@@ -11,7 +11,8 @@ FORCE      a failure that names it             a failure: a cycle, or never done
 If a file declares an absent object, and the node that builds the file is not done or has failed, the gate checks that node
 instead: the object is absent only because of that node.
 
-Blocking wins over failing, so that a node fails only when everything is known. There are no timeouts.
+A node that has both reasons to block and reasons to fail blocks. So it fails only when the state of everything that it needs is
+final. There are no timeouts.
 """
 
 import difflib
@@ -118,8 +119,8 @@ class Gate:
         if lacks:
             raise BlockedError(tuple(sorted(lacks)))
         if missing:
-            told = "; ".join(self._missing(each) for each in missing[:MOST_SHOWN])
-            raise MissingError(told, tuple(sorted(each.id for each in missing)))
+            message = "; ".join(self._missing(each) for each in missing[:MOST_SHOWN])
+            raise MissingError(message, tuple(sorted(each.id for each in missing)))
         if failed:
             raise DependencyFailedError(tuple(sorted(failed)))
         if stuck:
@@ -136,22 +137,22 @@ class Gate:
         return found
 
     def _missing(self, need: Need) -> str:
-        told = f"{need.field}: {shown(need.id)} does not exist"
+        message = f"{need.field}: {shown(need.id)} does not exist"
         declared = self.tree.declared.get(need.id)
         if declared is not None:
             builders = builders_of(need.id, self.store, self.tree)
             if not builders:
-                return f"{told}: {declared.place} declares it, but nothing builds that file; add it to a kustomization.yaml"
+                return f"{message}: {declared.place} declares it, but nothing builds that file; add it to a kustomization.yaml"
             named = shown(builders[0])
             if self.store.status(builders[0]).state is State.SKIPPED:
-                return f"{told}: {declared.place} declares it, but {named}, which builds that file, is skipped"
-            return f"{told}: {declared.place} declares it, but {named} builds it under another name, or leaves it out"
-        if need.id.kind == SECRET:
-            told += (
-                ", also not as the result of an ExternalSecret; if only the cluster has it, use --allow-missing-secrets"
+                return f"{message}: {declared.place} declares it, but {named}, which builds that file, is skipped"
+            return (
+                f"{message}: {declared.place} declares it, but {named} builds it under another name, or leaves it out"
             )
+        if need.id.kind == SECRET:
+            message += ", and no ExternalSecret makes it; if only the cluster has it, use --allow-missing-secrets"
         close = self._similar(need.id)
-        return f"{told}; did you mean {close.namespace}/{close.name}?" if close is not None else told
+        return f"{message}; did you mean {close.namespace}/{close.name}?" if close is not None else message
 
     def _similar(self, who: Id) -> Id | None:
         """Return the object that was probably meant: an object with a similar name, or with the same name in another

@@ -70,7 +70,7 @@ class KustomizationController:
             resources = resources_of(root, relative)
             if not resources:
                 return ()
-            check_build(self._desk, root, relative, fields)  # a few files: less work than a thread is
+            check_build(self._desk, root, relative, fields)  # a few files: cheaper than a thread
             is_whole = resources == ["."] and not fields
             what = Folder(folder, relative) if is_whole else Overlay(folder, relative, tuple(resources), fields)
             return await self._builder.build(what)

@@ -270,7 +270,7 @@ class PackageController:
                     continue
                 loaded = self.loaded.get(stored.id) or await self._loaded(spec, gate)
             except (ReconcileError, PackageError, FormatError, IdentityError):
-                continue  # it reports that itself, and is not on
+                continue  # its own build reports the error, and it counts as off
             crds = await trio.to_thread.run_sync(read_crds, loaded.tree) if loaded.definition.crds else ()
             found[ModuleId(spec.id.name).name] = tuple(sorted({kind for crd in crds for kind in served_kinds(crd)}))
         return dict(sorted(found.items()))

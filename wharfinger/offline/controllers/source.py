@@ -59,5 +59,5 @@ class SourceController:
                 return None
             raise
         found = self._desk.store.get(who)
-        # A login that only the cluster has is no login here; that of Docker's configuration may do.
+        # A Secret that only the cluster has cannot be read here; Docker's configuration may have a login.
         return None if found is None or is_stand_in(found.object) else secret_bytes(found)

@@ -69,7 +69,7 @@ def selected(result: Result, selection: Selection) -> Result:
         failed={who: each for who, each in result.failed.items() if who in selection},
         orphans={who: place for who, place in result.orphans.items() if who in selection},
         warnings=tuple(each for each in result.warnings if each.id is None or each.id in selection),
-        skipped={who: told for who, told in result.skipped.items() if who in selection},
+        skipped={who: why for who, why in result.skipped.items() if who in selection},
         depends_on={who: reads for who, reads in result.depends_on.items() if who in selection},
     )
 

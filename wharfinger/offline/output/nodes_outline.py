@@ -36,10 +36,10 @@ def _parent(node: Node, listed: Mapping[Id, Node]) -> Id | None:
 def _lines(
     node: Node, below: Mapping[Id | None, Sequence[Node]], states: Mapping[Id, NodeState], indent: str
 ) -> Iterator[str]:
-    told = f"{node.objects} objects" if node.state is NodeState.BUILT and node.objects != 1 else ""
-    told = "1 object" if node.state is NodeState.BUILT and node.objects == 1 else told or node.state
+    state = f"{node.objects} objects" if node.state is NodeState.BUILT and node.objects != 1 else ""
+    state = "1 object" if node.state is NodeState.BUILT and node.objects == 1 else state or node.state
     needs = ", ".join(f"{shown(each)}{_mark(states, each)}" for each in node.depends_on if each != node.made_by)
-    text = f"{shown(node.id)} ({told})" + (f" -> {needs}" if needs else "")
+    text = f"{shown(node.id)} ({state})" + (f" -> {needs}" if needs else "")
     yield f"{indent}{printable(text)}"
     for each in below.get(node.id, ()):
         yield from _lines(each, below, states, f"{indent}  ")

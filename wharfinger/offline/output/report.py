@@ -31,10 +31,10 @@ def summary(result: Result) -> str:
     primary = sum(each.is_primary for each in result.failed.values())
     derived = len(result.failed) - primary
     objects = len(result.objects)
-    said = f"{objects} object{'' if objects == 1 else 's'} built"
+    text = f"{objects} object{'' if objects == 1 else 's'} built"
     if result.failed:
-        said += f"; {primary} failed, and {derived} blocked by them" if derived else f"; {primary} failed"
-    return said
+        text += f"; {primary} failed, and {derived} blocked by them" if derived else f"; {primary} failed"
+    return text
 
 
 def _roots(failure: Failure, result: Result) -> set[Id]:

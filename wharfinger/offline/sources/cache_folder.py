@@ -130,9 +130,9 @@ def _areas(cache: Path) -> dict[str, list[Entry]]:
 def _files(place: Path) -> Iterator[Entry]:
     for each in _listed(place):
         with suppress(FileNotFoundError):  # another process has removed it
-            said = each.stat(follow_symlinks=False)
+            status = each.stat(follow_symlinks=False)
             if each.name.endswith(SUFFIX) and each.is_file(follow_symlinks=False):
-                yield Entry(Path(each.path), said.st_size, said.st_mtime, is_folder=False)
+                yield Entry(Path(each.path), status.st_size, status.st_mtime, is_folder=False)
 
 
 def _folders(place: Path) -> Iterator[Entry]:

@@ -19,15 +19,15 @@ a new one.
 =========== ==============================================================================================================
 event       what happens
 =========== ==============================================================================================================
-Enqueued    waits at the end of the line, or is claimed for at once
+Enqueued    waits at the end of the line; or, if a member is ready, a claim for it starts at once
 Withdrawn   leaves the line; if its claim is under way, a success will be recycled
 Seen        becomes ready if it is idle and neither protected nor reserved, else stops being ready; may end a reservation
 Lost        stops being ready; any reservation of it ends
 Succeeded   answered with the member; if its request was answered before, the member is recycled
 Conflicted  the request is the first of the line again, with its old number, up to the limit of attempts
-Failed      answered; the member goes to the end of the ready ones if the cache shows it idle
-Passed      requests past their deadline are answered, under claim or not (if the limits say so)
-Closed      all that wait are answered; no more are accepted, and no more claims are sent
+Failed      answered; if the cache shows the member idle, it becomes the last of the ready members
+Passed      requests past their deadline are answered; with a claim under way, only if the limits allow it
+Closed      all requests that wait are answered; no more are accepted, and no more claims are sent
 Abandoned   claims under way are answered, and their members recycled, since their claims may have succeeded
 =========== ==============================================================================================================
 
@@ -232,7 +232,7 @@ def _taken(state: PoolState, request: int) -> Claim:
     claim = state.claims.pop(request, None)
     if claim is None:
         raise IllegalPoolEvent(f"the claim of request {request} ended, but no claim for it is under way")
-    # A member that the cache lost, and the claim held on to: nothing is to be waited for.
+    # The cache may have lost the member during the claim, and with it the reservation.
     state.reserved.setdefault(claim.member.uid, None)
     return claim
 

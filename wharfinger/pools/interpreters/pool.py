@@ -34,7 +34,7 @@ RESTART_MAX_S: Final = 60.0
 MAX_FAILED_STARTS: Final = 5
 """The number of failed starts in a row after which an interpreter is given up, until its pool is opened again."""
 SOUND_S: Final = 30.0
-"""A zygote that ran for longer than this worked: after its end, the pause is RESTART_S again."""
+"""The running time after which a zygote counts as working: after its end, the pause is RESTART_S again."""
 SURPLUS_S: Final = 10.0
 """The time without a claim after which surplus workers are ended."""
 _LIMITS: Final = PoolLimits(waiting=256, in_flight=32, attempts=4, expires_claims=False)

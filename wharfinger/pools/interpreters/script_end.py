@@ -1,7 +1,7 @@
 """The end of a script in a worker: its exit status, its last output, and the end of the interpreter.
 
 Part of the program of a zygote (:mod:`zygote_program`), which loads this file by its path into the interpreter of the scripts. So
-it imports nothing of Wharfinger, and keeps to what Python 3.8 knows. CPython's pylifecycle.c and pythonrun.c define what an
+it imports nothing of Wharfinger, and uses only features of Python 3.8. CPython's pylifecycle.c and pythonrun.c define what an
 interpreter does at its end.
 """
 
@@ -118,7 +118,7 @@ class ScriptEnd:
                 clear(vars(left))
             del left
         gc.collect()
-        if has_an_end_left():
+        if has_finalizer_left():
             loaded["io"] = self.reading
             return False
         return True
@@ -142,7 +142,7 @@ def flush() -> None:
             pass
 
 
-def has_an_end_left() -> bool:
+def has_finalizer_left() -> bool:
     """Return whether any object that was made since the start of the worker has a ``__del__`` method."""
     for each in gc.get_objects():
         if hasattr(type(each), "__del__"):

@@ -29,7 +29,7 @@ MAX_INTERPRETERS: Final = 4
 """The largest number of pools: one for each interpreter and set of variables that it reads when it starts."""
 IDLE_S: Final = 300.0
 """The time without a started script after which a pool is closed."""
-_LOOKS: Final = 8
+_EXAMINED_AT_ONCE: Final = 8
 """The number of scripts that are examined, and folders that are prepared, at the same time."""
 _MAX_COLD: Final = 4096
 
@@ -48,7 +48,7 @@ class WarmStarts:
         self._nursery = nursery
         self._pools: dict[Interpreter, InterpreterPool | None] = {}
         self._never: OrderedDict[str, None] = OrderedDict()
-        self._looks = trio.CapacityLimiter(_LOOKS)
+        self._examiners = trio.CapacityLimiter(_EXAMINED_AT_ONCE)
 
     def pools(self) -> tuple[InterpreterPool, ...]:
         """Return the pools that are open."""
@@ -68,14 +68,14 @@ class WarmStarts:
             self.cold += 1
             return await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=prepare)
 
-        def look() -> tuple[WarmStart | None, InterpreterPool | None]:
+        def examine() -> tuple[WarmStart | None, InterpreterPool | None]:
             if prepare is not None:
                 prepare()
             found = warm_start(command)
             pool = self._pools.get(found.interpreter) if found is not None else None
             return found, pool if pool is not None and pool.has_changed() else None
 
-        start, changed = await trio.to_thread.run_sync(look, limiter=self._looks)
+        start, changed = await trio.to_thread.run_sync(examine, limiter=self._examiners)
         if changed is not None:
             changed.renew()
         if start is None:

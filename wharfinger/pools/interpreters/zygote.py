@@ -214,8 +214,10 @@ def _check(found: Mapping[str, object], worker: Worker) -> dict[str, int]:
     if "unfit" in found:
         raise ZygoteError(f"the interpreter cannot fork workers: {found['unfit']}", lasting=True)
     if "version" not in found:
-        said = worker.stderr_tail().decode(errors="replace").strip().splitlines()[-1:]
-        raise ZygoteError(f"the interpreter did not start within {START_S:g} s{': ' if said else ''}{''.join(said)}")
+        last_line = worker.stderr_tail().decode(errors="replace").strip().splitlines()[-1:]
+        raise ZygoteError(
+            f"the interpreter did not start within {START_S:g} s{': ' if last_line else ''}{''.join(last_line)}"
+        )
     folders = found.get("folders")
     named = folders.items() if isinstance(folders, dict) else ()
     return {path: changed for path, changed in named if isinstance(path, str) and isinstance(changed, int)}

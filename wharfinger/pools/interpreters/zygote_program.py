@@ -1,7 +1,7 @@
 """The program of a zygote: an interpreter that has started, and forks workers that wait for a script to run.
 
-The interpreter of the scripts runs it as a program of its own: it imports nothing of Wharfinger and keeps to what Python 3.8
-knows. `wharfinger.pools.interpreters.zygote` starts it and speaks with it.
+The interpreter of the scripts runs it as a program of its own: it imports nothing of Wharfinger and uses only features of
+Python 3.8. `wharfinger.pools.interpreters.zygote` starts it and communicates with it.
 
     zygote_program.py FD
 
@@ -10,8 +10,8 @@ has loaded, or why it cannot serve. Then each packet asks for a worker: its toke
 worker's control socket, its stdout and its stderr. At the end of the socket the zygote ends.
 
 A worker is forked with CLONE_PARENT, so it is a child of the zygote's parent, which waits for it, measures it and signals it as
-any other child. It leads a session of its own. On its control socket it reports its number (4 bytes), then waits for a job:
-4 bytes of length, and JSON. It answers ``S`` when everything is in place and the script starts, or ``R`` and the reason, and
+any other child. It leads a session of its own. On its control socket it reports its process id (4 bytes), then waits for a
+job: 4 bytes of length, and JSON. It answers ``S`` when everything is in place and the script starts, or ``R`` and the reason, and
 ends. At the end of the socket it ends, because the parent is gone or does not need it.
 
 The script runs in a new ``__main__``. Exceptions, exit codes, threads, ``atexit`` and the flushing of output are those of a
@@ -23,7 +23,7 @@ from __future__ import annotations
 import sys
 
 if not getattr(sys.flags, "safe_path", False):
-    del sys.path[0]  # the folder of this file, which is nothing to a script
+    del sys.path[0]  # the folder of this file, from which scripts must not import
 
 _AT_START = frozenset(sys.modules)
 
@@ -82,7 +82,7 @@ except ValueError as error:
 """
 
 if not TYPE_CHECKING:
-    # Not by an import, which would leave a module that no script expects, and bytecode in the folder of this file.
+    # It is executed, because an import would leave a module that no script expects, and bytecode in the folder of this file.
     script_end = types.ModuleType("script_end")
     _file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "script_end.py")
     with open(_file, "rb") as _opened:
@@ -312,7 +312,7 @@ def _rehearse(zygote: Zygote) -> None:
     del names
     script_end.flush()
     gc.collect()
-    script_end.has_an_end_left()
+    script_end.has_finalizer_left()
 
 
 def _job(control: socket.socket) -> Job | None:

@@ -42,7 +42,7 @@ class Holder(Protocol):
     """A pool whose processes count."""
 
     def busy_processes(self) -> Iterable[int]:
-        """Return the numbers of the processes that must not be ended."""
+        """Return the ids of the processes that must not be ended."""
         ...
 
     def idle_processes(self) -> Iterable[IdleProcess]:

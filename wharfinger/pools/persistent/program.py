@@ -29,7 +29,7 @@ SETTLE_S: Final = 1.0
 
 
 class NotBegunError(Exception):
-    """A program that has served runs before ended without reading this run; no part of the run has been done."""
+    """A program that had already served runs ended without reading this run, so no part of this run has been done."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Program:
                 bounds=self._limits,
                 ledger=ledger,
                 term_grace_s=self._limits.cancel_grace_s,
-                on_stderr=self._hear,
+                on_stderr=self._take_stderr,
             ) as worker:
                 self._worker, self.pid = worker, worker.pid
                 task_status.started()
@@ -146,8 +146,8 @@ class Program:
             await worker.send(line)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             raise self._unread_error() from error  # the line ends with its last byte, so it was not read whole
-        said = b""
-        while b"\n" not in said:
+        received = b""
+        while b"\n" not in received:
             try:
                 chunk = await worker.receive_some(MAX_ANSWER_BYTES)
                 unread = 0 if chunk else worker.unread_bytes()
@@ -156,11 +156,11 @@ class Program:
             if unread >= len(line):
                 raise self._unread_error()
             if not chunk:
-                raise AnswerError("it ended before it answered" if not said else "it ended within its answer")
-            said += chunk
-            if len(said) > MAX_ANSWER_BYTES:
+                raise AnswerError("it ended before it answered" if not received else "it ended within its answer")
+            received += chunk
+            if len(received) > MAX_ANSWER_BYTES:
                 raise AnswerError(f"its answer is longer than {MAX_ANSWER_BYTES} bytes; print logs to stderr")
-        found, _, rest = said.partition(b"\n")
+        found, _, rest = received.partition(b"\n")
         answer = read_answer(found, self.runs)
         if rest:
             self.end()  # bytes after the answer would be taken for the answer of the next run
@@ -184,7 +184,7 @@ class Program:
             self._unread = worker.unread_bytes()
         self._ending.set()
 
-    def _hear(self, chunk: bytes) -> None:
+    def _take_stderr(self, chunk: bytes) -> None:
         """Read its stderr. Output between two runs belongs to neither run, and is dropped."""
         if self._output is not None:
             self._output.take(chunk)

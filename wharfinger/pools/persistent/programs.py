@@ -151,7 +151,7 @@ class PersistentPrograms:
         while (kept := self._idle(run.owner, kind) or await self._started(run, kind, limits)) is not None:
             try:
                 outcome = await kept.program.run(run.variables, limits, sinks)
-            except NotBegunError:  # never of a new one
+            except NotBegunError:  # a new program never raises it
                 continue
             finally:
                 await self._give_back(kept)

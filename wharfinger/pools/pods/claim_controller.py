@@ -101,7 +101,7 @@ class ClaimController:
             self._reconciled = trio.Event()
             await self._reconciled.wait()
 
-    def look_at_pool(self, namespace: str, name: str) -> None:
+    def queue_claims_of(self, namespace: str, name: str) -> None:
         """Queue the claims of a pool that have no final status, because the pool may serve them now."""
         objects = self._claims.objects()
         of_pool = (
@@ -162,11 +162,11 @@ class ClaimController:
                 if not known.uid or known.written.phase in FINAL:
                     self._pending.pop(key, None)
                 elif spec is not None and not known.leaving:
-                    self._look_later(key, known, spec)
+                    self._queue_later(key, known, spec)
             case _:
                 assert_never(step)
 
-    def _look_later(self, key: ObjectKey, known: Known, spec: ClaimSpec) -> None:
+    def _queue_later(self, key: ObjectKey, known: Known, spec: ClaimSpec) -> None:
         """Queue a waiting claim for the time when it needs work even without a change. An earlier `add` cancels this."""
         asked = known.asked
         if asked is not None and asked.answer is None and not asked.waited:
@@ -187,7 +187,7 @@ class ClaimController:
             return Known("", pods=pods, asked=_asked(pending)), None
         uid = find_str(obj, "metadata", "uid")
         if pending is not None and pending.uid != uid:
-            self._withdraw(key)  # an earlier claim of this name; its pod is a stranger to this one
+            self._withdraw(key)  # an earlier claim of this name; its pod does not belong to this one
             del self._pending[key]
             pending = None
         problem, spec = "", None
@@ -233,14 +233,14 @@ class ClaimController:
             self.keys.add_later(key, WAITED_S + _ROUNDING_S)
             return
         self._full.add(key)
-        self.keys.add(key)  # its status says so
+        self.keys.add(key)  # to report in its status that the pool is full
         self._tasks().start_soon(self._retry, key)
 
     def _watch(self, key: ObjectKey, request: PodRequest) -> None:
         async def watch() -> None:
             await request.answered.wait()
             if _answer(request) is Answer.CONFLICTED:
-                await trio.sleep(FULL_S)  # others change the pods of the pool all the time, or the daemon may not now
+                await trio.sleep(FULL_S)  # others change the pods all the time, or the daemon is not permitted to
             self.keys.add(key)
 
         self._tasks().start_soon(watch, name=f"request of {key}")

@@ -6,8 +6,9 @@ one had claimed is recognised by the uid of the claim. A pod whose claim stays u
 and its pool retires it if it turns out to be idle.
 
 The backend never deletes a pod. A claimed pod belongs to its WorkerClaim, even if the caller here does not want it: another
-attempt, or another daemon, may have claimed it for the same WorkerClaim and have written that. The controller of claims sees
-the pod in the cache, and deletes it unless its claim may be bound to it. Pods are used once, so a recycled one is not idle again.
+attempt, or another daemon, may have claimed it for the same WorkerClaim and recorded that in its status. The controller of
+claims sees the pod in the cache, and deletes it unless its claim may be bound to it. Pods are used once, so a recycled one is
+not idle again.
 """
 
 import logging

@@ -142,7 +142,7 @@ class PodPools:
         with informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):
-                    await self._look_at(key, informer.get(key))
+                    await self._reconcile(key, informer.get(key))
 
     def start(self, nursery: trio.Nursery, claims: ClaimController) -> None:
         """Run pools in ``nursery`` from now on."""
@@ -161,7 +161,7 @@ class PodPools:
         if self.claims is not None:
             await self.claims.wait_written()
 
-    async def _look_at(self, key: ObjectKey, obj: JsonObject | None) -> None:
+    async def _reconcile(self, key: ObjectKey, obj: JsonObject | None) -> None:
         if self._closing:
             return
         pool = self._pools.get(key)
@@ -192,7 +192,7 @@ class PodPools:
             if pod.namespace == key.namespace and pod.pool == key.name:
                 pool.see(pod)
         if self._running is not None and self.claims is not None:
-            pool.on_serving = partial(self.claims.look_at_pool, key.namespace, key.name)
+            pool.on_serving = partial(self.claims.queue_claims_of, key.namespace, key.name)
             self._running.start_soon(pool.run, name=f"pool {key}")
 
     def _close(self, key: ObjectKey, pool: PodPool) -> None:

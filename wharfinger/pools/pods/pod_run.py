@@ -130,9 +130,9 @@ class PodRuns:
             for left in tuple(self._left):
                 await self._remove(left)  # before another run, because its program may still be at work
             place = await self._place(await self._claimed(claim, run))
-            await self._carry_in(place, run)
+            await self._copy_in(place, run)
             outcome = await self._execute(place, run, limits, sinks)
-            return outcome, await self._carry_out(place, run) if outcome.ending is Ending.EXITED else None
+            return outcome, await self._copy_out(place, run) if outcome.ending is Ending.EXITED else None
         except ClusterError as error:
             raise PodRunError(str(error), transient=error.transient) from error
         finally:
@@ -197,20 +197,20 @@ class PodRuns:
         chosen = find_str(find_object(obj, "metadata", "annotations"), DEFAULT_CONTAINER)
         return _Place(pod, chosen or find_str(obj, "spec", "containers", 0, "name"))
 
-    async def _carry_in(self, place: _Place, run: PodRun) -> None:
-        said = TailBuffer(4096)
+    async def _copy_in(self, place: _Place, run: PodRun) -> None:
+        output = TailBuffer(4096)
         with trio.move_on_after(FILES_S) as patience:
             command = place.command(("sh", "-c", _UNPACK), run.archive)
-            code = await self._executor.run(command, stdout=said.add, stderr=said.add)
+            code = await self._executor.run(command, stdout=output.add, stderr=output.add)
             if code:
-                words = said.value().decode(errors="replace").strip()
+                words = output.value().decode(errors="replace").strip()
                 words = words or f"exit status {code}"
                 raise PodRunError(f"{place.pod}: cannot unpack the hook's files: {words}; the image needs sh and tar")
         if patience.cancelled_caught:
             raise PodRunError(f"{place.pod}: the hook's files were not unpacked within {FILES_S:g} s")
 
-    async def _carry_out(self, place: _Place, run: PodRun) -> bytes:
-        found, said = bytearray(), TailBuffer(4096)
+    async def _copy_out(self, place: _Place, run: PodRun) -> bytes:
+        found, stderr = bytearray(), TailBuffer(4096)
 
         def take(chunk: bytes) -> None:
             if len(found) + len(chunk) > MAX_RESULT_BYTES:
@@ -222,12 +222,12 @@ class PodRuns:
         with trio.move_on_after(FILES_S) as patience:
             command = place.command(("sh", "-c", _COLLECT, "sh", *run.outputs))
             try:
-                code = await self._executor.run(command, stdout=take, stderr=said.add)
+                code = await self._executor.run(command, stdout=take, stderr=stderr.add)
             except* PodRunError as group:
                 raise PodRunError(str(group.exceptions[0]), transient=False) from group
             if code:
                 raise PodRunError(
-                    f"{place.pod}: cannot read the hook's results: {said.value().decode(errors='replace').strip()}"
+                    f"{place.pod}: cannot read the hook's results: {stderr.value().decode(errors='replace').strip()}"
                 )
         if patience.cancelled_caught:
             raise PodRunError(f"{place.pod}: the hook's results were not read within {FILES_S:g} s")

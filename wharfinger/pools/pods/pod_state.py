@@ -85,7 +85,7 @@ def read_pod(obj: JsonObject) -> PodState | None:
     if not (version.isascii() and version.isdigit()):
         return None
     state = readiness(obj)
-    said = find_str(labels, PHASE_LABEL)
+    phase = find_str(labels, PHASE_LABEL)
     return PodState(
         namespace=find_str(obj, "metadata", "namespace"),
         name=find_str(obj, "metadata", "name"),
@@ -94,7 +94,7 @@ def read_pod(obj: JsonObject) -> PodState | None:
         pool=find_str(labels, POOL_LABEL),
         pool_uid=_owner(obj),
         template=find_str(labels, TEMPLATE_LABEL),
-        phase=Phase(said) if said in (Phase.IDLE, Phase.RETIRING) else Phase.CLAIMED,
+        phase=Phase(phase) if phase in (Phase.IDLE, Phase.RETIRING) else Phase.CLAIMED,
         ready=_is_ready(obj),
         ended=find_str(obj, "status", "phase") in ("Failed", "Succeeded"),
         leaving=find(obj, "metadata", "deletionTimestamp") is not None,

@@ -69,7 +69,7 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Making:
-    """A pod that is being made, and the time since when it is in this stage."""
+    """A pod that is being made, its stage, and the time at which this stage began."""
 
     stage: Stage
     since: float
