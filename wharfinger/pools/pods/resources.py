@@ -57,8 +57,8 @@ class PoolSpecError(Exception):
 class PoolSpec:
     """The specification of a WorkerPool.
 
-    ``size`` idle pods are kept while the pool is used, and ``min`` once no claim came for ``idle_s`` seconds; ``max`` bounds all
-    pods, claimed ones included. A pod that is not ready ``start_s`` seconds after it was made is replaced.
+    ``size`` idle pods are kept while the pool is used, and ``min`` once no claim has come for ``idle_s`` seconds; ``max`` bounds
+    all pods, claimed ones included. A pod that is not ready ``start_s`` seconds after it was made is replaced.
     """
 
     namespace: str
