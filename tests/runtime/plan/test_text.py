@@ -65,7 +65,7 @@ def test_the_way_to_the_root_is_shown() -> None:
 def test_the_last_line_says_how_it_ends() -> None:
     assert plan_text(Plan(())) == "nothing is wanted\n"
     assert plan_text(Plan((), left_alone=1)).splitlines()[1:] == [
-        "1 document of other kinds, or being deleted, ignored"
+        "1 document ignored (of another kind, or being deleted)"
     ]
     one = planned([spec("db")], [module("db")])
     assert plan_text(one).endswith("\neverything that is wanted would be on: 1 package in 1 tier\n")

@@ -49,9 +49,7 @@ def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "Exit code 0, or 1 if a configuration is refused.",
     )
     config.add_argument("path", type=Path, metavar="FILE|FOLDER", help="the hook, or the package's folder")
-    config.add_argument(
-        "--global", action="store_true", dest="is_global", help="treat the hooks as the operator's global hooks"
-    )
+    config.add_argument("--global", action="store_true", dest="is_global", help="treat the hooks as global hooks")
     add_environment_option(config)
     add_output(config, "form of the configuration")
     config.set_defaults(handler=_config)
@@ -69,9 +67,7 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     context.add_argument(
         "--type", metavar="TYPE", help="only of this type: Synchronization, Event, Schedule, Group, Validating, …"
     )
-    context.add_argument(
-        "--global", action="store_true", dest="is_global", help="treat it as one of the operator's global hooks"
-    )
+    context.add_argument("--global", action="store_true", dest="is_global", help="treat it as a global hook")
     add_environment_option(context)
     add_output(context, "form of the contexts")
     context.set_defaults(handler=_context)

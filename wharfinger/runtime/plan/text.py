@@ -104,7 +104,7 @@ def _summary(plan: Plan) -> Iterator[str]:
     else:
         yield "nothing is wanted"
     if plan.left_alone:
-        yield f"{_counted(plan.left_alone, 'document')} of other kinds, or being deleted, ignored"
+        yield f"{_counted(plan.left_alone, 'document')} ignored (of another kind, or being deleted)"
 
 
 def _counted(count: int, what: str) -> str:

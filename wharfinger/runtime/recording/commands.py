@@ -28,8 +28,8 @@ MOST_DIFFERENCES = 20
 def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger replay FILE|DIR`."""
     parser.description = (
-        "Step the machines of packages again from a recording (`wharfinger run --flight-recorder DIR`), and compare every state "
-        "and effect with the recorded one. No daemon and no cluster is needed. Exit code 0: all are identical; 1: "
+        "Replay the state machines of packages from a recording (`wharfinger run --flight-recorder DIR`), and compare every "
+        "state and effect with the recorded one. No daemon and no cluster is needed. Exit code 0: all are identical; 1: "
         "one differs, or the recording is damaged or cannot be read."
     )
     parser.add_argument(
