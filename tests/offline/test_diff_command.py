@@ -146,7 +146,7 @@ def test_the_other_side_has_its_own_packages(tmp_path: Path) -> None:
     common = ("--root", str(after), "--packages", str(after / "packages"), "--against", str(before))
     done = cli("diff", str(after / "c"), *common, cache=tmp_path / "cache")
     assert done.returncode == 1
-    assert "--against names a side without this folder" in done.stderr
+    assert "the side of --against lacks this folder" in done.stderr
 
 
 @pytest.mark.slow

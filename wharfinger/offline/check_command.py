@@ -50,7 +50,7 @@ def check(args: argparse.Namespace) -> int:
     """Check a path and print the findings."""
     try:
         options = read_options(args)
-        # References lead to objects outside of the filters, and definitions are needed from anywhere.
+        # References may point to objects that the filters exclude, and definitions may be anywhere in the tree.
         result = run_build(options.without_filters())
         check_filters(options.config.filters, result)
         findings = trio.run(_findings, result, cast("OpenServer", args.open_server), options)

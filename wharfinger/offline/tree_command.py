@@ -70,7 +70,7 @@ def tree(args: argparse.Namespace) -> int:
     try:
         options = read_options(args)
         filters = options.config.filters
-        # A node has the number of its objects and what made it, also if these are not chosen.
+        # A node shows the number of its objects and its maker, even if the filters exclude these.
         result = run_build(options.without_filters())
         nodes = nodes_of(result)
         if filters:

@@ -381,8 +381,8 @@ def _is_damage(error: Exception) -> bool:
     """
     if isinstance(error, _DamagedError | UnicodeDecodeError):
         return True
-    # SQLITE_ERROR and SQLITE_CONSTRAINT: the statements here are fixed, so the table does not have the columns of its
-    # version.
+    # All statements here are correct, so SQLITE_ERROR and SQLITE_CONSTRAINT mean that the table has other columns than its
+    # version should have.
     damage = {
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_NOTADB,

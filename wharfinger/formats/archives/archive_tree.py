@@ -157,7 +157,7 @@ class ArchiveTree:
                 path = (*folder, name)
                 end = ends.get(path, path)
                 node = self._nodes.get(end)
-                # The kernel has this limit for one path too, so a link to a folder around it ends as well.
+                # The kernel limits the links of one path in the same way. The limit also ends a link to its own parent.
                 deeper = hops + (path in ends)
                 if node is not None and node.kind is Kind.DIRECTORY and deeper <= _MOST_HOPS:
                     pending.append((end, deeper))

@@ -181,7 +181,7 @@ def _parse(block: bytes, what: str) -> _Header:
     """Read one header block (POSIX.1-2017 pax, ``ustar`` interchange format). Raises ArchiveError."""
     checksum = _number(block[148:156], what)
     blanked = block[:148] + b" " * 8 + block[156:]
-    # Old writers summed signed bytes.
+    # Old programs computed the checksum from signed bytes.
     if checksum not in {sum(blanked), sum(byte - 256 if byte > 127 else byte for byte in blanked)}:
         raise ArchiveError(f"{what}: not a tar, or damaged: a header's checksum is wrong")
     name = _field(block[:100])

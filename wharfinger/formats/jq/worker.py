@@ -155,7 +155,9 @@ def _read_frame(requests: BinaryIO) -> bytes | None:
         return None
     expected = int.from_bytes(length, "big")
     if expected > MAX_FRAME_BYTES:
-        raise JqProtocolError(f"jq: a request of {expected} bytes")
+        raise JqProtocolError(
+            f"jq: the daemon announced a request of {expected} bytes, over the limit of {MAX_FRAME_BYTES}"
+        )
     payload = requests.read(expected)
     return payload if len(payload) == expected else None
 

@@ -190,7 +190,7 @@ def _is_an_error(text: str, pair: re.Match[str], *, is_line: bool) -> bool:
     if text[max(0, pair.start() - 1) : pair.start()] == "/" and _SYSTEM_CALL.match(text, pair.end()):
         return True
     error = _FILE_ERROR.match(text, pair.end())
-    # On a separate line a value may continue after these words.
+    # After a key at the start of a line, a value may begin with these words and continue.
     return error is not None and (not is_line or _END_OF_LINE.match(text, error.end()) is not None)
 
 

@@ -23,7 +23,7 @@ from wharfinger.formats.schemas.work import Work
 
 
 class Budget(FormatChecker):
-    """The remaining work of one validation; jsonschema carries it along in place of its format checks."""
+    """The remaining work of one validation. jsonschema passes it to every keyword, as the checker of formats."""
 
     def __init__(self, most: int) -> None:
         super().__init__(formats=())

@@ -5,16 +5,16 @@ A schema is compiled once (:func:`compile_schema`) and then only used. Compiling
 * ``document`` reads the document, replaces its references and checks its limits;
 * ``conversion`` converts it to JSON Schema, with ``patterns`` and ``formats``;
 * jsonschema-rs compiles that, and then decides about values, within the limits of ``cost``;
-* ``explain`` finds why a value was refused, in the words of ``problems``.
+* ``explain`` finds why a value was refused; ``problems`` has the texts.
 
-JSON Schema cannot express some of the extensions of Kubernetes and Deckhouse: ``lists`` (sets, maps, embedded resources) is
-part of the decision. ``immutable`` needs the old value, ``deprecations`` warns, and the rules of ``validations`` are foreign
-programs: a Schema only lists them (``rules``).
+JSON Schema cannot express some of the extensions of Kubernetes and Deckhouse. ``lists`` checks sets, maps and embedded
+resources, and its result is part of the decision. ``immutable`` needs the old value. ``deprecations`` warns. The rules of
+``validations`` are untrusted programs, so a Schema only lists them (``rules``).
 
 Everything else that a schema does to values (defaults, pruning, ``writeOnly``) follows Kubernetes and is in ``values``;
-``transforms`` makes schemas of schemas, as addon-operator does.
+``transforms`` derives schemas from schemas, as addon-operator does.
 
-Neither a schema nor a value is ever changed, and results share nothing with them, so that one Schema serves every thread.
+Neither a schema nor a value is ever changed, and results share nothing with them, so all threads can use one Schema.
 """
 
 from dataclasses import dataclass, field

@@ -113,7 +113,7 @@ class _Reading:
         if isinstance(others, dict):
             self.put(out, "additionalProperties", others, path, correlated=correlated, typed=typed)
         if "additionalProperties" in out and properties(schema):
-            # A declared property is not an additional one, even if a worker needs nothing of its schema.
+            # All declared properties are listed, so that a worker does not take one for an additional property.
             out["properties"] = {name: members.get(name, {}) for name in properties(schema)}
         self.put_items(schema, out, path, correlated=correlated, typed=typed)
         branches = schema.get("allOf")

@@ -170,7 +170,7 @@ def check_build(desk: Desk, root: Path, folder: str, fields: JsonObject) -> None
     except LoadError as error:
         is_below = error.file.is_relative_to(root.resolve())
         file = error.file.relative_to(root.resolve()).as_posix() if is_below else str(error.file)
-        # Without a repository the root is the limit.
+        # In a git repository the limit is the repository, so a wider --root would not help.
         has_wider = error.is_outside and root == tree.root and repository_above(tree.limit) is None
         hint = ", or name a --root that contains both" if has_wider else ""
         raise ReconcileError(f"{file}: {error}{hint}", Place(file) if root == tree.root else None) from error

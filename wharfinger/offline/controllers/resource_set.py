@@ -209,7 +209,7 @@ def _read_provider(stored: Stored, where: str) -> Provider:
     kind = find_str(stored.object, "spec", "type")
     try:
         if kind == STATIC:
-            # In a cluster it is computed from the UID, which nothing here can know; the operator's own tool takes the name, too.
+            # In a cluster the ID is computed from the UID, which is unknown here. The operator's own tool uses the name, too.
             values = {**find_object(stored.object, "spec", "defaultValues"), "id": input_id(name)}
             inputs: tuple[JsonObject, ...] = (values,)
         elif isinstance(exported, list):

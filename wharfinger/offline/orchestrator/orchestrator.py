@@ -228,7 +228,7 @@ class Orchestrator:
         for folder in tree.folders:
             self.store.add(Id(FOLDER, "", folder), {"kind": FOLDER, "path": folder}, place=Place(folder))
         if self.store.get(BOOTSTRAP_SOURCE) is None and BOOTSTRAP_SOURCE in tree.local_sources:
-            # It stands for the tree if nothing declares it, as after `flux bootstrap`.
+            # `flux bootstrap` creates this source in the cluster. If the tree does not declare it, it is added here.
             self.store.add(BOOTSTRAP_SOURCE, {"kind": "GitRepository", "spec": {"url": "the working tree"}})
 
     async def run(self) -> Result:

@@ -79,7 +79,7 @@ class TreePacks:
         self._entries.learn(pack.entries)
 
     async def save(self, name: str) -> None:
-        """Write a pack with everything that was used since the start, unless the pack has nearly all of it."""
+        """Write a pack with everything that was used since the start, unless the saved pack already has nearly all of it."""
         if self._entries is None:
             return
         known = self._packs.get(name, _EMPTY)

@@ -82,7 +82,7 @@ except ValueError as error:
 """
 
 if not TYPE_CHECKING:
-    # It is executed, because an import would leave a module that no script expects, and bytecode in the folder of this file.
+    # Executed, not imported: an import would leave a module that no script expects, and bytecode in the folder of this file.
     script_end = types.ModuleType("script_end")
     _file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "script_end.py")
     with open(_file, "rb") as _opened:
