@@ -13,7 +13,7 @@ class ArchiveError(FormatError):
 
 
 class ProgramError(Exception):
-    """A foreign program (a jq filter, a conversion) gave no result; its runner's own error is a subclass of this.
+    """A foreign program (a jq filter, a conversion) gave no result. Each module that runs such programs has a subclass.
 
     ``transient`` is True if a retry without a change can help, for example after the worker that ran it has died. ``late`` is
     True if it ran out of time. That is transient too, because the machine may have been busy, but is more likely the

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 _ZONE_CHARS: Final = 255
-"""The largest length of a zone's name; the tz database has no longer names, and looking one up may never end."""
+"""The largest length of a zone's name. The tz database has no longer ones, and the lookup of a longer one may never end."""
 
 
 def format_time(moment: datetime) -> str:

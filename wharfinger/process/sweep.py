@@ -49,7 +49,7 @@ class SweepResult:
 PATIENCE_S: Final = 0.05
 """The time, in seconds, for which a round waits for killed processes to die; the next round checks the remaining ones."""
 PINS_MAX: Final = 256
-"""The number of pidfds to hold at a time; a run with more processes is pinned as a whole nevertheless."""
+"""The number of pidfds to hold at a time. A run with more processes exceeds it, because all of them are pinned together."""
 _EXHAUSTED_MS: Final = 10
 
 Identity = tuple[int, int]

@@ -19,7 +19,7 @@ from tests.pools.interpreters.warm import descriptors
 from wharfinger.pools.claims.backend import Backend, ConflictError
 from wharfinger.pools.claims.events import Lost
 from wharfinger.pools.interpreters.scripts import Interpreter, warm_start
-from wharfinger.pools.interpreters.workers import Handed, Job, RefusedError, WarmWorkers
+from wharfinger.pools.interpreters.workers import ClaimedWorker, Job, RefusedError, WarmWorkers
 from wharfinger.pools.interpreters.zygote import open_zygote
 from wharfinger.process.child import conduct
 from wharfinger.process.command import Command, Limits, Outcome, User
@@ -57,13 +57,13 @@ async def run(workers: WarmWorkers, job: Job) -> Outcome:
     return await conduct(claimed.prize.take(), job.command, job.limits)
 
 
-class TestWarmWorkers(BackendContract[Job, Handed]):
+class TestWarmWorkers(BackendContract[Job, ClaimedWorker]):
     @pytest.fixture(autouse=True)
     def folder(self, tmp_path: Path) -> None:
         self.tmp_path = tmp_path
 
     @asynccontextmanager
-    async def opened(self) -> AsyncGenerator[tuple[Backend[Job, Handed], Job]]:
+    async def opened(self) -> AsyncGenerator[tuple[Backend[Job, ClaimedWorker], Job]]:
         async with opened(3) as workers:
             yield workers, job_of(self.tmp_path, "import time\ntime.sleep(1000)")
 

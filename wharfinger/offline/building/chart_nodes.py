@@ -16,7 +16,7 @@ def may_make_nodes(chart: Path) -> bool:
     """Return whether a chart, or one of its subcharts, may render objects that have a controller.
 
     The templates are searched for the API groups of these objects. A packed subchart, and a template that is too large to
-    search, count as charts that may. Raises OSError.
+    search, count as if they did. Raises OSError.
     """
     return any(_has_group(path) for path in _searched(chart))
 

@@ -18,7 +18,7 @@ from wharfinger.pools.claims.events import Limits as PoolLimits
 from wharfinger.pools.claims.metrics import PoolMetrics, Snapshot
 from wharfinger.pools.claims.scheduler import PoolScheduler, open_pool_scheduler
 from wharfinger.pools.interpreters.scripts import Interpreter
-from wharfinger.pools.interpreters.workers import Handed, Job, WarmWorkers
+from wharfinger.pools.interpreters.workers import ClaimedWorker, Job, WarmWorkers
 from wharfinger.pools.interpreters.zygote import Zygote, ZygoteError, open_zygote
 from wharfinger.pools.memory.budget import IdleProcess, MemoryBudget
 from wharfinger.process.errors import ProcessError
@@ -54,7 +54,7 @@ class InterpreterPool:
         interpreter: Interpreter,
         size: int,
         workers: WarmWorkers,
-        scheduler: PoolScheduler[Job, Handed],
+        scheduler: PoolScheduler[Job, ClaimedWorker],
         budget: MemoryBudget,
     ) -> None:
         self.interpreter = interpreter
@@ -110,7 +110,7 @@ class InterpreterPool:
         """Return the state of the pool at this moment: its members, and the requests and claims under way."""
         return self._scheduler.snapshot()
 
-    async def claim(self, job: Job) -> Handed:
+    async def claim(self, job: Job) -> ClaimedWorker:
         """Start a script in a worker. Raises PoolFullError and NoMemberError; in these cases, the script has not begun."""
         self.used_at = trio.current_time()
         return await self._scheduler.claim(job, self.used_at + CLAIM_S)

@@ -87,7 +87,7 @@ class _Watched:
     over: trio.Event = field(default_factory=trio.Event)
 
 
-class Handed:
+class ClaimedWorker:
     """A worker that runs a script. Until `take` is called, the backend is responsible for it, then the caller."""
 
     def __init__(self, workers: "WarmWorkers", child: Adopted) -> None:
@@ -133,7 +133,7 @@ class WarmWorkers:
         self._changes.clear()
         return found
 
-    async def claim(self, member: Member, job: Job, /) -> Claimed[Handed]:
+    async def claim(self, member: Member, job: Job, /) -> Claimed[ClaimedWorker]:
         """Give a worker its script, and wait until it has started."""
         watched = self._removed(member.uid)
         if watched is None:
@@ -150,7 +150,7 @@ class WarmWorkers:
         if answer.startswith(_STARTED):
             if job.command.user is not None:
                 idle.child.mark = replace(idle.child.mark, uid=job.command.user.uid)
-            return Claimed(_VERSION + 1, Handed(self, idle.child))
+            return Claimed(_VERSION + 1, ClaimedWorker(self, idle.child))
         await self.recycle(idle.uid)
         if answer:
             raise RefusedError(answer[1:].decode("utf-8", "replace"))

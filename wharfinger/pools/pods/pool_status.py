@@ -14,10 +14,11 @@ READY: Final = "Ready"
 
 @dataclass(frozen=True, slots=True)
 class PoolNumbers:
-    """The pods of a pool: ``desired`` idle ones, ``ready`` and ``starting`` idle ones, ``claimed`` ones, and all of them.
+    """The numbers of a pool. ``desired`` is the number of idle pods that are wanted. ``ready``, ``starting`` and ``claimed``
+    are the pods in these states, ``pods`` is their total.
 
-    ``waiting``: claims without a pod. ``reason`` is empty if the pool is as wanted; otherwise ``reason`` and ``problem`` say why
-    it is not.
+    ``waiting`` is the number of claims without a pod. ``reason`` is empty if the pool is as wanted; otherwise ``reason`` and
+    ``problem`` say why it is not.
     """
 
     desired: int
