@@ -61,7 +61,9 @@ def test_a_folder_is_installed_and_removed_by_the_command_line_of_a_user(tmp_pat
             *wharfinger("install", str(folder), "--kubeconfig", config, "--name", "shop", "--set", "replicas=2")
         )
         assert done.returncode == 0, done.stderr
-        assert done.stderr.splitlines()[-1].startswith("Ready")
+        state, warning = done.stderr.splitlines()[-2:]
+        assert state.startswith("Ready")
+        assert warning == "warning: spec.settings.replicas: no template of the chart reads this setting"
         late = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "a.b", "--timeout", "0"))
         assert (late.returncode, "the daemon goes on: `wharfinger why default.a.b`" in late.stderr) == (3, True)
         made = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "other", "--no-wait"))
