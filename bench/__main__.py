@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Final, cast
 
-from bench.measure import KUBECONFIG, Ratio, in_child
+from bench.measure import KUBECONFIG, PACKAGES, Ratio, in_child
 
 PARTS: Final = (
     "formats",
@@ -56,6 +56,8 @@ def main() -> int:
     chosen = cast("list[str]", arguments.part) or [part for part in PARTS if long or part not in LONG_PARTS]
     if kubeconfig := cast("str | None", arguments.kubeconfig):
         os.environ[KUBECONFIG] = os.path.abspath(kubeconfig)  # noqa: PTH100 - a link stays a link
+    if numbers := cast("list[int]", arguments.packages):
+        os.environ[PACKAGES] = " ".join(map(str, numbers))
     began, over = time.monotonic(), list[str]()
     print(f"{'part':<13} {'what':<43} {'against':<43} {'ours':>9} {'theirs':>9} {'ratio':>7} {'budget':>7}", flush=True)
     for number, part in enumerate(chosen, 1):
@@ -106,6 +108,14 @@ def _arguments() -> argparse.Namespace:
         help="measure the part `scale` on this cluster (default: an embedded control plane)",
     )
     parser.add_argument(
+        "--packages",
+        action="append",
+        default=[],
+        metavar="N",
+        type=_positive,
+        help="a number of packages for the part `scale`; can be repeated (default: 30; with --long 100, 300 and 1000)",
+    )
+    parser.add_argument(
         "--long", action="store_true", help="also measure the large sizes, which takes about fifteen minutes"
     )
     parser.add_argument(
@@ -116,6 +126,13 @@ def _arguments() -> argparse.Namespace:
         help=f"a part to measure (default: all, but {', '.join(LONG_PARTS)} only with --long): {', '.join(PARTS)}",
     )
     return parser.parse_args()
+
+
+def _positive(text: str) -> int:
+    """Return a number of packages of the command line."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
+    return int(text)
 
 
 if __name__ == "__main__":

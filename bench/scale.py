@@ -13,23 +13,24 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import trio
 
-from bench.measure import KUBECONFIG, Ratio, Unit
+from bench.measure import KUBECONFIG, PACKAGES, Ratio, Unit
 from tests.packages.support.charts import SIX_OBJECTS, write
 from tests.programs import WHARFINGER, Program, program
 from wharfinger.cluster.api.connection import load_connection
+from wharfinger.cluster.api.errors import NotFoundError
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.formats.json.value import JsonObject, as_object, find_str
 from wharfinger.formats.yaml.reader import read_yaml_all
 from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
-from wharfinger.runtime.resources.resources import APPLICATION
+from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY
 
 FEW: Final = 30
 MANY: Final = (100, 300, 1000)
@@ -38,6 +39,8 @@ INSTALLS: Final = 5
 PATIENCE_S: Final = 900
 BARE: Final = 20
 """The number of packages whose objects are applied without a daemon, one after another."""
+LEAVE_S: Final = 120
+"""The time within which the namespaces of a measurement must be deleted."""
 REST_S: Final = 30
 """The time over which the idle daemon is measured."""
 IDLE_SHARE: Final = 0.005
@@ -63,9 +66,10 @@ TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 def measure(long: bool) -> Iterator[Ratio]:
     """Measure an install and a restart, each against helm's client; with ``long``, for several numbers of packages, and
     also without the chart engine."""
-    for packages in MANY if long else (FEW,):
+    chosen = tuple(int(each) for each in os.environ.get(PACKAGES, "").split())
+    for packages in chosen or (MANY if long else (FEW,)):
         yield from trio.run(_measure, packages, "", long)
-    if long:
+    if long and not chosen:
         yield from trio.run(_measure, MANY[0], "none", long)
 
 
@@ -91,7 +95,7 @@ async def _measure(packages: int, engine: str, long: bool) -> list[Ratio]:
     async with _open_bench(packages, engine) as bench:
         with program(*bench.command) as daemon:
             await trio.to_thread.run_sync(daemon.wait_line, " ready: ")
-            with _drained(daemon):
+            async with _drained(daemon, bench.folder):
                 await bench.client.apply(_repository(bench.folder), field_manager="bench", force=True)
                 await _install(bench.client, range(1))  # fills the caches
                 await _idle(daemon)
@@ -108,7 +112,7 @@ async def _measure(packages: int, engine: str, long: bool) -> list[Ratio]:
             started = time.perf_counter()
             await trio.to_thread.run_sync(daemon.wait_line, " ready: ")
             opened = time.perf_counter()
-            with _drained(daemon):
+            async with _drained(daemon, bench.folder):
                 await _idle(daemon)
                 restarted = _used(daemon.process.pid) / packages
                 quiet = time.perf_counter() - QUIET_S - opened
@@ -168,9 +172,22 @@ async def _open_bench(packages: int, engine: str) -> AsyncIterator[Bench]:
                 try:
                     yield Bench(folder, kubeconfig, client, environment, engine)
                 finally:
-                    with trio.CancelScope(shield=True, deadline=trio.current_time() + 60):
-                        for place in names:
-                            await client.delete(ObjectKey(NAMESPACES, "", place))
+                    with trio.CancelScope(shield=True, deadline=trio.current_time() + LEAVE_S):
+                        await _leave(client, names)
+
+
+async def _leave(client: HttpClusterClient, namespaces: list[str]) -> None:
+    """Delete the namespaces and the repository, and wait until the namespaces are gone, so that the next measurement can
+    create them again: a server deletes a namespace some seconds after the request."""
+    with suppress(NotFoundError):
+        await client.delete(ObjectKey(PACKAGE_REPOSITORY, "", REPOSITORY))
+    async with open_informer(client, NAMESPACES) as informer:
+        await informer.wait_synced()
+        with informer.changes() as changes:
+            for place in namespaces:
+                await client.delete(ObjectKey(NAMESPACES, "", place))
+            while any(informer.get(ObjectKey(NAMESPACES, "", place)) for place in namespaces):
+                await changes.wait()
 
 
 def _namespace_of(number: int) -> str:
@@ -252,15 +269,26 @@ async def _stop(daemon: Program) -> None:
     await trio.to_thread.run_sync(daemon.process.wait, PATIENCE_S)
 
 
-@contextmanager
-def _drained(daemon: Program) -> Iterator[None]:
-    """Read the daemon's log, so that the daemon never waits for a reader."""
-    child = subprocess.Popen(["cat"], stdin=daemon.output.fileno(), stdout=subprocess.DEVNULL)
-    try:
+@asynccontextmanager
+async def _drained(daemon: Program, folder: Path) -> AsyncIterator[None]:
+    """Read the daemon's log, so that the daemon never waits for a reader. Exit with the end of the log if the daemon ends
+    by itself, for example because it could not renew its Lease on a busy machine."""
+    log = folder / "daemon.log"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_read, daemon, log, nursery.cancel_scope)
         yield
-    finally:
-        child.kill()
-        child.wait()
+        nursery.cancel_scope.cancel()
+    if (code := daemon.process.poll()) is not None:
+        end = "\n".join(log.read_text(errors="replace").splitlines()[-10:])
+        raise SystemExit(f"bench: the daemon ended with exit code {code}:\n{end}")
+
+
+async def _read(daemon: Program, log: Path, scope: trio.CancelScope) -> None:
+    """Write the daemon's output to a file, and cancel the scope at the end of the output."""
+    with log.open("wb") as file:
+        await trio.run_process(["cat"], stdin=daemon.output.fileno(), stdout=file, check=False)
+    await trio.to_thread.run_sync(daemon.process.wait, PATIENCE_S)
+    scope.cancel()
 
 
 def _used(pid: int) -> float:

@@ -37,3 +37,18 @@ def test_every_part_is_a_module() -> None:
 def test_a_row_over_its_budget_is_marked() -> None:
     assert line(Ratio("queue", "a task", "a channel", 2.0, 1.0, 1.5)).endswith("2     1.5  over budget")
     assert line(Ratio("queue", "a task", "a channel", 1.0, 1.0, 1.5)).endswith("1     1.5")
+
+
+def test_a_wrong_number_of_packages_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "--packages", "0", "scale"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        "python -m bench: error: argument --packages: expected a number from 1 on, found '0'",
+    )
