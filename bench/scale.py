@@ -24,7 +24,6 @@ from bench.measure import KUBECONFIG, PACKAGES, Ratio, Unit
 from tests.packages.support.charts import SIX_OBJECTS, write
 from tests.programs import WHARFINGER, Program, program
 from wharfinger.cluster.api.connection import load_connection
-from wharfinger.cluster.api.errors import NotFoundError
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.formats.json.value import JsonObject, as_object, find_str
@@ -40,7 +39,7 @@ PATIENCE_S: Final = 900
 BARE: Final = 20
 """The number of packages whose objects are applied without a daemon, one after another."""
 LEAVE_S: Final = 120
-"""The time within which the namespaces of a measurement must be deleted."""
+"""The time within which the namespaces of a measurement, and its repository, must be deleted."""
 REST_S: Final = 30
 """The time over which the idle daemon is measured."""
 IDLE_SHARE: Final = 0.005
@@ -125,6 +124,7 @@ async def _measure(packages: int, engine: str, long: bool) -> list[Ratio]:
                 used, began = _used(daemon.process.pid), time.perf_counter()
                 await _remove(bench.client)
                 took, each_ms = time.perf_counter() - began, (_used(daemon.process.pid) - used) * 1000 / packages
+                await _remove_repository(bench.client)
                 _say(f"removal: {took:.1f} s, {packages / took:.1f}/s, {each_ms:.0f} ms of the processor each")
             await _stop(daemon)
         helm, helm_s = await trio.to_thread.run_sync(_helm, bench)
@@ -177,10 +177,8 @@ async def _open_bench(packages: int, engine: str) -> AsyncIterator[Bench]:
 
 
 async def _leave(client: HttpClusterClient, namespaces: list[str]) -> None:
-    """Delete the namespaces and the repository, and wait until the namespaces are gone, so that the next measurement can
-    create them again: a server deletes a namespace some seconds after the request."""
-    with suppress(NotFoundError):
-        await client.delete(ObjectKey(PACKAGE_REPOSITORY, "", REPOSITORY))
+    """Delete the namespaces, and wait until they are gone, so that the next measurement can create them again: a server
+    deletes a namespace some seconds after the request."""
     async with open_informer(client, NAMESPACES) as informer:
         await informer.wait_synced()
         with informer.changes() as changes:
@@ -233,6 +231,17 @@ async def _remove(client: HttpClusterClient) -> None:
             for key in filter(_is_ours, informer.objects()):
                 await client.delete(key)
             while any(map(_is_ours, informer.objects())):
+                await changes.wait()
+
+
+async def _remove_repository(client: HttpClusterClient) -> None:
+    """Delete the repository, and wait until the daemon has released it; without a daemon its finalizer would keep it."""
+    key = ObjectKey(PACKAGE_REPOSITORY, "", REPOSITORY)
+    async with open_informer(client, PACKAGE_REPOSITORY) as informer:
+        await informer.wait_synced()
+        with trio.fail_after(LEAVE_S), informer.changes() as changes:
+            await client.delete(key)
+            while informer.get(key) is not None:
                 await changes.wait()
 
 
