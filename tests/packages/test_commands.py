@@ -144,7 +144,7 @@ async def test_push_with_a_tag_of_its_own_and_a_password(
             f"which is pushed as {WEB_VERSION}; give that tag or no tag",
         ),
         (["push", str(WEB_SERVICE / "Chart.yaml"), "127.0.0.1:1/web"], "Chart.yaml: not an archive"),
-        (["push", str(WEB_SERVICE.parent), "127.0.0.1:1/web"], "make it a package of its own"),
+        (["push", str(WEB_SERVICE.parent), "127.0.0.1:1/web"], "make this folder a package of its own"),
         (["inspect", "oci-layout:/nonexistent/web:1"], "there is no /nonexistent/web/index.json"),
         (
             ["inspect", "oci-layout:/nonexistent/web"],

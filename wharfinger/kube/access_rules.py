@@ -100,7 +100,7 @@ class JudgedRequest:
         return self.access if found is None else found.access
 
     def accesses(self) -> tuple[Access, ...]:
-        """Return everything that the request needs."""
+        """Return all accesses that the request needs: ``access``, and ``create`` if a patch or an update created its object."""
         if self.code == CREATED and self.access.verb in ("patch", "update"):
             return (self.access, replace(self.access, verb="create"))
         return (self.access,)

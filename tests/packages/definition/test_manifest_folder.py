@@ -40,7 +40,7 @@ def test_all_manifests_below_a_folder_belong_to_it(tmp_path: Path) -> None:
         ({"a.yaml": A, "b.yaml": A}, r"^b.yaml: ConfigMap a is also in a.yaml; remove one of them$"),
         (
             {"a.yaml": A, "x/Chart.yaml": ""},
-            r"^x: expected only manifests, found Chart.yaml; make it a package of",
+            r"^x: expected only manifests, found Chart.yaml; make this folder a package of",
         ),
         ({"a.yaml": A, "x/kustomization.yaml": ""}, r"^x: expected only manifests, found kustomization.yaml"),
         (

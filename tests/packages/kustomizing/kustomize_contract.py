@@ -59,7 +59,7 @@ async def check_patches_of_fields_are_not_read_from_files(builder: KustomizeBuil
         fields: JsonObject = {"patches": [*patches]}
         for what in (Overlay(folder / "tree", ".", ("m.yaml",), fields), Manifests("x", config_map("m"), fields)):
             with pytest.raises(
-                KustomizeError, match="patches: path names a file; write the patch into the field patch"
+                KustomizeError, match="patches: an entry names a file, which is not allowed here; write"
             ):
                 await builder.build(what)
     patched = Manifests("x", config_map("m"), {"patches": [{"patch": config_map("m", word="seen"), "path": ""}]})

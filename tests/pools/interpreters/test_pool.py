@@ -139,4 +139,4 @@ async def test_an_interpreter_that_does_not_start_is_given_up_after_some_attempt
         await until(lambda: pool.unfit)
         assert "did not start" in pool.unfit
         assert (pool.serves, pool.restarts) == (False, 4)
-    assert caplog.text.count("is replaced in") == 4
+    assert caplog.text.count("another one is started in") == 4

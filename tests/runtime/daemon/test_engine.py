@@ -26,7 +26,7 @@ async def said(caplog: pytest.LogCaptureFixture, found: Path | None, tmp_path: P
 async def test_an_engine_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     version, log = await said(caplog, program(tmp_path, "echo v4.3.1"), tmp_path)
     assert version == "v4.3.1"
-    assert "rendered by the chart engine, helm v4.3.1" in log
+    assert "rendered by the chart engine (built with the library of helm v4.3.1)" in log
 
 
 async def test_without_an_engine_helm_renders(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

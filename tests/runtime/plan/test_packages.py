@@ -103,5 +103,5 @@ async def test_what_is_missing_or_wrong_is_named_with_its_place(tmp_path: Path) 
             await packages.definition("gone", "1.0.0")
         with pytest.raises(ArtifactError, match=r"bad: package\.yaml: .*requirments"):
             await packages.definition("bad", "1.0.0")
-        with pytest.raises(AddressError, match="not the name of a package"):
+        with pytest.raises(AddressError, match="not a valid package name"):
             await packages.definition("../etc", "1.0.0")

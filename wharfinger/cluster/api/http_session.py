@@ -412,7 +412,7 @@ def _inflater(encoding: str) -> _Inflater | None:
     if encoding in {"", "identity"}:
         return None
     if encoding != "gzip":
-        raise zlib.error(f"an answer in {encoding[:40]!r}, which was not requested")
+        raise zlib.error(f"the server answered with Content-Encoding {encoding[:40]!r}, which was not requested")
     return _Inflater()
 
 

@@ -115,10 +115,10 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
 
 
 def _conversion_is_others(live: JsonObject, manager: str) -> bool:
-    """Return whether something other than an apply of this manager set the conversion: a certificate injector, for example, or
-    the webhooks of a package's hooks, which this manager patches in.
+    """Return whether the live conversion was not set by an apply of this manager.
 
-    Such a conversion is kept unless ``wanted`` has its own.
+    Another manager may have set it, such as a certificate injector, or a patch of this manager, which adds the webhooks of a
+    package's hooks. Such a conversion is kept unless the new definition has its own.
     """
     owners = [
         "" if find_str(entry, "operation") == "Update" else find_str(entry, "manager")

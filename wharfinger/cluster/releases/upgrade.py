@@ -368,7 +368,10 @@ class Upgrade:
 
 
 async def check_namespace(tools: Tools, owner: Owner) -> None:
-    """Check that the namespace of a release exists and stays. Raises NamespaceMissingError, and the errors of the client."""
+    """Check that the namespace of a release exists and is not being deleted.
+
+    Raises NamespaceMissingError, and the errors of the client.
+    """
     if any(
         row.key.namespace == owner.namespace and tools.surveyor.is_as_last_applied(row) for row in tools.rows.of(owner)
     ):

@@ -117,7 +117,7 @@ class Transaction:
     # -- writing; each method returns the previous row
 
     def insert(self, table: Table[K, R], row: R) -> Entry[R] | None:
-        """Insert the row, or replace the row with its key. Raises SameRowError, DuplicateKeyError."""
+        """Insert the row; a row with the same key is replaced. Raises SameRowError, DuplicateKeyError."""
         return self._draft(table).put(row)
 
     def modify(self, table: Table[K, R], row: R, merge: Callable[[R, R], R]) -> Entry[R] | None:

@@ -203,4 +203,4 @@ def _pause(state: State, jitter: float, *, resume_list: bool) -> tuple[State, Ef
 
 def _need(state: State, event: Event, *phases: Phase) -> None:
     if state.phase not in phases:
-        raise ProtocolError(f"{type(event).__name__} while {state.phase.value}")
+        raise ProtocolError(f"the event {type(event).__name__} cannot happen while the informer is {state.phase.value}")

@@ -29,7 +29,7 @@ def version_2(documents: OpenApi, request: Request) -> Response:
 
 
 def version_3(documents: OpenApi, name: str, request: Request) -> Response:
-    """Return the response to ``/openapi/v3`` if ``name`` is "", or else to the document of that name below it."""
+    """Return the response to ``/openapi/v3`` if ``name`` is empty, otherwise the response to ``/openapi/v3/NAME``."""
     if not name:
         return Response(200, documents.index().body, "text/plain; charset=utf-8")
     found = documents.version_3(name)

@@ -136,7 +136,7 @@ def prefix_length(value: Tagged) -> int:
 
 
 def url(text: str) -> Tagged:
-    """Implement ``url('https://example.com/')``: absolute, or a path that starts with a slash."""
+    """Implement ``url('https://example.com/')``. The text must have a scheme or start with a slash. Raises ValueError."""
     if not text or len(text) > _LONGEST or _NOT_IN_A_URL.search(text):
         raise ValueError("not a URL")
     if not text.startswith("/") and not _SCHEME.match(text):

@@ -195,7 +195,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
 
 
 def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group: str) -> Iterator[LintFinding]:
-    """Yield names in includeSnapshotsFrom that have no effect: duplicates, and bindings of the same group."""
+    """Yield a finding for each name in includeSnapshotsFrom that has no effect, for example a duplicate."""
     key, number = where[0], where[1]
     names = [str(name) for name in find_list(printed.document, key, number, "includeSnapshotsFrom")]
     grouped = {binding.name for binding in config.kubernetes if group and binding.group == group}

@@ -69,7 +69,8 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "--batch",
         metavar="INDEX",
         type=_index,
-        help="run the hook with this index in an executable with several hooks, as `hook config` counts them",
+        help="for an executable with several hooks: run only the hook with this index (from 0) in the list that "
+        "`EXECUTABLE hook config` prints",
     )
     run.add_argument(
         "--timeout",

@@ -179,5 +179,5 @@ def _captures(pattern: str, sources: Mapping[str, Path]) -> Iterator[dict[str, s
 def _filled(text: str, captures: Mapping[str, str], where: str) -> str:
     """Return a text with its names in braces replaced. Raises CopyError."""
     if captures and (unknown := sorted({*_CAPTURE.findall(text)} - captures.keys())):
-        raise CopyError(f"{where}: {text!r}: spec.pathPattern has no {unknown[0]!r}")
+        raise CopyError(f"{where}: {text!r}: {{{unknown[0]}}} is not among the names in braces in spec.pathPattern")
     return _CAPTURE.sub(lambda found: captures[found[1]], text) if captures else text

@@ -94,7 +94,7 @@ MAX_REFIRES: Final = 32
 class Config:
     """The tree to build, and the options. Each ``spec.path`` is relative to ``root``; if that is None, `root_of` finds it.
 
-    The tree is at ``path`` and at all ``others``, whatever their order.
+    ``path`` and ``others`` together are the paths of the tree; their order does not matter.
     """
 
     path: Path

@@ -73,8 +73,8 @@ def _manifest_names(root: Path) -> list[str]:
         above = Path(here).relative_to(root)
         if here != os.fspath(root) and (markers := _MARKERS.intersection(listed)):
             raise ArtifactError(
-                f"{above}: expected only manifests, found {min(markers)}; make it a package of its own, or name it in a "
-                f"{KUSTOMIZATION_FILES[0]} at the top"
+                f"{above}: expected only manifests, found {min(markers)}; make this folder a package of its own, or name it in "
+                f"{KUSTOMIZATION_FILES[0]} in the top folder of the package"
             )
         names += [(above / name).as_posix() for name in listed if _is_manifest(name)]
         if len(names) > MAX_FILES:

@@ -140,7 +140,9 @@ class KubectlKustomize:
 def check_patches(what: Kustomization) -> None:
     """Check that the patches of an object's own fields name no files, which could lie anywhere. Raises KustomizeError."""
     if patches_name_files(what):
-        raise KustomizeError("patches: path names a file; write the patch into the field patch")
+        raise KustomizeError(
+            "patches: an entry names a file, which is not allowed here; write the patch into its field `patch`"
+        )
 
 
 async def read_built(outcome: Outcome, what: Kustomization, place: Path, wall_s: float) -> tuple[JsonObject, ...]:

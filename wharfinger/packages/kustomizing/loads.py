@@ -45,7 +45,7 @@ _NO_PATHS: Final = frozenset(
 class LoadError(Exception):
     """A kustomization names a file that must not be loaded. ``file`` is the kustomization.
 
-    ``is_outside`` is True if the file exists, and lies outside of the limit.
+    ``is_outside`` is True if the named file exists, but lies outside of the source.
     """
 
     def __init__(self, message: str, file: Path, *, is_outside: bool = False) -> None:

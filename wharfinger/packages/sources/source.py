@@ -294,6 +294,7 @@ def _policy_text(policy: Policy | None) -> str:
 def _checked(package: str) -> str:
     if not is_repository(package):
         raise AddressError(
-            f"{package[:200]!r} is not the name of a package, which has lower-case letters and digits, separated by '-'"
+            f"{package[:200]!r} is not a valid package name: use lower-case letters and digits, with '-', '.', '_' or "
+            "'/' only between them"
         )
     return package

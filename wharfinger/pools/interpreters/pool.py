@@ -144,7 +144,10 @@ class InterpreterPool:
                 return
             pause = RESTART_S if trio.current_time() - begun > SOUND_S else min(2 * pause, RESTART_MAX_S)
             log.warning(
-                "the zygote of %s is replaced in %g s: %s", self.interpreter.program, pause, problem or "it has ended"
+                "the zygote of %s has ended (%s); another one is started in %g s",
+                self.interpreter.program,
+                problem or "without an error",
+                pause,
             )
             self.restarts += 1
             await trio.sleep(pause)

@@ -391,7 +391,7 @@ class Packages:
             self._restate(self.unreported.due(decided.name))
 
     def _restate(self, names: Iterable[str]) -> None:
-        """Report the decisions about these packages again, after the orders that wait now."""
+        """Append an effect that reports the decisions about these packages again, after the effects that already wait."""
         known = (self.instances.get(name) for name in names)
         self._effects.extend((instance, Simple.RESTATE) for instance in known if instance is not None)
 

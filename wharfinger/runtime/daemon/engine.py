@@ -62,5 +62,8 @@ async def open_engine(
         except RenderError as error:
             log.warning("charts are rendered by helm template: %s", error)
         else:
-            log.info("charts without lookups are rendered by the chart engine, helm %s", engine.versions.helm)
+            log.info(
+                "charts that do not call lookup are rendered by the chart engine (built with the library of helm %s)",
+                engine.versions.helm,
+            )
         yield engine

@@ -57,7 +57,7 @@ NO_HISTORY: Final[Mapping[str, HookHistory]] = MappingProxyType({})
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """The attempt to reach what the resource asks for, from its adoption until the package is Ready with it."""
+    """The attempt to reach the desired state of the resource. It ends when the package is Ready with that state."""
 
     asked: str = ""
     """The checksum of what the resource asks for; empty: no desired state was adopted."""

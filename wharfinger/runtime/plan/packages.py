@@ -44,7 +44,8 @@ class PackageFolder:
         """Return the definition of a version of a package. Raises PackageError."""
         if not is_repository(package):
             raise AddressError(
-                f"{package[:200]!r} is not the name of a package, which has lower-case letters and digits, separated by '-'"
+                f"{package[:200]!r} is not a valid package name: use lower-case letters and digits, with '-', '.', '_' or "
+                "'/' only between them"
             )
         layout = self.root / package / LAYOUT_FILE
         if await trio.to_thread.run_sync(layout.is_file):

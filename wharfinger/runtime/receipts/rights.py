@@ -107,7 +107,7 @@ def refused(requests: Iterable[JudgedRequest], user: str) -> tuple[JudgedRequest
 
 
 def granted_by(request: JudgedRequest) -> frozenset[Access]:
-    """Return the rights that a refused role or binding would have granted to others; the writer must hold them itself.
+    """Return the rights that a role or binding would have granted, if it was refused because its author does not hold them.
 
     Empty if the request was refused for another reason. Rules for named objects are widened to all objects of the resource.
     """

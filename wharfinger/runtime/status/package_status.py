@@ -145,7 +145,7 @@ class PackageStatus(msgspec.Struct, frozen=True):
 
     @property
     def rollout(self) -> Condition | None:
-        """The condition of a rollout: objects are being updated, scaled or replaced, and all were ready when last judged."""
+        """The condition of the stage Scaled while objects that were ready are updated, scaled or replaced; otherwise None."""
         scaled = self.stages[Stage.SCALED]
         return scaled if scaled.truth is Truth.TRUE and scaled.reason == Reason.ROLLING_OUT else None
 

@@ -271,7 +271,7 @@ def _is_second_look(before: PackageStatus, after: PackageStatus, was: str, becom
 
 
 def _shown(status: PackageStatus) -> tuple[object, ...]:
-    """Return all parts of the status that its body depends on, apart from the summary."""
+    """Return all parts of a package's status that are written to the resource, apart from the summary."""
     release = (status.version, status.digest, status.namespace, status.revision)
     notes = (status.warnings, status.urls, status.update, status.rollback)
     return status.generation, status.told, release, status.progress, notes

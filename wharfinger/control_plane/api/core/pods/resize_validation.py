@@ -15,7 +15,7 @@ _ONLY: Final = "only cpu and memory resources are mutable"
 
 
 def resize_errors(new: JsonObject, old: JsonObject) -> tuple[list[FieldError], bool]:
-    """Return the errors of a resize, and whether they are the only ones to report, without those of the whole Pod."""
+    """Return the errors of a resize, and True if only these are reported, so that the Pod as a whole is not validated."""
     if is_mirror(old):
         return [forbidden(NOWHERE, "static pods cannot be resized")], True
     if text(old, "spec", "os", "name") == "windows":
