@@ -1,18 +1,14 @@
 """The allocator, in a child process, because its settings cannot be undone."""
 
-import ctypes
 import os
 import subprocess
 import sys
 
-import pytest
-
-IS_GLIBC = hasattr(ctypes.CDLL(None), "gnu_get_libc_version")
 HEAPS = """
 import ctypes, sys, threading
 from wharfinger.process.allocator import return_freed_memory
 if sys.argv[1] == "set":
-    assert return_freed_memory()
+    return_freed_memory()
 library = ctypes.CDLL(None)
 library.malloc.restype = ctypes.c_void_p
 together, places = threading.Barrier(8), []
@@ -36,7 +32,6 @@ def heaps(how: str) -> int:
     return int(done.stdout)
 
 
-@pytest.mark.skipif(not IS_GLIBC, reason="another C library")
 def test_threads_share_one_heap() -> None:
     assert heaps("set") == 1
     assert heaps("leave") > 1

@@ -15,12 +15,10 @@ _MMAP_THRESHOLD: Final = -3
 _ARENA_MAX: Final = -8
 
 
-def return_freed_memory() -> bool:
-    """Set the allocator of this process; call it before the first thread starts. Return False if the C library is not glibc."""
+def return_freed_memory() -> None:
+    """Set the allocator of this process; call it before the first thread starts. A C library without mallopt is left alone."""
     library = ctypes.CDLL(None)
-    if not hasattr(library, "gnu_get_libc_version"):
-        return False
-    library.mallopt(_ARENA_MAX, 1)
-    library.mallopt(_TRIM_THRESHOLD, LARGE)
-    library.mallopt(_MMAP_THRESHOLD, LARGE)
-    return True
+    if hasattr(library, "mallopt"):
+        library.mallopt(_ARENA_MAX, 1)
+        library.mallopt(_TRIM_THRESHOLD, LARGE)
+        library.mallopt(_MMAP_THRESHOLD, LARGE)
