@@ -92,7 +92,7 @@ def read_raw_object(text: bytes, resource: ResourceType) -> RawObject:
     if head.kind is msgspec.UNSET:
         missing.append(("kind", resource.kind))
     return RawObject(
-        ObjectKey(resource, intern(metadata.namespace or "") if resource.namespaced else "", intern(metadata.name)),
+        ObjectKey(resource, intern(metadata.namespace or "") if resource.namespaced else "", metadata.name),
         metadata.uid or "",
         metadata.resource_version or "",
         with_members(text, missing) if missing else text,
