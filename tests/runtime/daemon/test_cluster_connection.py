@@ -82,6 +82,11 @@ async def test_a_kubeconfig_in_a_pipe_is_read_once(tmp_path: Path, monkeypatch: 
     assert connection == load_connection(path)
 
 
+async def test_a_path_that_cannot_be_looked_up_is_an_error_of_the_connection(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionConfigError, match="File name too long"):
+        await read_connection(tmp_path / ("x" * 300), "", tmp_path / "certificates", None)
+
+
 async def test_this_process_reads_the_connection_if_its_folder_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,14 +96,20 @@ def load_connection(kubeconfig: Path | None, context: str = "", certificates: Pa
     ConnectionConfigError with a remedy.
     """
     if kubeconfig is not None:
-        if not kubeconfig.is_file():
+        try:
+            is_there = kubeconfig.is_file()
+        except OSError as error:  # such as a folder that may not be entered
+            raise ConnectionConfigError(
+                f"kubeconfig {kubeconfig}: {error.strerror}; give another with --kubeconfig"
+            ) from error
+        if not is_there:
             raise ConnectionConfigError(f"kubeconfig {kubeconfig}: no such file; give one with --kubeconfig")
         return _from_kubeconfig(str(kubeconfig), context, certificates)
     paths = os.environ.get("KUBECONFIG", "")
     if paths:
         return _from_kubeconfig(paths, context, certificates)
     default = Path("~/.kube/config").expanduser()
-    if default.is_file():
+    if os.path.isfile(default):  # noqa: PTH113 - False, too, if the file may not be looked at
         return _from_kubeconfig(str(default), context, certificates)
     if os.environ.get("KUBERNETES_SERVICE_HOST"):
         return load_service_account(SERVICE_ACCOUNT, os.environ)
