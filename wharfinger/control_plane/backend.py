@@ -56,7 +56,10 @@ class Backend:
         self.by_token: ByToken = no_account
         """The lookup of a token's user, for reviews; set when the control plane is assembled."""
         self.policies: Policies | None = None
-        """The bound policies, if there are any; kept by their observer."""
+        """The bound admission policies and the webhooks; None if there are none.
+
+        An observer of their changes sets this attribute.
+        """
         self._random = randomness or random.SystemRandom()
         self._observers: list[Callable[[Change], None]] = []
         self._commit_observers: list[Callable[[Change], None]] = []

@@ -1,13 +1,13 @@
-"""Schedules of hooks: the crontab dialect of robfig/cron v2, with the time passed in.
+"""Schedules of hooks in the crontab dialect of robfig/cron v2; the caller passes in the time.
 
 Five fields (minute, hour, day of month, month, day of week) or six with seconds first; ``*``, ``?``, lists, ranges, steps,
 names of months and days; ``@hourly``, ``@daily`` or ``@midnight``, ``@weekly``, ``@monthly``, ``@yearly`` or ``@annually``;
-``@every 1h30m``; a zone before everything else, ``TZ=Area/City`` or ``CRON_TZ=``. Sunday may be 7 as well. A step of 0 and a
-date that does not exist (``0 0 31 2 *``) are refused when the schedule is read.
+``@every 1h30m``; a time zone at the start, as ``TZ=Area/City`` or ``CRON_TZ=Area/City``. Sunday may be 7 as well. A step of 0
+and a date that does not exist (``0 0 31 2 *``) are refused when the schedule is read.
 
-**Days.** If both day fields are restricted, either is enough: ``0 0 13 * 5`` is every Friday and every 13th. A field that
-starts with ``*`` does not count as restricted, even with a step: ``0 0 */2 * 1`` is every
-Monday whose day of the month is odd.
+**Days.** If both day fields are restricted, a day has to match only one of them: ``0 0 13 * 5`` is every Friday and every 13th.
+A field that starts with ``*`` does not count as restricted, even with a step: ``0 0 */2 * 1`` is every Monday whose day of the
+month is odd.
 
 **Clock changes.** If the hour field is not ``*``, the schedule means wall-clock times. If a time does not exist because the
 clock goes forward, the hook runs at the first moment after the gap, and only once, even if several times are in the gap. If a
@@ -56,7 +56,7 @@ _ITEM: Final = re.compile(r"(?:[*?]|(?P<low>\w{1,3})(?:-(?P<high>\w{1,3}))?)(?:/
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One of the six fields: its name, its range of numbers, and the words that stand for numbers."""
+    """One of the six fields: its name, its range of numbers, and the words that may replace numbers."""
 
     name: str
     lowest: int

@@ -1,11 +1,11 @@
 """The errors of every reader in ``wharfinger.formats``: bad input is a :class:`FormatError`, and always permanent.
 
-A reader that raises anything else has a bug. A retry does not help; changed input does.
+A reader that raises anything else has a bug. A retry with the same input fails again.
 """
 
 
 class FormatError(Exception):
-    """Foreign data was refused; the message names it, the place, and the reason."""
+    """Foreign data was refused; the message names the data, the place of the fault, and the reason."""
 
 
 class ArchiveError(FormatError):
@@ -16,8 +16,8 @@ class ProgramError(Exception):
     """A foreign program (a jq filter, a conversion) gave no result. Each module that runs such programs has a subclass.
 
     ``transient`` is True if a retry without a change can help, for example after the worker that ran it has died. ``late`` is
-    True if it ran out of time. That is transient too, because the machine may have been busy, but is more likely the
-    program's fault.
+    True if it ran out of time. Such an error is transient too, because the machine may have been busy, but the program itself
+    is the more likely cause.
     """
 
     transient: bool = False

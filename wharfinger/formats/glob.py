@@ -87,7 +87,7 @@ def _pieces(glob: str, any_one: str, before_class: str) -> str:
 
 
 def _tokens(glob: str, any_one: str, before_class: str) -> Iterator[str]:
-    """Yield ``*`` for stars, and expressions for all else."""
+    """Yield ``*`` for each star, and an expression for each other part of the pattern."""
     position = 0
     while position < len(glob):
         character = glob[position]

@@ -49,7 +49,7 @@ class TerminalLine:
         self._shown = ""
 
     def show(self, text: str) -> None:
-        """Replace the line."""
+        """Replace the shown line by ``text``."""
         if not self._stream.isatty():
             return
         line = fitted(text, columns_of(self._stream))
@@ -58,7 +58,7 @@ class TerminalLine:
             self._shown = line
 
     def clear(self) -> None:
-        """Remove the line."""
+        """Remove the shown line."""
         if self._shown:
             draw(self._stream, redrawn("", self._shown) + "\r")
             self._shown = ""

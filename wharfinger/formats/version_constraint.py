@@ -10,9 +10,9 @@ metadata, so that 1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0
 interval of release numbers, or the outside of such an interval. A prerelease that the *constraint* names lies just below its
 release.
 
-The tests compare it with Helm's own ``semverCompare``. One difference is intended: an operator before a bare wildcard is
-taken literally: ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. Masterminds/semver compares
-with 0.0.0.
+The tests compare it with Helm's own ``semverCompare``. One difference is intended: after an operator, a bare wildcard means the
+range of all versions. So ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. Masterminds/semver reads
+this wildcard as 0.0.0.
 
 Pure. Text is bounded before it is read, and every pattern matches in linear time.
 """
@@ -61,7 +61,7 @@ class ConstraintError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """The versions from ``low`` up to, not including, ``high``; or all other versions."""
+    """The versions from ``low`` up to, but not including, ``high``. If ``outside`` is true, all other versions instead."""
 
     low: Point
     high: Point
@@ -73,15 +73,15 @@ class _Interval:
 
 @dataclass(frozen=True, slots=True)
 class VersionConstraint:
-    """A parsed constraint; ``text`` is as it was written, and two constraints with the same text are equal."""
+    """A parsed constraint. ``text`` is its original text; two constraints with the same text are equal."""
 
     text: str
     _alternatives: tuple[tuple[_Interval, ...], ...] = field(repr=False, compare=False)
 
     def allows(self, version: str | semver.Version) -> bool:
-        """Return whether an installed version satisfies the constraint, without its prerelease and build metadata.
+        """Return whether an installed version satisfies the constraint.
 
-        Raises ConstraintError for a text that is not a version.
+        The version's prerelease and build metadata are ignored. Raises ConstraintError for a text that is not a version.
         """
         parsed = parse_version(version) if isinstance(version, str) else version
         point = (parsed.major, parsed.minor, parsed.patch, 1)
@@ -207,7 +207,7 @@ def _equal(bound: _Bound) -> _Interval:
 
 
 def _unequal(bound: _Bound) -> _Interval:
-    if bound.parts == 2 and not bound.point[3]:  # !=4.1-alpha: no release is one of its prereleases
+    if bound.parts == 2 and not bound.point[3]:  # `!=4.1-alpha` excludes only prereleases, so it allows every release
         return _Interval(_START, _START, outside=True)
     low = bound.point if bound.parts == 3 else (*bound.point[:3], 0)
     return _Interval(low, bound.after(bound.parts), outside=True)
@@ -246,7 +246,7 @@ def _caret(bound: _Bound) -> _Interval:
     """
     leading_zeros = next((index for index, part in enumerate(bound.point[:3]) if part), 2)
     parts = min(leading_zeros + 1, bound.parts)
-    if parts == 3:  # 0.0.z is alone with its prereleases
+    if parts == 3:  # the range of `^0.0.z` has only 0.0.z and its prereleases
         return _Interval(bound.point, (*bound.point[:3], 2))
     return _Interval(bound.point, bound.after(parts))
 

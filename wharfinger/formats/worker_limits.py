@@ -24,7 +24,7 @@ def limit_process() -> None:
 
 
 def allow_cpu_time(seconds: int) -> None:
-    """Set the CPU time limit of the next request, rounded up; the signal at its end (SIGXCPU) ends the process."""
+    """Set the CPU time limit of the next request, rounded up; beyond the limit, a signal (SIGXCPU) ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds

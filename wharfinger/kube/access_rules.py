@@ -15,8 +15,8 @@ _REFUSED: Final = re.compile(
 )
 """The API server's words for a request that no rule allows (``k8s.io/apiserver`` responsewriters.forbiddenMessage)."""
 _IMPERSONATE_ON: Final = "impersonate-on:serviceaccount:"
-"""The first part of a verb that an API server names if an account may not be impersonated (KEP-5284). It tries this narrow right
-first, and reports its absence even if the plain right to impersonate is absent, too.
+"""The beginning of the verb in an API server's refusal to impersonate a service account (KEP-5284). The server checks this
+narrow right first, and reports its absence even if the plain right to impersonate is absent, too.
 """
 _REFUSED_PATH: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) path "(?P<path>[^"]*)"')
 
@@ -73,7 +73,9 @@ def refusal_of(message: str) -> Refusal | None:
 
 
 def rule_line(group: str, resources: tuple[str, ...], verbs: tuple[str, ...], names: tuple[str, ...] = ()) -> str:
-    """Return one rule of a role as a line of YAML, an item of a list; ``names`` limits it to these objects, if there are any."""
+    """Return one rule of a role as a line of YAML, an item of a list; if there are ``names``, the rule is limited to the
+    objects with these names.
+    """
     named = f", resourceNames: [{', '.join(map(json.dumps, names))}]" if names else ""
     return f'- {{apiGroups: ["{group}"], resources: [{", ".join(resources)}]{named}, verbs: [{", ".join(verbs)}]}}'
 

@@ -95,7 +95,9 @@ class FieldSet:
         return FieldSet(self.members & other.members, {element: child for element, child in children.items() if child})
 
     def paths(self) -> Iterator[FieldPath]:
-        """Yield every path, parents before the paths below them, otherwise in order of their texts by kind."""
+        """Yield every path: first the elements of this set itself, then the paths below each element; both are sorted by kind
+        and text.
+        """
         for element in sorted(self.members, key=_order):
             yield (element,)
         for element in sorted(self.children, key=_order):
@@ -115,7 +117,7 @@ class FieldSet:
 
     @staticmethod
     def from_fields_v1(fields: JsonValue) -> "FieldSet":
-        """Read FieldsV1; FieldSetError for anything else. A "." at the very top is dropped, as the API server does."""
+        """Read FieldsV1. Raises FieldSetError for anything else. A "." at the root is dropped, as in the API server."""
         if not isinstance(fields, dict):
             raise FieldSetError("fieldsV1: expected an object")
         members: set[str] = set()

@@ -44,7 +44,7 @@ class GoFormatError(FormatError):
 
 
 def read_number(text: str, *, signed: bool = False) -> tuple[int, str]:
-    """Return a 64-bit number, with any number of leading zeros, and strconv's error or ""."""
+    """Read a 64-bit number, with any number of leading zeros; return it, and strconv's error or ""."""
     if not (_SIGNED_NUMBER if signed else _NUMBER).fullmatch(text):
         return 0, "invalid syntax"
     digits = text.lstrip("+-").lstrip("0")[: _NUMBER_DIGITS + 1]
@@ -140,7 +140,7 @@ def _quoted(text: str) -> str:
 
 
 def read_base64(text: str) -> str:
-    """Return bytes in base64 in canonical form; line breaks are ignored. Raises GoFormatError."""
+    """Return a base64 text in its canonical form; line breaks are ignored. Raises GoFormatError."""
     plain = text.replace("\n", "").replace("\r", "")
     try:
         data = binascii.a2b_base64(plain, strict_mode=True)

@@ -167,7 +167,10 @@ class _Reader:
         self._at += 1
 
     def _repeat(self, start: int, last: int, times: int) -> None:
-        """Repeat the operand on top; the operator begins at ``start``, the one before it at ``last``."""
+        """Apply a repetition to the operand on top of the stack.
+
+        Its operator begins at ``start``, the preceding operator at ``last``.
+        """
         if self._pattern.startswith("?", self._at):
             self._at += 1
         operator = self._pattern[start : self._at]
@@ -215,7 +218,7 @@ class _Reader:
         if name == "{":
             end = pattern.find("}", at) + 1
             name = pattern[at + 3 : end - 1] if end else ""
-        if not name and end != at + 4:  # it has no end
+        if not name and end != at + 4:  # the closing brace or the name is missing
             raise GoPatternError("invalid character class range", pattern[at:])
         inverted = name.startswith("^")
         found = unicode_class(name.removeprefix("^"), negated=(pattern[at + 1] == "P") is not inverted)

@@ -86,7 +86,7 @@ def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonVal
 
 
 def _keeps_spelling(whole: str, part: str, power: int, *, binary: bool, finest: Fraction) -> bool:
-    """Return whether a quantity keeps its spelling, sign, leading zeros and exponent included, as in ParseQuantity."""
+    """Return whether ParseQuantity keeps the spelling of a quantity, with its sign, leading zeros and exponent."""
     digits = (whole or "0") + part
     if binary:
         return not part and len(digits) + 3 * power <= _FAST_BINARY_DIGITS and int(digits) % 8 != 0

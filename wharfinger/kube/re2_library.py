@@ -1,4 +1,4 @@
-"""The RE2 library: programs of patterns and their matches. The only module that uses it.
+"""The RE2 library: programs of patterns and their matches. No other module uses the library.
 
 A program is linear in the text and bounded in memory, whatever its pattern. Only finding all matches can cost more, because each
 search may read to the end of the text without a match. So the number of bytes that all searches together may read is bounded.
@@ -66,7 +66,7 @@ def _spans(program: _Program, data: bytes) -> Iterator[tuple[int, int]]:
         if seen > MAX_SEEN:
             raise TooLongError(f"looking for all matches in {len(data)} bytes takes more than {MAX_SEEN} steps")
         start, end = match.span()
-        within = start < len(data) and _continues(data[start])  # `\B` may be inside a character there
+        within = start < len(data) and _continues(data[start])  # a match of `\B` may be inside a character
         if not within:
             yield start, end
         at = end if end > start else start + 1

@@ -166,7 +166,7 @@ def accept_token(key: str) -> str:
 
 
 def exit_status(code: int) -> JsonObject:
-    """Return the Status that ends a command that ran."""
+    """Return the Status that reports the exit code of a command."""
     if code == 0:
         return {"metadata": {}, "status": "Success"}
     cause: JsonValue = {"reason": _EXIT_CODE, "message": str(code)}
@@ -180,12 +180,12 @@ def exit_status(code: int) -> JsonObject:
 
 
 def error_status(message: str) -> JsonObject:
-    """Return the Status that ends a command that could not be run."""
+    """Return the Status that reports why a command could not be run."""
     return {"metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500}
 
 
 def read_exit_status(data: bytes) -> int | str:
-    """Return the exit code of a command from its Status, or the message why it was not run to its end."""
+    """Return the exit code of a command from its Status, or the message that says why the command did not run to its end."""
     try:
         status = as_object(decode_json(data, max_bytes=MAX_STATUS_BYTES, what="the status of a command"), "status")
         if find(status, "status") == "Success":

@@ -101,7 +101,7 @@ class FieldTerm:
     value: str
     equal: bool
     absent: str = ""
-    """The value of an absent field."""
+    """The value that an absent field is compared as."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """JSON patches and merge patches of objects, as the library of the kube-apiserver applies them, and the text of the result.
 
-JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member adds
-it, an absent value is null, a test of an absent member against null holds, negative indexes count from the end. Errors quote the
-text of a patched object: the members of every object on the path of an operation are sorted, everything else keeps its order.
+JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member
+adds it, an absent value is null, a test of an absent member against null holds, negative indexes count from the end. Errors
+quote the text of a patched object: the members of every object on the path of an operation are sorted, the members of all other
+objects keep their order.
 
 Source: evanphx/json-patch v4.
 """

@@ -18,7 +18,7 @@ def format_time(moment: datetime) -> str:
 
 @lru_cache(maxsize=16)
 def _formatted(second: datetime) -> str:
-    """Return a cached text, since many calls fall into one second."""
+    """Return the text of a time in whole seconds; it is cached, because many calls fall into one second."""
     return second.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

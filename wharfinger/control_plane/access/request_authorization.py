@@ -1,4 +1,4 @@
-"""The authorization of requests, which comes before everything else. Refused requests raise StatusError (403)."""
+"""The authorization of requests, which precedes every other check of a request. Refused requests raise StatusError (403)."""
 
 from typing import Final
 

@@ -34,7 +34,7 @@ class User:
 
     @property
     def administrator(self) -> bool:
-        """True if everything is allowed."""
+        """True if the user may do everything."""
         return MASTERS in self.groups
 
 
@@ -66,12 +66,12 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def no_account(_token: str) -> User | None:
-    """Return None, because no service account has a token."""
+    """Return None: the default of an Authenticator for which no service account has a token."""
     return None
 
 
 class Authenticator:
-    """An authenticator by token: ``token`` is that of the administrator, and ``accounts`` returns a token's service account.
+    """An authenticator by token: ``token`` is the administrator's token, and ``accounts`` returns a token's service account.
 
     If ``token`` is None, every client is the administrator, as the in-memory transport needs it.
     """

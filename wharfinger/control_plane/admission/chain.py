@@ -76,7 +76,8 @@ PLUGINS: Final[tuple[Plugin, ...]] = tuple(
 def mutated(admission: Admission, obj: JsonObject, completed: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
     """Return the object with the changes of all mutating plugins, policies and webhooks. Raises StatusError.
 
-    If a policy or a webhook changes the object, all plugins are called a second time. ``Mutation`` describes ``completed``.
+    If a policy or a webhook changes the object, all plugins are called a second time. ``completed`` is described at
+    ``Mutation``.
     """
     by_policies, by_webhooks = Mutation(completed), Mutation(completed)
     obj = _mutated_once(admission, obj, by_policies, by_webhooks)
@@ -99,7 +100,7 @@ def _mutated_once(admission: Admission, obj: JsonObject, by_policies: Mutation, 
 
 
 def check(admission: Admission) -> None:
-    """Run the checks of all plugins. Raises StatusError if one of them refuses the request."""
+    """Run the checks of all plugins. Raises StatusError if a plugin refuses the request."""
     for plugin in concerned(admission.operation, admission.kind.group_kind):
         if plugin.check is not None:
             plugin.check(admission)

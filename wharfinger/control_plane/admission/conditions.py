@@ -19,7 +19,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class ConditionError(Exception):
-    """Match conditions could not be evaluated, and none of the others is false."""
+    """At least one match condition could not be evaluated, and no other condition is false."""
 
     def __init__(self, errors: Sequence[str]) -> None:
         super().__init__(aggregated(errors))
@@ -39,10 +39,10 @@ class Conditions:
         self._strict = strict
 
     def hold(self, names: Mapping[str, Value]) -> bool:
-        """Return whether all conditions hold. If one is false, errors of others are ignored.
+        """Return whether all conditions hold.
 
-        With the failure policy ``Ignore``, a condition that cannot be evaluated counts as false; with ``Fail``, it raises
-        ConditionError or OutOfBudgetError.
+        If one condition is false, errors of the others are ignored. With the failure policy ``Ignore``, a condition that cannot
+        be evaluated counts as false; with ``Fail``, it raises ConditionError or OutOfBudgetError.
         """
         if not self._steps:
             return True

@@ -32,7 +32,7 @@ class RoleAuthorizer:
     user: User
 
     def account(self, namespace: str, name: str) -> "RoleAuthorizer":
-        """Return the same for a service account."""
+        """Return the authorizer that checks the permissions of a service account instead of this user's."""
         groups = (*service_account_groups(namespace), "system:authenticated")
         return RoleAuthorizer(self.view, User(f"system:serviceaccount:{namespace}:{name}", groups))
 

@@ -62,7 +62,7 @@ def _patched(
     mutation: Mutation,
     backend: Backend,
 ) -> JsonObject | None:
-    """Return the object with the webhook's patch applied; None without a patch.
+    """Return the object with the webhook's patch applied; None if the verdict has no patch.
 
     Raises StatusError if the patch cannot be applied, even if the failure policy is ``Ignore``.
     """

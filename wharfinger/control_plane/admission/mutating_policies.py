@@ -41,7 +41,7 @@ class MutationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error of a policy. ``binding`` is "" if the error concerns all bindings; ``reason`` is that of the Status."""
+    """An error of a policy. ``binding`` is "" if the error concerns all bindings; ``reason`` is the reason of the Status."""
 
     policy: str
     binding: str
@@ -249,7 +249,7 @@ def _invocations(
 
 
 def _refuse(admission: Admission, troubles: Sequence[Trouble]) -> None:
-    """Raise StatusError with the first trouble; all of them are causes."""
+    """Raise StatusError with the message of the first trouble; the causes list all troubles."""
     if not troubles:
         return
     error = status.forbidden(admission.kind, admission.name or "Unknown", "")

@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class ConfigurationError(Exception):
-    """A policy cannot be evaluated because of its configuration or that of its binding."""
+    """A policy cannot be evaluated, because the configuration of the policy or of its binding is wrong."""
 
 
 def parameter_kind(policy: JsonObject, catalog: Catalog) -> Served | None:

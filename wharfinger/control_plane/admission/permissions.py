@@ -106,4 +106,6 @@ PARAMETER_PLUGIN: Final = Plugin(
     frozenset(f"{kind}.{_GROUP}" for kind in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy", *_POLICIES)),
     check=check_parameters,
 )
-"""The plugin for these checks. kube-apiserver has no such plugin: there, the checks belong to the validation of these kinds."""
+"""The plugin for these checks. kube-apiserver has no such plugin: in kube-apiserver, the checks belong to the validation of
+these kinds.
+"""

@@ -45,7 +45,7 @@ _OPTIONS: Final = {
 
 
 def form_of(admission: Admission) -> Resource | None:
-    """Return the kind of the object, if it is not that of the resource: a Scale, an Eviction, the options of an ``exec``."""
+    """Return the kind of the object, if it is not the kind of the resource: a Scale, an Eviction, the options of an ``exec``."""
     if admission.subresource == SCALE:
         return _SCALE
     return None if admission.form is None else Resource(admission.form.kind, admission.form.version)
@@ -63,7 +63,7 @@ def namespace_of(admission: Admission) -> str:
 
 
 def at_resource(resource: Resource, obj: JsonObject | None) -> JsonObject | None:
-    """Return a stored object as expressions see it: at a version."""
+    """Return a stored object in the version of ``resource``, in which expressions see it."""
     if obj is None:
         return None
     served = Served(resource.kind, resource.version)

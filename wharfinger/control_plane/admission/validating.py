@@ -33,7 +33,7 @@ _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413}
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A policy's denial of a request; ``reason`` is that of the Status."""
+    """A policy's denial of a request; ``reason`` is the reason of the Status."""
 
     message: str
     reason: str = "Invalid"

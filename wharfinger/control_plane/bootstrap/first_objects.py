@@ -44,7 +44,7 @@ def is_first(key: Key) -> bool:
 
 
 def restore(backend: Backend, key: Key) -> None:
-    """Store one of the first objects with a new UID and new times. Raises KeyError if the key is not that of a first object."""
+    """Store one of the first objects with a new UID and new times. Raises KeyError if no first object has this key."""
     obj = _by_key()[key]
     backend.put(key, _stamped(obj, find_object(obj, "metadata"), format_time(backend.now()), backend.new_uid()))
 

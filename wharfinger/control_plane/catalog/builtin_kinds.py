@@ -166,7 +166,7 @@ _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
 }
 """The initial ``status`` of an object, for the kinds whose status the server sets at creation."""
 _STORED_AS: Final = {"Event.events.k8s.io": (Collection("", "events"), "v1")}
-"""Kinds whose objects are those of another kind: the collection and the version in which the objects are stored."""
+"""Kinds whose objects are stored as objects of another kind: the collection and the version in which they are stored."""
 _WARNINGS: Final = {
     "v1/ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
     "v1/Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",

@@ -2,9 +2,9 @@
 
 A claim is bound at once to a volume that was made for it or that fits it (class, size, access modes). If there is no such
 volume, the claim is bound one second later, as if a provisioner had made a volume, but no PersistentVolume is created. The
-annotation ``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` such a claim is never
-bound. When a claim is being deleted, its finalizer is removed once no Pod uses it. When a volume is being deleted, its
-finalizer is removed once no claim is bound to it.
+annotation ``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` a claim without a
+fitting volume is never bound. When a claim is being deleted, its finalizer is removed once no Pod uses it. When a volume is
+being deleted, its finalizer is removed once no claim is bound to it.
 """
 
 from collections.abc import Iterable
@@ -61,7 +61,7 @@ class ClaimController:
                 yield key_of(CLAIMS, claim)
 
     def reconcile(self, key: Key) -> float | None:
-        """Bind a claim, or release it if it is being deleted."""
+        """Bind a claim; if the claim is being deleted and no Pod uses it, remove its finalizer."""
         claim = self._state.get(key)
         if claim is None:
             self._ages.forget(key)
@@ -140,7 +140,7 @@ class VolumeController:
             yield Key(VOLUMES, "", name)
 
     def reconcile(self, key: Key) -> float | None:
-        """Update the phase of a volume, or release it if it is being deleted."""
+        """Update the phase of a volume; if the volume is being deleted and no claim is bound to it, remove its finalizer."""
         volume = self._state.get(key)
         if volume is None:
             return None

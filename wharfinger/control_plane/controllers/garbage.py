@@ -9,9 +9,9 @@ What happens depends on the propagation policy with which the owner was deleted:
 * foreground (finalizer ``foregroundDeletion``): the dependents are deleted, and the owner is removed when no dependent
   with ``blockOwnerDeletion`` is left.
 
-An owner is looked up by the kind and the name in its reference, in the dependent's own namespace; an object with another uid
-there means that the owner no longer exists. Source: "Garbage Collection" of the Kubernetes documentation, and the recorded
-behaviour.
+An owner is looked up by the kind and the name in its reference, in the dependent's own namespace; if the object with this kind
+and name has another uid, the owner no longer exists. Source: "Garbage Collection" of the Kubernetes documentation, and the
+recorded behaviour.
 """
 
 from collections.abc import Iterable
@@ -142,7 +142,7 @@ class GarbageController:
         return Owners(frozenset(solid), frozenset(waiting), frozenset(gone), unknown)
 
     def _record_foreign_owner(self, obj: JsonObject, where: Key, reference: JsonObject, uid: str) -> None:
-        """Write an event if an owner exists, but in another namespace; such an owner does not count."""
+        """Write an event if an owner exists, but in another namespace; an owner in another namespace does not count."""
         if not where.namespace or self._state.backend.storage.count(where.collection) > _MAX_SEARCHED:
             return
         if any(uid_of(one) == uid for one in self._state.objects(where.collection)):

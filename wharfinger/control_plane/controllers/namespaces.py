@@ -33,7 +33,7 @@ DESCRIPTION: Final = (
     "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 GRACE_S: Final = 1.0
-"""Seconds between the deletion of a namespace and its emptying, so that clients can finish creating objects there."""
+"""Seconds between the deletion of a namespace and its emptying, so that clients can finish creating objects in the namespace."""
 RECHECK_S: Final = 10.0
 """Seconds between checks of a namespace that is not empty yet, in addition to checks after changes."""
 
@@ -56,7 +56,9 @@ class NamespaceController:
         return (change.key,)
 
     def _of_content(self, change: Change) -> Iterable[Key]:
-        """Yield the namespace of a deleted object if it must have that object, or if the namespace is being deleted."""
+        """Yield the namespace of a deleted object if every namespace must have this object, or if the namespace is being
+        deleted.
+        """
         if change.type is not ChangeType.DELETED or not change.key.namespace:
             return
         key = Key(NAMESPACES, "", change.key.namespace)

@@ -99,7 +99,7 @@ class _Ratchet:
 
 
 def compiled_rules(schema: JsonObject, scope: Scope) -> list[Rule]:
-    """Compile the rules of a schema, without those of the schemas inside it."""
+    """Compile the rules of a schema, without the rules of the schemas inside it."""
     found = []
     for document in schemas.rules(schema):
         text, expression = schemas.text(document, "rule"), schemas.text(document, "messageExpression")
@@ -137,7 +137,10 @@ class RuleSet:
     def errors(
         self, value: JsonValue, old: JsonValue, budget: int, *, path: str = "", pair: Pair | None = None
     ) -> Outcome:
-        """Evaluate the rules on a value. ``pair`` is the value with the stored value; without it, no failure is tolerated."""
+        """Evaluate the rules on a value.
+
+        ``pair`` has the value and the stored value; without ``pair``, no failure is tolerated.
+        """
         if self._node is None:
             return Outcome([], budget)
         run = _Run(budget, ratcheting=pair is not None)

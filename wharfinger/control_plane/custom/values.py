@@ -127,7 +127,7 @@ def _judged(checker: Checker, schema: JsonObject, value: JsonValue, path: str, p
     _enum(checker, found, schema, value, path)
     if isinstance(value, dict):
         _object(checker, found, schema, value, path, pair)
-    found.held += 2  # as in kube-openapi: one for the enum, and one for the schema itself
+    found.held += 2  # two passed checks, as in kube-openapi: one for the enum, and one for the schema itself
     return found
 
 

@@ -164,7 +164,9 @@ def _aggregated(served: Served) -> JsonObject:
 
 
 def _response_kind(served: Served, item: Subresource) -> JsonObject:
-    """Return the kind of a subresource; for built-in kinds, an empty group and version mean those of the resource."""
+    """Return the kind of a subresource; for built-in kinds, an empty group and version mean the group and version of the
+    resource.
+    """
     if served.kind.custom and not item.group:
         return {"group": served.kind.group, "version": served.version.name, "kind": item.kind}
     return {"group": item.group, "version": item.version, "kind": item.kind}

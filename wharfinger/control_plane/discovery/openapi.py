@@ -19,7 +19,10 @@ from wharfinger.formats.json.value import JsonObject, encode_json, find, find_ob
 
 VERSION_2_PROTOBUF_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 VERSION_2_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""The media type that clients request, and that of the response. RFC 9110 §8.3.1 does not allow the ``@`` of the first one."""
+"""The media type that clients request, and the media type of the response.
+
+RFC 9110 §8.3.1 does not allow the ``@`` in the requested type.
+"""
 _CUSTOM_INFO: Final[JsonObject] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 

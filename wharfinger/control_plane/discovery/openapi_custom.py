@@ -1,7 +1,7 @@
 """Custom kinds in OpenAPI: their schemas and their paths, as a kube-apiserver publishes them.
 
 Paths are copied from a sample: ``custom/v3`` and ``custom/v2`` in the data are the documents of a server with two sample kinds,
-one namespaced and one cluster-scoped. The names of the sample kinds are replaced with those of the actual kind. Schemas are
+one namespaced and one cluster-scoped. The names of the sample kinds are replaced with the names of the actual kind. Schemas are
 expanded (embedded objects and int-or-string values are written out). For version 2, they are reduced to what kubectl can read
 (``ToStructuralOpenAPIV2`` in apiextensions-apiserver).
 """
@@ -78,7 +78,7 @@ def parts(served: Served, version: str) -> JsonObject:
 
 
 def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
-    """Return the paths of the sample kind ``plural``, without those of subresources that the actual kind does not have."""
+    """Return the paths of the sample kind ``plural``, without the paths of subresources that the actual kind does not have."""
     known = {item.name for item in served.version.subresources}
     found: JsonObject = {}
     for path, item in paths.items():

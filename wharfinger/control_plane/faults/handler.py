@@ -100,7 +100,7 @@ class FaultyHandler:
         return Call(verb_of(route, request), resource, kind, route.namespace, route.name, agent)
 
     async def _before(self, faults: Sequence[Fault]) -> Answer | None:
-        """Inject the faults before a request; return the answer if one of them ends it."""
+        """Inject the faults before a request; return the answer if a fault ends the request."""
         for fault in faults:
             match fault:
                 case Partition() if (until := fault.until(self._now())) is not None:

@@ -42,7 +42,9 @@ class ErrorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CutWatch:
-    """A watch that ends after ``events`` events or ``after_s`` seconds, whichever comes first; None means no such limit."""
+    """A watch that ends after ``events`` events or ``after_s`` seconds, whichever comes first; None means no limit of this
+    type.
+    """
 
     events: int | None
     after_s: float | None
@@ -137,7 +139,7 @@ def _fits(pattern: str, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule; ``skip``, ``every``, ``times`` (None: no limit) and ``chance`` are described above."""
+    """A rule; ``skip``, ``every``, ``times`` (None: no limit) and ``chance`` are described in the docstring of this module."""
 
     fault: Fault
     selection: Selection = field(default_factory=Selection)

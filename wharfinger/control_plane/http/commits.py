@@ -1,7 +1,7 @@
 """Group commit: concurrent requests wait for the disk together, and an answer is sent after the state that it shows is committed.
 
-The first request that has to wait lets all other ready tasks run, and then commits the writes of all of them. Reads also wait
-while there are uncommitted writes, because they may have read them.
+The first request that has to wait lets all other ready tasks run, and then commits the writes of all of them. A read also waits
+while there are uncommitted writes, because its answer may show one of them.
 """
 
 import trio

@@ -112,7 +112,7 @@ class Documents:
                 return None
 
     def _openid(self, route: OpenIdRoute, request: Request) -> Response:
-        """Return the issuer of the tokens of service accounts, or the keys that they are signed with."""
+        """Return the issuer of the tokens of service accounts, or the public keys by which the tokens are verified."""
         if request.method != "GET":
             raise status.method_not_allowed()
         if route.keys:

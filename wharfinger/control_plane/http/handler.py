@@ -158,7 +158,7 @@ class ControlPlaneHandler:
         return self.documents.answer(route, request)
 
     def _authorized(self, route: Route, request: Request) -> User:
-        """Return the user of a request that is allowed. Raises StatusError (401, 403)."""
+        """Return the user of a request, if the user may make the request. Raises StatusError (401, 403)."""
         user = self._authenticator.user(request.headers)
         if user.administrator and not impersonates(request.headers):
             return user

@@ -137,7 +137,10 @@ class _Call(msgspec.Struct, frozen=True):
         return negotiate(accept, views, watch=watch, listing=listing, custom=custom, offered=offered)
 
     def included(self, representation: Representation) -> str:
-        """Return the value of a Table row's ``object`` member. Raises StatusError (400)."""
+        """Return what the ``object`` member of a Table row shows (``includeObject``); "" if the answer is no Table.
+
+        Raises StatusError (400).
+        """
         return check_include_object(self.request.arg("includeObject")) if representation.view is View.TABLE else ""
 
     def listed(self) -> Representation:

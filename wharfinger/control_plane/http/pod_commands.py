@@ -6,8 +6,8 @@ run any program as the user of the control plane. A command runs without a conta
 variables; when it ends, all processes that it has started are ended, too. A Pod gets an empty folder with its first command. When
 the Pod is deleted, its running commands are ended, and its folder is removed.
 
-The streams are those of :mod:`wharfinger.kube.remote_command`. Backpressure comes from the connection. Only stderr is buffered;
-a command whose stderr exceeds STDERR_CHUNKS is ended.
+The streams are described in :mod:`wharfinger.kube.remote_command`. Backpressure comes from the connection. Only stderr is
+buffered; a command whose stderr exceeds STDERR_CHUNKS is ended.
 """
 
 import logging
@@ -264,7 +264,7 @@ class _Running:
 
 
 class _NotFoundError(Exception):
-    """There is no such program."""
+    """The program that a command names does not exist."""
 
 
 def _environment(command: PodCommand, folder: Path) -> Mapping[str, str]:
@@ -275,8 +275,8 @@ def _environment(command: PodCommand, folder: Path) -> Mapping[str, str]:
 async def open_pod_commands(backend: Backend, root: Path) -> AsyncGenerator[PodCommands]:
     """Run commands of Pods for as long as the block runs, in folders below ``root``.
 
-    When the block ends, all folders are removed. The server must be closed before, because requests that run commands are tasks
-    of the server.
+    When the block ends, all folders are removed. Close the server before the block ends, because requests that run commands are
+    tasks of the server.
     """
     async with trio.open_nursery() as nursery:
         commands = PodCommands(root, nursery)

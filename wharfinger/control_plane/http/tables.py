@@ -122,7 +122,7 @@ def object_view(
 def list_view(
     served: Served, items: Sequence[JsonObject], metadata: JsonObject, view: View, include: str, now: datetime
 ) -> JsonObject:
-    """Return a list in a view; items of built-in lists have no apiVersion and kind, those of custom ones do."""
+    """Return a list in a view; items of built-in lists have no apiVersion and kind, items of custom lists do."""
     if view is View.TABLE:
         return table(served, items, metadata, include, now)
     if view in {View.METADATA, View.METADATA_LIST}:

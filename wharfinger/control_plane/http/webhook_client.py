@@ -27,7 +27,7 @@ _SERVICES: Final = Collection("", "services")
 
 
 class CallFailedError(Exception):
-    """The call of a webhook failed: it has no address, or did not answer in time. The message is that of kube-apiserver."""
+    """The call of a webhook failed: it has no address, or did not answer in time. The message is kube-apiserver's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class WebhookClient:
             raise CallFailedError(f"{where}: {error}") from error
 
     def _target(self, client: JsonObject) -> Target:
-        """Return the target. Raises CallFailedError."""
+        """Return the target that a ``clientConfig`` names: a URL, or an address behind a Service. Raises CallFailedError."""
         service = part(client, "service")
         if service is None:
             url = text(client, "url")

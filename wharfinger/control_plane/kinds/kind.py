@@ -62,7 +62,9 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource as discovery lists it; ``group`` and ``version`` are "" if its kind has those of the resource."""
+    """A subresource as discovery lists it; ``group`` and ``version`` are "" if its kind has the group and version of the
+    resource.
+    """
 
     name: str
     kind: str
@@ -116,7 +118,8 @@ class Kind:
     create_on_update: bool = False
     """True if a PUT of an absent object creates it."""
     unconditional_update: bool = True
-    """False if updates of a built-in kind must have ``metadata.resourceVersion``; those of a custom kind must always have it."""
+    """False if updates of a built-in kind must have ``metadata.resourceVersion``; updates of a custom kind must always have it.
+    """
     virtual: bool = False
     """True if nothing of the kind is stored (reviews, bindings)."""
     storage_hash: str = ""

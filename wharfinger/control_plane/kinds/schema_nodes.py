@@ -20,13 +20,13 @@ MAPS: Final = ("properties", "patternProperties", "definitions")
 
 
 def text(schema: JsonObject, name: str) -> str:
-    """Return a string, "" if it is missing."""
+    """Return the string in a field of a schema, "" if it is missing."""
     found = schema.get(name)
     return found if isinstance(found, str) else ""
 
 
 def flag(schema: JsonObject, name: str) -> bool:
-    """Return a boolean, False if it is missing."""
+    """Return the boolean in a field of a schema, False if it is missing."""
     return schema.get(name) is True
 
 
@@ -89,7 +89,7 @@ def items(schema: JsonObject) -> JsonObject | None:
 
 
 def additional(schema: JsonObject) -> JsonObject | None:
-    """Return the schema of ``additionalProperties``, if it is one."""
+    """Return the schema in ``additionalProperties``, if the keyword has a schema and not a boolean."""
     return child(schema, "additionalProperties")
 
 

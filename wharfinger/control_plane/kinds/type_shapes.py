@@ -64,7 +64,7 @@ class Scalar(StrEnum):
     """The scalar types of built-in kinds, by the letter of the data file."""
 
     ANY = ""
-    """Not known: any JSON value."""
+    """The type is not known, and the value may be any JSON."""
     STRING = "s"
     BOOL = "b"
     INT32 = "i"
@@ -204,7 +204,9 @@ _UNKNOWN_LIST: Final = ListTypes(Relation.ATOMIC_LIST, element=UNKNOWN)
 
 @cache
 def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
-    """Return the rules of a built-in kind (core group: ""); for a kind that is not in the data, only those of metadata."""
+    """Return the rules of a built-in kind (core group: ""); for a kind that is not in the data, return only the rules of its
+    metadata.
+    """
     name = find_str(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}")
     return _struct(name) if name else _custom_root({})
 

@@ -91,8 +91,9 @@ class Owned:
 
 Managers = Mapping[Manager, Owned]
 Elsewhere: TypeAlias = Callable[[str], "tuple[JsonObject, JsonObject, ListTypes] | None"]
-"""A function that returns both states of an object at a given apiVersion, and its types there; None if there is no such
-version."""
+"""A function that returns both states of an object at a given apiVersion, and the types of that version; None if the version
+does not exist.
+"""
 
 
 def record_update(
@@ -152,7 +153,7 @@ def updated(
 def _changed(
     managers: Managers, change: Comparison, manager: Manager, now: datetime, elsewhere: Elsewhere | None
 ) -> Managers:
-    """Return the managers after ``manager`` made a change."""
+    """Return the managers after ``manager`` made the changes in ``change``; ``elsewhere`` is that of :func:`updated`."""
     taken = change.added.union(change.modified)
     own = taken.difference(UNTRACKED)
     kept = {}
@@ -214,7 +215,9 @@ def _changed_entries(
 def _own_entry(
     mine: JsonObject, own: Manager, taken: Sequence[FieldPath], sets: Comparison, now: datetime
 ) -> list[JsonValue]:
-    """Return the entry of a manager after its change, if it owns anything; ``mine`` is its entry before, or {}."""
+    """Return the entry of a manager after its change, if it owns anything; ``mine`` is the manager's entry before the change,
+    or {}.
+    """
     time = format_time(now)
     written = find_object(mine, "fieldsV1")
     if mine and not sets.removed and all(map(partial(_has, written), taken)):
@@ -259,7 +262,7 @@ def _written_order(entry: JsonValue) -> tuple[str, str, str, str, str]:
 def managers_of_request(before: JsonObject | None, after: JsonObject, subresource: str) -> Managers:
     """Return the managers before an update.
 
-    These are the managers in the request if it has any and is not for a subresource, or else the stored ones.
+    These are the managers in the request, if the request has any and is not for a subresource; otherwise the stored managers.
     """
     if not subresource:
         if _is_reset(after):

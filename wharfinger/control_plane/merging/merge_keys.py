@@ -86,7 +86,7 @@ def are_objects(*lists: list[JsonValue]) -> bool:
 
 
 def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Return the items that ``order`` contains, and the others."""
+    """Return the items that ``order`` contains, and the items that it does not contain."""
     if not key:
         wanted = {identity_of(item) for item in order}
         return [item for item in items if identity_of(item) in wanted], [
@@ -113,7 +113,8 @@ def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple
 def ordered(
     named: list[JsonValue], others: list[JsonValue], order: Sequence[JsonValue], live: Sequence[JsonValue], key: str
 ) -> list[JsonValue]:
-    """Return all items: those that ``order`` names, in that order, and each other item before the named ones that it preceded.
+    """Return all items: the items that ``order`` names, in this order, and each other item before the named items that it
+    preceded.
 
     The places in the ``live`` list decide which items an item preceded.
     """

@@ -91,9 +91,9 @@ def apply(
 
     The arguments are not changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent. The
     caller removes fields that the endpoint cannot change (status on the main resource) before, and adds defaults afterwards.
-    ``reached`` is the part of ``live`` that the endpoint may change; ``before-first-apply`` is recorded as the owner of its
-    fields. ``sent`` is the intent including the fields that the endpoint does not change. If even ``sent`` would change nothing,
-    the entry keeps its time, and a new entry has no time.
+    ``reached`` is the part of ``live`` that the endpoint may change. If ``live`` has no managed fields yet,
+    ``before-first-apply`` becomes the owner of the fields in ``reached``. ``sent`` is the intent including the fields that the
+    endpoint does not change. If even ``sent`` would change nothing, the entry keeps its time, and a new entry has no time.
 
     Raises ApplyRefusedError, UndeclaredFieldError, and ApplyConflict unless ``force``.
     """
@@ -250,7 +250,7 @@ def _merge_lists(live: list[JsonValue], intent: list[JsonValue], lists: ListType
 
 
 def _empty_object(intent: JsonObject) -> JsonObject:
-    """Return the empty object to which an apply that creates an object is made."""
+    """Return the empty object with which the intent is merged if the apply creates an object."""
     return {"apiVersion": find(intent, "apiVersion"), "kind": find(intent, "kind")}
 
 
@@ -285,7 +285,9 @@ def _is_entry(value: JsonValue) -> bool:
 
 
 def _kubectl_may_take(live: JsonObject | None, manager: str, lists: ListTypes) -> FieldSet:
-    """Return the fields that ``kubectl apply --server-side`` may take without a conflict: those of its last client-side apply."""
+    """Return the fields that ``kubectl apply --server-side`` may take without a conflict: the fields of its last client-side
+    apply.
+    """
     text = find(live, "metadata", "annotations", LAST_APPLIED)
     if manager != KUBECTL or live is None or not isinstance(text, str):
         return EMPTY

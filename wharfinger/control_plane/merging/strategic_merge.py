@@ -8,8 +8,9 @@ cannot:
 * ``$setElementOrder/<field>``: the order of a merged list;
 * ``$retainKeys``: the members that are kept; all others are removed (for unions such as a Deployment's ``strategy``).
 
-In each object, ``$retainKeys`` is applied first, then ordered lists, then everything else. Applied directives, and nulls in added
-values, are removed from the patch. The rest of the patch is shown in errors, if the result does not fit the kind.
+In each object, ``$retainKeys`` is applied first, then lists with an order, then all other members. Applied directives, and
+nulls in added values, are removed from the patch. The rest of the patch is shown in errors, if the result does not fit the
+kind.
 
 Source: the strategic merge patch document of Kubernetes' API conventions, the design proposals on order and retained
 keys, and apimachinery's ``strategicpatch``. Custom kinds do not offer the format.
@@ -137,7 +138,7 @@ def _merge_member(target: JsonObject, name: str, value: JsonValue, lists: ListTy
 def _merge_list(
     live: list[JsonValue], patch: list[JsonValue], types: ListTypes, *, deleting: bool = False
 ) -> list[JsonValue]:
-    """Merge one list into another: patched items follow the order of the patch, the others keep their places."""
+    """Merge one list into another: patched items follow the order of the patch, all other items keep their places."""
     if not live and not patch:
         return live
     if not are_objects(live, patch):

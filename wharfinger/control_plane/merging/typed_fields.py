@@ -97,7 +97,7 @@ _Maybe: TypeAlias = "JsonValue | _Absent"
 
 
 class _Comparer:
-    """Collects the differences of one pair of documents."""
+    """A collector of the differences between two documents."""
 
     def __init__(self) -> None:
         self.added: list[FieldPath] = []

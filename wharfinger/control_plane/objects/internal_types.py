@@ -85,7 +85,7 @@ def _form(kind: str, value: JsonValue) -> JsonValue:
 def _with_host_fields(spec: JsonObject) -> JsonObject:
     """Return a Pod's spec with its host fields in the security context, and with one name of the service account.
 
-    The internal type has the host fields (``hostNetwork``, …) there, and no deprecated ``serviceAccount``.
+    The internal type has the host fields (``hostNetwork``, …) in the security context, and no deprecated ``serviceAccount``.
     """
     context = spec.get("securityContext")
     given: JsonObject = {name: spec[name] for name in _HOST_FIELDS if name in spec}

@@ -26,12 +26,12 @@ def _no_warnings(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of one kind, in addition to those of metadata, which all kinds share.
+    """The rules of one kind, in addition to the rules of metadata, which all kinds share.
 
     ``create`` validates a new object, ``update`` (new, old) a changed object, and ``status`` (new, old) a write of its status.
     ``update`` must validate the whole new object if the kind's strategy in kube-apiserver does. ``warnings`` (new, old or None)
-    returns the warnings about an accepted object, and ``status_warnings`` those about an accepted status. ``subresources`` has
-    the rules for writes through other subresources, by name.
+    returns the warnings about an accepted object, and ``status_warnings`` the warnings about an accepted status.
+    ``subresources`` has the rules for writes through other subresources, by name.
     """
 
     create: Create = _no_errors

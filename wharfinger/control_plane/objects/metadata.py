@@ -1,9 +1,9 @@
 """The rules of ``metadata`` in every kind, and how often each kind's strategy checks them.
 
-kube-apiserver validates metadata more than once. An error is a cause in the answer as often as it was found, but it is only once
-in the message. A new object is validated by its kind, with the kind's rule of names; the store validates it only if the kind
-finds no error. A changed object is validated by the store first (as new, and as a change), then by its kind, in the kind's own
-order. :data:`METADATA` holds this order as letters:
+kube-apiserver validates metadata more than once. The causes in the answer list an error as often as it was found; the message
+contains the error only once. A new object is validated by its kind, with the kind's rule of names; the store validates it only
+if the kind finds no error. A changed object is validated by the store first (as new, and as a change), then by its kind, in the
+kind's own order. :data:`METADATA` holds this order as letters:
 
 == ====================================================================================================
 M  as new (``ValidateObjectMeta``), with the kind's rule of names
@@ -129,7 +129,7 @@ def metadata_rules(kind: Kind) -> MetadataRules:
 
 
 def created_errors(kind: Kind, obj: JsonObject, own: Callable[[], list[FieldError]]) -> list[FieldError]:
-    """Return all errors of a new object; ``own`` returns those of the kind's own rules."""
+    """Return all errors of a new object; ``own`` returns the errors of the kind's own rules."""
     rules = metadata_rules(kind)
     shared = _shared_errors(_metadata(obj))
     errors: list[FieldError] = []

@@ -1,4 +1,5 @@
-"""The formats of strings in schemas (kube-openapi ``strfmt``): those that kube-apiserver checks, and those that it knows.
+"""The formats of strings in schemas (kube-openapi ``strfmt``): the formats that kube-apiserver checks, and all formats that it
+knows.
 
 They differ from the formats of JSON Schema: a ``duration`` is Go's or written in words (``3 days``), a ``uri`` may be an absolute
 path, and ``byte`` is standard base64 that is not empty. All checks take time linear in the length of the text.
@@ -79,7 +80,7 @@ def is_date_time(text: str) -> bool:
 
 
 def _without_leading_zeros(text: str) -> str:
-    """Return an IPv4 address without leading zeros, which old versions of Go accepted."""
+    """Return an IPv4 address with its leading zeros removed; old versions of Go accepted such zeros."""
     return ".".join(part.lstrip("0") or part[-1:] for part in text.split(".")) if ":" not in text else text
 
 

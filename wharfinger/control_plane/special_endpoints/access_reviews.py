@@ -56,7 +56,7 @@ def local_subject_access_review(asked: EndpointRequest) -> JsonObject:
 
 
 def self_subject_rules_review(asked: EndpointRequest) -> JsonObject:
-    """Return the permissions of the user in a namespace."""
+    """Return the permissions in a namespace of the user who sends the request."""
     review = reviewed(asked)
     namespace = find_str(review, "spec", "namespace")
     if not namespace:

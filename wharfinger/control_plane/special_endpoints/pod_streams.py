@@ -1,8 +1,8 @@
 """Access to the containers of Pods: logs, commands, ports.
 
 There are no kubelets here. A simulated Pod has an empty log, and ``attach`` and ``portforward`` are refused. ``exec`` is also
-refused unless the control plane runs commands (``Backend.runs_commands``). For Pods without a node, and for Pods whose node does
-not exist, the answers are those of kube-apiserver.
+refused unless the control plane runs commands (``Backend.runs_commands``). For Pods without a node, and for Pods whose node
+does not exist, the answers are kube-apiserver's.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Tokens of service accounts: JSON Web Tokens (RFC 7519), signed with ES256 by a key that is stored with the objects.
 
 A token is valid for its audiences until it expires, as long as its account and the objects that it is bound to still exist with
-the same uids. The claims are those of kube-apiserver.
+the same uids. The claims are kube-apiserver's.
 """
 
 import base64
@@ -118,7 +118,7 @@ class TokenSigner:
 
     @property
     def key_id(self) -> str:
-        """Return the name of the key in tokens."""
+        """Return the ID of the signing key, which the header of each token contains (``kid``)."""
         der = self._signing_key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         return _encode(hashlib.sha256(der).digest())
 

@@ -3,7 +3,7 @@
 The storage is synchronous and independent of Kubernetes except for ``metadata.resourceVersion``, which it sets. Its invariants,
 tested for every implementation by ``tests/control_plane/support/storage_contract.py``:
 
-1. Each write takes the next revision; no two writes share one; a deletion is a write too.
+1. Each write takes the next revision; no two writes share a revision; a deletion is a write too.
 2. An object that was passed in or out never changes: neither side alters it afterwards.
 3. A list at a revision is the list as it was at that time, until that revision is compacted.
 4. The changes after a revision, applied in order to the list at that revision, give the current list.
@@ -154,7 +154,7 @@ class Storage(Protocol):
 
 
 class CommitError(StorageError):
-    """Writes could not be committed, and were undone. ``undone`` has the changes that this caused, one for each object."""
+    """Writes could not be committed, and were undone. ``undone`` has the changes that the undoing caused, one for each object."""
 
     def __init__(self, message: str, undone: Sequence[Change] = ()) -> None:
         super().__init__(message)

@@ -29,7 +29,7 @@ class _Partition:
         self.places: list[str] = []
 
     def between(self, namespace: str, start: str) -> tuple[int, int]:
-        """Return the indexes of the places of a namespace from ``start`` on; those of all namespaces if ``namespace`` is ""."""
+        """Return the indexes of the places of a namespace from ``start`` on; the indexes of all places if ``namespace`` is ""."""
         first, last = 0, len(self.places)
         if namespace:
             first = bisect_left(self.places, f"{namespace}/")
@@ -158,7 +158,10 @@ class MemoryStorage:
         """Do nothing: each write is committed at once, because this storage keeps nothing beyond the process."""
 
     def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
-        """Undo the latest ``changes``, oldest first; return the resulting changes, at most one for each object."""
+        """Undo the latest changes and return to ``revision``.
+
+        ``changes`` lists them, oldest first. Return the changes that the undoing makes, at most one for each object.
+        """
         first = {change.key: change.before for change in reversed(changes)}
         last = {change.key: change for change in changes}
         self._revision = revision

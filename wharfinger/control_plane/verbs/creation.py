@@ -1,6 +1,6 @@
 """The verb create: from a client's object to a stored one.
 
-The order of the steps is that of kube-apiserver, because clients can observe it. Field managers own the fields that the client
+The steps have kube-apiserver's order, because clients can observe the order. Field managers own the fields that the client
 wrote and the defaults, but not the fields that the server adds afterwards. A missing namespace is reported before an invalid
 object, and an invalid object before a name that is already in use.
 """

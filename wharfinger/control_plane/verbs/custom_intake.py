@@ -75,7 +75,7 @@ def _checked(served: Served, body: Body) -> JsonObject:
 
 
 def _metadata(value: JsonValue) -> tuple[JsonObject, tuple[str, ...]]:
-    """Return metadata in the form of its type, and its unknown fields. Raises DecodingError."""
+    """Return metadata in the form of its Go type, and the errors of a strict decoder about it. Raises DecodingError."""
     if value is None:
         return {}, ()
     types: ListTypes = metadata_list_types()

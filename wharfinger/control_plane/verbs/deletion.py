@@ -35,7 +35,8 @@ _UNGRACEFUL: Final = frozenset({"Namespace", DEFINITION})
 
 
 def delete(backend: Backend, served: Served, namespace: str, name: str, options: DeleteOptions) -> JsonObject:
-    """Handle a DELETE: return the object in its new state if it still exists, or else a Status or the last state of the object.
+    """Handle a DELETE: return the object in its new state if it still exists; otherwise return a Status, or the last state of
+    the object.
 
     Raises StatusError.
     """
@@ -116,8 +117,8 @@ def _check_preconditions(served: Served, obj: JsonObject, options: DeleteOptions
 
 
 def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return the object with the finalizer of its propagation policy and without another policy's; events have no
-    dependents.
+    """Return the object with the finalizer of the requested propagation policy, and without those of other policies. An event
+    gets no such finalizer, because it has no dependents.
     """
     is_event = obj.get("kind") == "Event" and obj.get("apiVersion") in ("v1", "events.k8s.io/v1")
     if not options.propagation and not is_event:
@@ -158,7 +159,9 @@ def _grace(pod: JsonObject, options: DeleteOptions) -> int:
 
 
 def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return an object that is being deleted, with a shorter grace period if that is requested; a missing one becomes 0."""
+    """Return an object that is being deleted, with a shorter grace period if that is requested; a missing grace period becomes
+    0.
+    """
     given, known = options.grace, find(obj, "metadata", "deletionGracePeriodSeconds")
     if known is None and group_kind not in _UNGRACEFUL:
         return with_metadata(obj, {"deletionGracePeriodSeconds": 0})

@@ -1,6 +1,6 @@
 """The decoding of a request body: its kind and version must match the path, and so must its name and namespace.
 
-The messages are those of kube-apiserver's decoders, which differ between built-in and custom kinds.
+The messages come from kube-apiserver's decoders, which differ between built-in and custom kinds.
 """
 
 from collections.abc import Sequence

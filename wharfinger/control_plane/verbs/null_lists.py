@@ -1,9 +1,9 @@
 """Empty lists in fields that are always printed, such as ``rules`` of a Role: they become null in storage.
 
-kube-apiserver stores built-in kinds as protobuf, in which an empty list is the same as no list. Managed fields still contain such
-a field, because they are computed before. Empty lists in other fields are omitted when a body is decoded
-(:mod:`~wharfinger.control_plane.kinds.typed_form`). Kinds of ``apiextensions.k8s.io`` and ``apiregistration.k8s.io`` are stored
-as JSON, and keep their empty lists.
+kube-apiserver stores built-in kinds as protobuf, in which an empty list is the same as no list. Managed fields still contain a
+field with an empty list, because they are computed before the list becomes null. Empty lists in other fields are omitted when a
+body is decoded (:mod:`~wharfinger.control_plane.kinds.typed_form`). Kinds of ``apiextensions.k8s.io`` and
+``apiregistration.k8s.io`` are stored as JSON, and keep their empty lists.
 """
 
 from dataclasses import dataclass

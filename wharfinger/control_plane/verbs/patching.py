@@ -127,7 +127,7 @@ def _with_metadata(
         if error.code not in _INVALID:
             raise
         del options.warnings[warned:]
-        return None  # the common path validates the whole object, and words the error
+        return None  # the common path validates the whole object, and produces the error message
 
 
 def patched_object(
@@ -305,7 +305,7 @@ def applied(
     *,
     sent: JsonObject | None = None,
 ) -> JsonObject:
-    """Return an object after the apply of an intent, with updated managed fields; see ``apply``. Raises StatusError."""
+    """Return an object after the apply of an intent, with updated managed fields (``server_side_apply``). Raises StatusError."""
     try:
         merged = apply(
             live,

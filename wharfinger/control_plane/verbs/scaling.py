@@ -79,7 +79,7 @@ def _paths(served: Served) -> ScalePaths:
 
 
 def get_scale(backend: Backend, served: Served, namespace: str, name: str) -> JsonObject:
-    """Handle a GET. Raises StatusError."""
+    """Handle a GET of a scale: return the Scale. Raises StatusError."""
     paths, obj = _paths(served), get(backend, served, namespace, name)
     if served.kind.custom and not evaluate(parse_json_path(paths.replicas), obj):
         why = f'the spec replicas field "{paths.replicas}" does not exist'
@@ -92,7 +92,7 @@ def get_scale(backend: Backend, served: Served, namespace: str, name: str) -> Js
 def replace_scale(
     backend: Backend, served: Served, namespace: str, name: str, body: "JsonValue | Body", options: WriteOptions
 ) -> JsonObject:
-    """Handle a PUT. Raises StatusError."""
+    """Handle a PUT of a scale: return the new Scale. Raises StatusError."""
     asked = accepted(_SCALE, body, options.validation)
     options.warnings.extend(asked.warnings)
     scale = check_name(check_namespace(_SCALE, asked.obj, namespace), name)
@@ -102,7 +102,7 @@ def replace_scale(
 def patch_scale(
     backend: Backend, served: Served, namespace: str, name: str, kind: PatchType, data: bytes, options: WriteOptions
 ) -> JsonObject:
-    """Handle a PATCH. Raises StatusError."""
+    """Handle a PATCH of a scale: return the new Scale. Raises StatusError."""
     old = get(backend, served, namespace, name)
     live = _tracked_scale(served, old)
     if kind is PatchType.APPLY:

@@ -1,8 +1,8 @@
 """The verb update: the common path from a stored object and its desired state to storage, for PUT, every patch, and apply.
 
 The endpoint decides which fields a write can change: a write to the main resource does not change ``status``, and a write to
-``status`` changes almost nothing else. Metadata of the server is kept. A write without changes is not stored. If the last
-finalizer is removed from an object that is being deleted, the object is removed.
+``status`` changes ``status`` and almost nothing else. Metadata of the server is kept. A write without changes is not stored. If
+the last finalizer is removed from an object that is being deleted, the object is removed.
 """
 
 from collections.abc import Mapping
@@ -245,7 +245,7 @@ def _recorded(
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
     """Return the new object in its stored form, if that differs from its form in this version.
 
-    The fields that the write cannot change are those of the old object.
+    Fields that the write cannot change have the values of the old object.
     """
     stored = with_stored_defaults(served, new)
     if stored is new:

@@ -322,7 +322,7 @@ class _BookmarkClock:
         self._next_at = trio.current_time() + BOOKMARK_INTERVAL_S
 
     def next_wake(self) -> float:
-        """Return the latest time of the next check."""
+        """Return the time at which the stream must ask :meth:`due` again, even without an event."""
         return min(self._end, self._next_at, self._last_at) if self._wanted else self._end
 
     def due(self) -> bool:

@@ -38,7 +38,7 @@ _CONTROL: Final = "control characters are not allowed"
 
 
 class BodyError(FormatError):
-    """The text is not valid in the declared encoding; the message is that of Go's parsers."""
+    """The text is not valid in the declared encoding; the message comes from Go's parsers."""
 
 
 class LargeNumberError(BodyError):

@@ -32,7 +32,7 @@ _Step: TypeAlias = "str | int | _Key"
 
 
 class DecodingError(FormatError):
-    """A value has another type than its field in the kind; the message is that of Go."""
+    """A value has another type than its field in the kind; the message is Go's."""
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -123,7 +123,7 @@ class _Decoder:
         return found
 
     def value(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Return a value that is not null in the form of its type; None if the value has no such form."""
+        """Return a value that is not null in the form of its type; None if the value cannot have this form."""
         relation = types.relation
         if relation is Relation.SCALAR or relation is Relation.QUANTITY:
             return self._scalar(value, types)

@@ -81,7 +81,8 @@ def internal_error(field: str, why: str) -> FieldError:
 
 
 def immutable(field: str, new: JsonValue, old: JsonValue) -> list[FieldError]:
-    """Return ``field: Invalid value: new: field is immutable`` if the two differ (``ValidateImmutableField``).
+    """Return ``field: Invalid value: new: field is immutable`` if the new value differs from the old one
+    (``ValidateImmutableField``).
 
     Empty and missing values are equal.
     """

@@ -1,7 +1,7 @@
 """A slow reader of JSON that finds what error messages need: syntax errors, repeated members, and the spelling of numbers.
 
 Bodies are first read by a fast parser. Only a body with an error is read again here, in the order of its text, so that the
-message is that of kube-apiserver (encoding/json and sigs.k8s.io/json).
+message is kube-apiserver's (encoding/json and sigs.k8s.io/json).
 """
 
 import json
@@ -129,7 +129,7 @@ def large_number(data: bytes) -> str:
 
 
 class _Broken(Exception):  # noqa: N818 - never leaves this module
-    """The text is not JSON; the message is that of Go's scanner."""
+    """The text is not JSON; the message comes from Go's scanner."""
 
 
 def syntax_error(data: bytes) -> str:

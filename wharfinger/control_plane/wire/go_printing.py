@@ -12,7 +12,7 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 def struct_order(obj: JsonObject, lists: ListTypes) -> JsonObject:
-    """Return a new object with its members in the order of its Go type's fields, and those of maps sorted."""
+    """Return a new object with its members in the order of its Go type's fields, and with the members of maps sorted."""
     ordered = _ordered(obj, lists)
     return ordered if isinstance(ordered, dict) else {}
 

@@ -1,6 +1,6 @@
 """Content negotiation: the media types that a client accepts and sends, and Kubernetes' views (``as=Table``).
 
-Protobuf is read but never written, and CBOR is not supported. A client that accepts one of them gets the next type that it
+Protobuf is read but never written, and CBOR is not supported. A client that prefers protobuf or CBOR gets the next type that it
 accepts, which is JSON for every known client.
 """
 
@@ -71,8 +71,8 @@ def negotiate(
 ) -> Representation:
     """Return the representation that a client prefers according to its Accept header. Raises StatusError (406).
 
-    A watch is never YAML. kube-apiserver checks the media type in two steps with different errors: first only the type, among
-    those in ``offered``, then the type with its view. ``custom`` kinds skip the first step. For a collection that is read
+    A watch is never YAML. kube-apiserver checks the media type in two steps with different errors: first only the type, which
+    must be in ``offered``, then the type with its view. ``custom`` kinds skip the first step. For a collection that is read
     (``listing``), the error of the first step also lists the types of watches.
     """
     if not accept.strip():
@@ -105,7 +105,7 @@ def named_media(accept: str) -> list[str]:
 
 
 def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the media types with their parameters, the preferred one first. Names are case-sensitive."""
+    """Return the media types of an Accept header with their parameters, the preferred one first. Names are case-sensitive."""
     clauses = []
     for clause in accept.split(","):
         media, *parts = (part.strip() for part in clause.split(";"))

@@ -1,11 +1,11 @@
 """The unpacking of untrusted tars into a folder: a single tar, or several as the layers of an image. Invalid tars are refused.
 
 There are three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (allowed
-paths). This module writes the entries that they allow. It creates only new files and never follows a link. Of a file's mode
-it keeps only whether the file is executable; it ignores owners and times.
+paths). This module writes the entries that they allow. It creates only new files and never follows a link. It keeps whether a
+file is executable, and ignores the rest of the file's mode, its owner and its times.
 
-The folder belongs to the caller and starts empty: no other process writes into it meanwhile. After an error its content is
-partial and must be thrown away. Unpack into a folder beside the final one, then rename it.
+The caller provides an empty folder, into which no other process writes meanwhile. After an error the content of the folder is
+partial and must be thrown away. So unpack into a temporary folder beside the final one, then rename it.
 """
 
 import os
@@ -33,9 +33,9 @@ class ArchiveLimits:
 
     ``max_bytes`` limits the sum of all files, and also the size of the input; a hard link counts as a separate file, because a
     reader of the tree reads it again. ``max_file_bytes`` is for a single file. ``max_entries`` counts files, folders and links,
-    including parents that the archive left out. ``max_ratio`` is the ratio of gzip's output to its input, checked beyond the
-    first MiB (deflate itself reaches at most about 1030). ``max_depth`` counts components of a name, ``max_name_bytes`` bytes of
-    a name or link target, ``max_header_bytes`` bytes of one extension header.
+    including parent folders that have no entry in the archive. ``max_ratio`` is the highest ratio of gzip's output to its
+    input, checked once the output exceeds 1 MiB (deflate itself reaches at most about 1030). ``max_depth`` counts components of
+    a name, ``max_name_bytes`` bytes of a name or link target, ``max_header_bytes`` bytes of one extension header.
     """
 
     max_bytes: int = 512 * 1024 * 1024
@@ -52,9 +52,10 @@ DEFAULT_LIMITS: Final = ArchiveLimits()
 
 @dataclass(frozen=True, slots=True)
 class ExtractReport:
-    """The amount that was unpacked; ``folders`` includes parents, ``file_bytes`` is the number of bytes written to files.
+    """The numbers of unpacked entries and bytes.
 
-    For layers, it includes what a later layer removed again.
+    ``folders`` includes parent folders without an entry, ``file_bytes`` is the number of bytes written to files. For layers,
+    the numbers include entries that a later layer removed again.
     """
 
     files: int
@@ -75,11 +76,11 @@ def extract_tar(
     within_top: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ExtractReport:
-    """Unpack the tar or tar.gz in ``stream`` into ``into``, which is made if absent and must be empty.
+    """Unpack the tar or tar.gz in ``stream`` into ``into``, which is created if it does not exist, and must be empty.
 
-    ``within_top`` means that the top folder will be moved elsewhere, so no link may lead through anything beside or above it.
-    Blocking: call it in a thread. ``should_stop`` is called at least once per 64 KiB. Raises ArchiveError, which names the
-    archive by ``what``, ExtractionStoppedError, and OSError for a folder that is not empty, a full disk, or a stream that
+    Set ``within_top`` if the top folder will be moved elsewhere: then no link may lead through anything beside or above the top
+    folder. Blocking: call it in a thread. ``should_stop`` is called at least once per 64 KiB. Raises ArchiveError, which names
+    the archive by ``what``, ExtractionStoppedError, and OSError for a folder that is not empty, a full disk, or a stream that
     fails to read.
     """
     with _empty_folder(into) as root:
@@ -96,7 +97,7 @@ def extract_layers(
     what: str,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ExtractReport:
-    """Unpack the layers of an image on top of each other, the lowest first. Each layer is a pair of its name in errors and its
+    """Unpack the layers of an image on top of each other, the lowest first. Each layer is a pair: its name for errors, and its
     stream.
 
     Whiteouts are applied. Everything else is as in `extract_tar`; the limits are for all layers together.

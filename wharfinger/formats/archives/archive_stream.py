@@ -1,4 +1,4 @@
-"""The bytes of a tar, gzipped or not, in bounded pieces, whose sizes are counted and limited.
+"""The bytes of a tar, gzipped or not, read in bounded pieces and limited in total.
 
 A few hundred bytes of gzip can become a gigabyte. The stream inflates at most one chunk at a time, and refuses as soon as
 the output is over the allowed size or ratio, so memory stays at a few chunks for any input. A gzip stream must be whole: its
@@ -22,7 +22,10 @@ _RATIO_FREE: Final = 1024 * 1024
 
 
 class Readable(Protocol):
-    """A source of bytes: ``read`` returns up to ``size`` bytes, and an empty result only at the end. Any binary file is one."""
+    """A source of bytes: ``read`` returns up to ``size`` bytes, and an empty result only at the end.
+
+    Any file that is open for reading bytes is such a source.
+    """
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -62,7 +65,7 @@ class ArchiveStream:
         self.bytes_out = 0
 
     def read_exactly(self, size: int) -> bytes:
-        """Return ``size`` bytes (a few chunks at most). Raises ArchiveError if the stream ends earlier."""
+        """Return ``size`` bytes, which may be a few chunks at most. Raises ArchiveError if the stream ends earlier."""
         found = self.read_up_to(size)
         if len(found) < size:
             raise ArchiveError(f"{self._what}: truncated: it ends {size - len(found)} bytes before it should")
@@ -124,7 +127,7 @@ class ArchiveStream:
         return data
 
     def _raw(self) -> bytes:
-        """Return the bytes that were read ahead, else the next chunk; empty at the end."""
+        """Return the bytes that were read ahead, or the next chunk if there are none; empty at the end."""
         data, self._pending = self._pending, b""
         return data or self._read()
 

@@ -1,22 +1,23 @@
 """A model of the tree that an archive would make, checked before anything is written to disk.
 
-The model records which paths are folders, files or symbolic links, made by the archive or needed as parents. All checks for
-safety are made here, on the archive's own entries alone, so that no result depends on the current target of a link on the
-disk:
+The model records which paths are folders, files or symbolic links. Parent folders without an entry are recorded, too. All
+checks for safety are made here, on the archive's own entries alone, so that no result depends on the current target of a link
+on the disk:
 
-* names are relative, without ``..`` as a component (``a..b`` is a fine name), NUL or control characters, bounded;
+* names are relative and of limited length, and have no component ``..`` (``a..b`` is allowed), no NUL and no control
+  characters;
 * a parent is a folder, never a link, so that nothing is ever written through one;
-* an entry may occur twice, but not with another type;
-* a hard link names a file that is already there;
+* a path may occur twice, but only with the same type;
+* a hard link names a file that an earlier entry has made;
 * a symbolic link is relative and ends inside the tree, even if other links of the archive lie on its way. Each link is checked
   when it is read, and again when the archive is complete. Its target need not exist;
-* a walk that follows links to folders (as Helm's does) ends soon. Thirty links can make a billion paths of one file;
-  therefore the finished tree is walked in this way, and may have at most as many paths as entries are allowed.
+* a walk that follows links to folders (as Helm's does) ends soon. Thirty links can make a billion paths of one file; so the
+  finished tree is walked in this way, and is refused if the walk finds more paths than the allowed number of entries.
 
 A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives that are unpacked on top of each
 other. Entries of a later layer replace earlier entries of any type. A whiteout removes entries of the layers *below*, and never
-entries of its own layer, whether they are before or after it. Names of layers start at the root of the image, with a slash or
-without.
+entries of its own layer, whether they are before or after it. Names in layers are relative to the root of the image; a leading
+slash is allowed.
 """
 
 from collections import deque
@@ -38,7 +39,7 @@ _OPAQUE: Final = ".wh..wh..opq"
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """Limits: entries (including parents that the archive left out), components of a path, bytes of a name or target."""
+    """Limits: entries (including parents without an entry), components of a path, bytes of a name or target."""
 
     max_entries: int
     max_depth: int
@@ -62,7 +63,7 @@ class Placed:
 
 @dataclass(slots=True)
 class _Node:
-    """A path of the tree. ``layer`` is the last layer that added it, or something in it."""
+    """A path of the tree. ``layer`` is the last layer that added the path itself, or a path below it."""
 
     kind: Kind
     target: str
@@ -133,7 +134,7 @@ class ArchiveTree:
         return self._hide([(*parent, name)])
 
     def check_links(self, *, within_top: bool = False) -> None:
-        """Follow every symbolic link through the finished tree; with ``within_top``, none may lead out of its top folder.
+        """Follow every symbolic link through the finished tree; with ``within_top``, none may lead out of its own top folder.
 
         Raises ArchiveError for a link that may not exist, and for a tree with too many paths.
         """
@@ -163,8 +164,10 @@ class ArchiveTree:
                     pending.append((end, deeper))
 
     def _hide(self, paths: list[TreePath]) -> list[TreePath]:
-        """Remove what lower layers added at these paths, and return it; a folder with an entry of this layer is kept, with that
-        entry."""
+        """Remove the entries of lower layers at these paths, and return the removed paths.
+
+        A folder that contains an entry of the current layer is kept with that entry.
+        """
         gone: list[TreePath] = []
         while paths:
             path = paths.pop()
@@ -257,9 +260,9 @@ class ArchiveTree:
         self._refuse_odd(entry.target, entry)
 
     def _follow(self, path: TreePath, target: str, floor: int = 0) -> TreePath:
-        """Walk as the kernel would, and return where the walk ends; missing components are walked like folders.
+        """Follow the link at ``path`` to its target as the kernel would, and return the path at the end of the walk.
 
-        The walk must not come above a depth of ``floor`` folders.
+        Missing components count as folders. Raises ArchiveError if a ``..`` would leave fewer than ``floor`` folders.
         """
         at = list(path[:-1])
         todo = deque(target.split("/"))

@@ -31,8 +31,11 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. ``size`` is the size of the data that follows (0 except for files); ``target`` is the target of a link, else
-    empty."""
+    """One entry.
+
+    ``size`` is the size of the data that follows (0 except for files); ``target`` is the target of a link, and empty for files
+    and folders.
+    """
 
     kind: Kind
     name: str
@@ -148,7 +151,9 @@ class TarReader:
         return records
 
     def _global_pax(self, header: _Header) -> None:
-        """Skip comments (git writes its commit there), and refuse a name or size that would apply to all following entries."""
+        """Skip the comments in a global header (git writes its commit there), and refuse a name or size that would apply to all
+        following entries.
+        """
         for key in sorted({"path", "linkpath", "size"} & self._pax(header).keys()):
             raise ArchiveError(f"{self._what}: a global header sets {key!r} for every entry")
 

@@ -2,10 +2,10 @@
 
 Only a worker imports this (:mod:`~wharfinger.formats.cel.worker`): the library holds the interpreter's lock while it works.
 
-Limits of the library: 10,000 steps of all loops of one evaluation together, 32 levels of nesting, 100,000 characters. It
-limits neither memory nor time.
+The library limits an expression to 100,000 characters and 32 levels of nesting, and all loops of one evaluation together to
+10,000 steps. It limits neither memory nor time.
 
-An expression is checked against the type of ``self`` if that is text, a boolean, a list or an object. Numbers, and the
+An expression is checked against the type of ``self`` if ``self`` is text, a boolean, a list or an object. Numbers, and the
 members and items of ``self``, have a dynamic type: Kubernetes allows comparing numbers of different types, which the library
 supports only at run time.
 
@@ -25,7 +25,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
 
 MAX_STEPS: Final = 10_000
-"""The library's own limit, which cannot be changed."""
+"""The library's own limit on the steps of all loops in one evaluation; it cannot be changed."""
 
 _EXTENSIONS: Final = ("lists", "sets", "math", "optional", "two-var-comprehensions", "encoders", "bindings")
 _SELF_TYPES: Final = {"string": "string", "boolean": "bool", "array": "list<dyn>", "object": "map<string, dyn>"}
@@ -82,7 +82,10 @@ class Expression:
         self._compiled = compiled
 
     def evaluate(self, value: JsonValue, old: JsonValue) -> object:
-        """Return the plain result; ``old`` is None if there was no value. Raises CelError, OutOfMemoryError."""
+        """Return the result as a plain Python value; ``old`` is None if there was no old value.
+
+        Raises CelError, OutOfMemoryError.
+        """
         data: dict[str, object] = {"self": value}
         if self._optional_old:
             data |= {"old__": old, "hasOld__": old is not None}
@@ -92,9 +95,10 @@ class Expression:
 
 
 def compile_expression(text: str, *, self_type: str, result: str, optional_old: bool = False) -> Expression:
-    """Compile an expression with a ``result`` of "bool" or "string"; ``self_type`` is the schema's type, "" for any.
+    """Compile an expression whose ``result`` is "bool" or "string".
 
-    With ``optional_old``, oldSelf is an optional. Raises CelError.
+    ``self_type`` is the type of ``self`` in the schema, "" for any type. With ``optional_old``, ``oldSelf`` is an optional of
+    CEL. Raises CelError.
     """
     with_indexes = _INDEX_CALL.search(text) is not None
     declared = _SELF_TYPES.get(self_type, "dyn")
@@ -179,8 +183,8 @@ def error_text(message: str, expression: str) -> str:
 
 @cache
 def _environment(self_type: str, with_indexes: bool, more: tuple[tuple[str, str], ...]) -> _Environment:  # noqa: FBT001
-    """Return the environment in which ``self`` has a type. With ``with_indexes``, it has ``indexOf`` of lists, and the library's
-    own string functions are replaced.
+    """Return an environment in which ``self`` has the given type. With ``with_indexes``, the environment has ``indexOf`` for
+    lists, and the library's own string functions are replaced.
     """
     variables = {name: cel.Type(kind) for name, kind in (("self", self_type), *more)}
     overloads = [*FUNCTIONS, *_match_functions()]

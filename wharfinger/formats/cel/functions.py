@@ -18,7 +18,11 @@ Implementation: TypeAlias = object
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One function with one signature. A ``member`` is called on its first parameter. Raises ValueError, TypeError."""
+    """One function with one signature.
+
+    If ``member`` is true, the function is called on its first parameter. ``run`` raises ValueError or TypeError for invalid
+    arguments.
+    """
 
     name: str
     result: str
@@ -90,7 +94,9 @@ _GROUP: Final = re.compile(
 
 
 def without_groups(pattern: str) -> str:
-    """Return the pattern with non-capturing groups, so that the result of a match is the whole of it."""
+    """Return the pattern with non-capturing groups, because with a capturing group the library would return only a part of the
+    match.
+    """
 
     def plain(match: re.Match[str]) -> str:
         text = match[0]
@@ -205,8 +211,10 @@ STRING_FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("join", "string", (_LIST, "string")),
     ("format", "string", ("string", _LIST)),
 )
-"""The library's other string functions: name, result, parameters. With INDEXES, each is added again as a call to the library's
-own."""
+"""The library's other string functions: name, result, parameters.
+
+If INDEXES are added, each of these functions is added again as a call to the library's own function.
+"""
 
 MATCHES: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("find", "string", ("string", "string")),

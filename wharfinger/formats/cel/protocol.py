@@ -1,8 +1,9 @@
 """The protocol between the daemon and a rule worker: one line of JSON each way, and progress lines in between.
 
-A request is ``{"rules": …}`` (:class:`~wharfinger.formats.schemas.validations.SchemaRules`), to check that the rules compile. To
-evaluate them, it also has ``"self"`` and perhaps ``"old"``. Before each rule, a worker reports which one it starts (``{"at":
-…}``), so that a daemon that has to kill it knows why. The last line is the answer: ``{"findings": […]}``.
+A request is ``{"rules": …}`` (:class:`~wharfinger.formats.schemas.validations.SchemaRules`), to check that the rules compile. A
+request to evaluate them also has ``"self"`` and perhaps ``"old"``. Before each rule, a worker reports the rule that it starts
+(``{"at": …}``), so that the daemon knows which rule was running if it has to kill the worker. The last line is the answer:
+``{"findings": […]}``.
 
 Rules are foreign programs, so the output of a worker is foreign data: its size is limited before it is read, and invalid output
 is a CelProtocolError. Pure.
@@ -27,7 +28,7 @@ MAX_FINDINGS: Final = 100
 
 
 class CelProtocolError(FormatError):
-    """The other side violates the protocol."""
+    """A line from the worker or from the daemon violates the protocol."""
 
 
 class FindingKind(enum.Enum):
@@ -46,8 +47,8 @@ class Finding:
     """A finding for one rule and one place of a value.
 
     ``at`` is the rule's place in the schema, and ``path`` the place of the problem in the value. ``message`` was made from the
-    value that the rule was evaluated on, which is ``below`` steps above ``path``. If ``message`` may contain a secret, ``static``
-    replaces it.
+    value on which the rule was evaluated; the path of that value is ``below`` steps shorter than ``path``. If ``message`` may
+    contain a secret, ``static`` replaces it.
     """
 
     kind: FindingKind
@@ -138,7 +139,7 @@ def encode_findings(findings: Iterable[Finding]) -> bytes:
 
 
 def decode_line(line: bytes) -> str | tuple[Finding, ...]:
-    """Return the rule that a worker reports, or its answer. Raises CelProtocolError."""
+    """Return the content of a worker's line: the place of the rule that it starts, or its findings. Raises CelProtocolError."""
     try:
         message = decode_json(line, max_bytes=MAX_ANSWER_BYTES, what="the answer")
         if find(message, "at") is not None:

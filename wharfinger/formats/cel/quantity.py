@@ -15,7 +15,7 @@ import semver
 from wharfinger.formats.quantity import parse_quantity
 
 Tagged: TypeAlias = Mapping[str, object]
-"""A value of one of these types: its type, with its canonical text."""
+"""A map with one key: the name of a type, with the canonical text of a value of this type."""
 
 LARGEST_INT: Final = 2**63 - 1
 _MAX_CHARS: Final = 64
@@ -23,7 +23,7 @@ _PARTS: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?", r
 
 
 def tagged(tag: str, value: Tagged) -> str:
-    """Return the canonical text of a value, which must be of this type."""
+    """Return the canonical text of a value, which must have the type ``tag``. Raises ValueError for any other value."""
     found = value.get(tag)
     if len(value) != 1 or not isinstance(found, str):
         raise ValueError(f"expected the result of {tag}()")
@@ -90,7 +90,7 @@ def as_float(value: Tagged) -> float:
 
 
 def version(text: str, normalize: bool = False) -> Tagged:  # noqa: FBT001, FBT002 - the signature of CEL's function
-    """Implement ``semver('1.2.3')``; with true, also for ``v1.2`` and ``01.2.3``. Build metadata does not count."""
+    """Implement ``semver('1.2.3')``; with true, also for ``v1.2`` and ``01.2.3``. Build metadata is ignored."""
     if len(text) > 256:
         raise ValueError("not a semantic version")
     if normalize:

@@ -1,6 +1,7 @@
 """The rules of a schema, compiled, and their evaluation on a value. Runs in a worker only.
 
-It reads what :mod:`~wharfinger.formats.schemas.validations` writes. It walks the value together with the old one:
+It reads the SchemaRules that :mod:`~wharfinger.formats.schemas.validations` writes, and walks the value together with the old
+value:
 
 ==========================  ==========================================================================================
 part of the value           compared with, in the old value
@@ -75,7 +76,10 @@ class _Node:
 
 
 def compile_rules(node: JsonObject) -> "CompiledRules":
-    """Compile the rules of SchemaRules. Raises ShapeError for anything else; rules that do not compile are findings."""
+    """Compile the rules in the decoded text of a SchemaRules.
+
+    Raises ShapeError for any other value; rules that do not compile are findings.
+    """
     return CompiledRules(_node(node))
 
 
@@ -90,7 +94,7 @@ class CompiledRules:
         return Outcome(tuple(_problems(self._root))[:MAX_FINDINGS])
 
     def evaluated(self, request: CelRequest, at: Callable[[str], None]) -> Outcome:
-        """Evaluate the rules on a value; ``at`` is called with the place of each rule before it runs."""
+        """Evaluate the rules on a value; ``at`` is called before each rule, with the rule's place."""
         walk = _Walk(at)
         with contextlib.suppress(_EnoughError):
             walk.node(self._root, request.value, request.old, ())
@@ -245,7 +249,7 @@ class _Walk:
 
 
 def _typed(value: JsonValue, node: _Node | None) -> JsonValue:
-    """Return the value as a rule of Kubernetes sees it."""
+    """Return the value in the form that Kubernetes' rules see, with the types and the escaped property names of its schema."""
     if node is None or value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):

@@ -1,13 +1,14 @@
 """The program of a rule worker (``python -I -m wharfinger.formats.cel.worker [CPU seconds]``).
 
 It evaluates rules until its stdin ends. Rules run in a separate process, because the library that evaluates them holds the
-interpreter's lock and cannot be interrupted. The library limits the steps of an expression, but neither the memory that a
-step takes nor the time of all of them, and a deeply nested value can crash its process. So a bad rule costs a
-worker, never the daemon. :mod:`wharfinger.packages.settings.cel_pool` communicates with a worker and replaces it.
+interpreter's lock and cannot be interrupted. The library limits the steps of an expression, but neither the memory of a step
+nor the time of all steps together, and a deeply nested value can crash the process. So a bad rule costs a worker, never the
+daemon. :mod:`wharfinger.packages.settings.cel_pool` communicates with a worker and replaces it.
 
-Its limits: address space, CPU time of one request, no files written, no core dumps. The time limit is on CPU time and not on
-wall-clock time, so a rule is not blamed for a busy machine; the signal that ends the process (SIGXCPU) shows that the limit was
-exceeded. The process's environment is emptied. After a request that ran out of memory the process ends, to free that memory.
+A worker process has a limited address space and a limited CPU time for each request, and writes no files and no core dumps. The
+time limit is on CPU time and not on wall-clock time, so a rule is not blamed for a busy machine; the signal that ends the
+process (SIGXCPU) shows that the limit was exceeded. The process's environment is emptied. After a request that ran out of
+memory the process ends, to free that memory.
 """
 
 import os
@@ -30,7 +31,7 @@ SCHEMAS_KEPT: Final = 64
 
 
 class Schemas:
-    """A cache of compiled rules, by schema; it keeps those that were used last."""
+    """A cache of compiled rules by the text of a SchemaRules; it keeps the most recently used ones."""
 
     def __init__(self) -> None:
         # The daemon imports this module only for its name, and must not load the library.
@@ -78,7 +79,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
 
 
 def main() -> None:
-    """Serve stdin and stdout within the limits."""
+    """Answer the requests on stdin within the limits."""
     limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
         os.dup2(2, 1)  # the library's own output is not an answer

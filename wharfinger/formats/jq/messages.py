@@ -108,7 +108,9 @@ _KNOWN: Final = tuple(
 
 
 def without_values(message: str) -> str:
-    """Return a replacement for jq's ``message``: the broken rule and the types of values, or only that there was an error."""
+    """Return a replacement for jq's ``message``: the broken rule and the types of values, or only the statement that the
+    program failed.
+    """
     if message in _WHOLE:
         return message
     for pattern, replacement in _KNOWN:

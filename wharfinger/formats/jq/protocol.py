@@ -5,7 +5,7 @@ if the program is also to be run after compiling. Its answer is ``{"results": [â
 request, one answer, in order.
 
 A request with ``"whole": true`` has any JSON text as input, and its answer is ``{"text": â€¦}``: all results as one value, in
-canonical form. The worker converts both into that form, so that the caller need not parse either.
+canonical form. The worker converts the input and the results into canonical form, so that the caller has to parse neither.
 
 The worker runs foreign programs, so its answers are foreign data too: their size is limited before they are read, and
 an invalid one is a FormatError. Pure; the input and the results are passed on as JSON text, so that no number changes
@@ -28,7 +28,7 @@ _WHOLE: Final = 2.0**63
 
 
 class JqProtocolError(FrameError):
-    """The other side violates the protocol, or the data to send does not fit into it."""
+    """A message from the worker or from the daemon violates the protocol, or data cannot be sent by the protocol."""
 
 
 class RefusalKind(enum.Enum):
@@ -41,7 +41,7 @@ class RefusalKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class JqRequest:
-    """A program, and the JSON text to run it on; None only compiles it.
+    """A program, and the JSON ``text`` on which to run it; None only compiles the program.
 
     With ``whole``, the text need not be canonical, and the answer is a JqText.
     """
@@ -146,7 +146,7 @@ def decode_answer(payload: bytes) -> JqAnswer:
     """Read an answer. Raises JqProtocolError for data that are not an answer, JsonError if the results are not JSON within the
     limits.
 
-    The content of a JqText is not built, only checked to be JSON.
+    The text of a JqText is checked to be JSON, but no values are built from it.
     """
     if payload.startswith(b'{"text":'):
         try:

@@ -71,7 +71,7 @@ class CompiledProgram(Protocol):
 
 
 class Programs:
-    """A cache of compiled programs; it keeps those that were used last."""
+    """A cache of compiled programs; it keeps the most recently used ones."""
 
     def __init__(self) -> None:
         # The daemon imports this module only for its name, and must not load libjq.
@@ -97,7 +97,7 @@ class Programs:
             compiled: CompiledProgram = self._compile(f"{_PRELUDE} (\n{program}\n) | tojson")
         except ValueError:
             if not any(word in program for word in ("import", "include", "module")):
-                self._compile(program)  # its message is about the original program
+                self._compile(program)  # raises an error whose message is about the original program
             raise
         self._compile(program)  # check it alone: `1) | (2` compiles only between parentheses
         return compiled
@@ -127,7 +127,10 @@ def answer(programs: Programs, request: JqRequest) -> bytes:
 
 
 def _canonical(text: bytes) -> bytes:
-    """Sort keys, because gojq iterates over an object in that order. Raises FormatError if the text is not JSON."""
+    """Return the text with sorted keys, because gojq iterates over objects in sorted order.
+
+    Raises FormatError if the text is not JSON.
+    """
     return canonical_json(decode_json(text, max_bytes=MAX_FRAME_BYTES, what="the object"))
 
 
@@ -163,7 +166,7 @@ def _read_frame(requests: BinaryIO) -> bytes | None:
 
 
 def main() -> None:
-    """Serve stdin and stdout within the limits."""
+    """Answer the requests on stdin within the limits."""
     limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
         os.dup2(2, 1)  # libjq's own output is not an answer

@@ -1,8 +1,7 @@
 """One JSON document in compressed bytes, for keeping thousands of objects that are rarely read.
 
-A parsed object takes four to eight times the memory of its text, and the text takes about three times its size after `zlib`.
-Code that keeps many objects stores them in this form. The text can be written without parsing it; only code that reads its
-content has to parse it.
+A parsed object takes four to eight times the memory of its text, and the text about three times the memory of its `zlib` form.
+Code that keeps many objects stores them in this form. Code that only passes the text on need not parse it.
 """
 
 import zlib
@@ -36,7 +35,7 @@ class PackedJson:
         return decode_json(self.text(), max_bytes=MAX_BYTES, what="a stored document")
 
     def __len__(self) -> int:
-        """Return the number of bytes that it holds."""
+        """Return the number of bytes in which the document is kept, compressed or not."""
         return len(self._data)
 
     def __eq__(self, other: object) -> bool:

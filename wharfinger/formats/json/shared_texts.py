@@ -11,7 +11,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 LONGEST: Final = 200
 """The length in characters up to which a text is shared; longer ones are rarely equal."""
 DEEPEST: Final = 4
-"""The depth down to which texts are shared: that of the texts in a list of conditions."""
+"""The depth down to which texts are shared; it includes the texts in a list of conditions."""
 
 
 def with_shared_texts(obj: JsonObject) -> JsonObject:

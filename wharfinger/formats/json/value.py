@@ -29,7 +29,7 @@ class JsonError(FormatError):
 
 
 class ShapeError(FormatError):
-    """A document has a value of another type than needed, or none."""
+    """A value in a document is missing, or has another type than needed."""
 
 
 def decode_json(data: bytes | str, *, max_bytes: int, what: str) -> JsonValue:
@@ -65,7 +65,7 @@ def _check_depth(data: bytes, what: str) -> None:
     The count is exact for JSON. For anything else it may be off, and the decoder's own guard against recursion applies.
     """
     if len(data.split(b"[", MAX_DEPTH)) + len(data.split(b"{", MAX_DEPTH)) - 2 < MAX_DEPTH:
-        return  # splitting scans for the next bracket many bytes at once, counting does not
+        return  # ``split`` searches many bytes at once, ``count`` does not
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
     brackets = b"".join(bare.translate(None, _ALL_BUT_QUOTES_AND_BRACKETS).split(b'"')[::2])
     if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH:

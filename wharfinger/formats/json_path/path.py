@@ -32,7 +32,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """The step ``[*]``: all items, or all values."""
+    """The step ``[*]``: all items of a list, or all values of an object."""
 
 
 @dataclass(frozen=True, slots=True)

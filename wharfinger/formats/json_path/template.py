@@ -31,7 +31,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A path; ``is_absolute``: it starts at the document, also inside of a range."""
+    """A path. If ``is_absolute`` is True, the path starts at the document even inside of a range."""
 
     steps: tuple[Step, ...]
     is_absolute: bool

@@ -1,10 +1,9 @@
 """The removal of secrets from objects that are printed: the values of Secrets, and values of sensitive keys.
 
-These are replaced, at any depth: ``data`` and ``stringData`` of every Secret (those in lists and watch events too); the
+These are replaced, at any depth: ``data`` and ``stringData`` of every Secret (also of Secrets in lists and watch events); the
 ``last-applied-configuration`` annotation, which repeats the object; scalars under sensitive keys (``sensitive_keys``); the
 value of ``{name: DB_PASSWORD, value: …}``; the argument after ``--token``; values at the caller's paths; and in all other
-strings, the matches of ``redact_text``. Names of Secrets are kept: ``secret: {secretName: tls}`` is a reference, not a
-secret.
+strings, the matches of ``redact_text``. Names of Secrets are kept: ``secret: {secretName: tls}`` is a reference, not a secret.
 
 The result is a new value; the argument is not changed. Redacting a second time changes nothing.
 """
@@ -31,7 +30,7 @@ _REFERENCE: Final = _NAMING | {
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The rules for a value: remaining paths, and the redaction of its text."""
+    """The rules for one value: the remaining steps of the caller's paths, and the redaction of text."""
 
     paths: tuple[RedactPath, ...]
     text: TextRedactor
@@ -91,7 +90,7 @@ def _object(obj: JsonObject, wanted: _Wanted, depth: int, *, in_secret_list: boo
             result[printed] = _with_values_replaced(item, wanted, depth + 1)
         else:
             kept = _value(item, below, depth + 1, in_secret_list=key == "items" and obj.get("kind") == "SecretList")
-            # A key is judged before and after its own redaction, which may leave another ending.
+            # A key is judged before and after its own redaction, because the redaction may change how the key ends.
             hides = _hides(key, item, kept) or _hides(printed, item, kept)
             result[printed] = _with_values_replaced(item, wanted, depth + 1) if hides else kept
     return result
@@ -127,14 +126,14 @@ def _with_values_replaced(value: JsonValue, wanted: _Wanted, depth: int) -> Json
 
 
 def _replaced(value: JsonValue) -> JsonValue:
-    """Return the mark. Null, booleans and empty values are kept: an empty value hides nothing, and shows that the field is
-    not set.
+    """Return the mark in place of a value. Null, booleans and empty values are kept: an empty value is no secret, and shows
+    that the field is not set.
     """
     return value if value is None or isinstance(value, bool) or value in ("", [], {}) else MARK
 
 
 def _unused_key(key: str, taken: JsonObject) -> str:
-    """Return a key that is not taken, so that different keys stay different."""
+    """Return a key that is not in use yet, so that different keys stay different."""
     free, count = key, 1
     while free in taken:
         count += 1

@@ -5,10 +5,9 @@ by line. Beyond that, credentials are recognised by their form: user info in URL
 keys in PEM, ``password=…`` and ``--token …``, ``"apiKey": "…"``, and YAML lines with such keys. The second method cannot
 find all secrets: a caller that knows the secret should pass it.
 
-The text after such a key is kept if it cannot be a secret: the fixed words of an error about a file of that name
-(``…/kubeconfig: Permission denied``), and the path of one (``KUBECONFIG=/…``, ``PWD=/…``). An error is kept only if it is
-known beforehand, word by word, so that nothing secret can pass as one. ``Secret shop/db-password: not there`` is such an
-error about an object.
+The text after a key of this kind is kept if it cannot be a secret: the fixed words of an error about a file of that name
+(``…/kubeconfig: Permission denied``), and a path (``KUBECONFIG=/…``, ``PWD=/…``). An error is kept only if its words are in a
+fixed list, so that no secret can pass as an error. ``Secret shop/db-password: not there`` is such an error about an object.
 
 Every pattern is linear: each run of text is scanned once from its start (hence the look-behinds), every repetition that
 could be retried is bounded.
@@ -86,13 +85,13 @@ _WORKING_FOLDER: Final = "PWD"
 _VARIABLE_START: Final = re.compile(r"(?:^|\n)[ \t]*(?:export[ \t]+|declare[ \t]+-x[ \t]+)?\Z")
 _FILE_KEY: Final = "kubeconfig"
 _WORTH_A_LOOK: Final = re.compile(r"=|:(?![0-9a-f])|(?<!sha256):|(?<=[\w.\-]sha256):|--|eyJ|(?i:bearer)")
-"""The beginning of everything that the patterns can match. The colon of a checksum (``sha256:2c26…``) is none, because many texts
-have one, and nothing else.
+"""The texts with which a match of any pattern begins. The colon of a checksum (``sha256:2c26…``) is excluded, because many
+texts contain a checksum and nothing that is redacted.
 """
 
 
 class TextRedactor:
-    """A ``redact_text`` with prepared secrets: for a log, or an object with many strings."""
+    """The same redaction as ``redact_text``, with secrets that are prepared once: for a log, or an object with many strings."""
 
     def __init__(self, secrets: Collection[str] = ()) -> None:
         forms = {form for secret in secrets if len(secret) >= SHORTEST_SECRET for form in _forms(secret)}
@@ -100,7 +99,9 @@ class TextRedactor:
         self._longest_first = sorted(forms, key=lambda form: (-len(form), form))
 
     def redact(self, text: str) -> str:
-        """Return the text without the secrets and similar text; running it again changes nothing."""
+        """Return the text without the known secrets and without text that looks like a credential; a second run changes
+        nothing.
+        """
         for _ in range(_MOST_ROUNDS):
             before = text
             text = self._without_known(text)
@@ -121,7 +122,7 @@ class TextRedactor:
 
 
 def redact_text(text: str, secrets: Collection[str] = ()) -> str:
-    """Return the text without the given secrets and similar text; running it again changes nothing.
+    """Return the text without the given secrets and without text that looks like a credential; a second run changes nothing.
 
     Secrets of fewer than SHORTEST_SECRET characters are not replaced. Never raises.
     """
@@ -208,7 +209,10 @@ def _is_a_path(text: str, pair: re.Match[str]) -> bool:
 
 
 def _value(text: str, at: int, indent: int | None) -> tuple[str, int] | None:
-    """Return the replacement of the value at ``at``, and its end. ``indent`` is that of a YAML line, else None."""
+    """Return the replacement of the value at ``at``, and the end of the value.
+
+    ``indent`` is the indentation of a YAML line, None for any other text.
+    """
     if quoted := _QUOTED.match(text, at):
         mark = quoted["double"] or quoted["single"] or quoted["escaped"]
         body = quoted["a"] or quoted["b"] or quoted["c"] or ""

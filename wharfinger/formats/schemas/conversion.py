@@ -21,7 +21,9 @@ MAX_PATTERNS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The result: ``schema`` is JSON Schema 2020-12; ``patterns`` maps the patterns in it to the author's own."""
+    """The result: ``schema`` is JSON Schema 2020-12; ``patterns`` maps each pattern in this schema to the pattern that the
+    author wrote.
+    """
 
     schema: JsonObject
     patterns: dict[str, str]

@@ -5,10 +5,10 @@ linear in the schema for each part of the value, but the *product* matters: a sh
 ``additionalProperties`` is checked for every member of a large map. So a compiled schema knows its :func:`width`, the most
 that one part of a value can cost anywhere in the value, and :func:`size` returns the number of parts of a value.
 
-Only keywords for the same part add up (allOf, anyOf, oneOf, not, patterns of names); each property of an object is checked
-for its own part only. So a wide schema of a custom resource is still a narrow one here.
+Only keywords for the same part add up (allOf, anyOf, oneOf, not, patterns of names); each property of an object is checked for
+its own part only. So a custom resource's schema with many properties still has a small width.
 
-The unit is about 6 ns, the time for one plain keyword; the weights of the others are measured against it.
+The unit is about 6 ns, the time for one plain keyword; the weights of the other keywords are measured against it.
 """
 
 from typing import Final
@@ -59,7 +59,7 @@ def size(value: JsonValue, most: int) -> int:
 
 
 def _widths(schema: JsonValue) -> tuple[int, int]:
-    """Return the cost of the schema itself, and the most that it adds to the cost of a part inside."""
+    """Return the cost of the schema for its own value, and the highest cost that it adds for a part inside that value."""
     if not isinstance(schema, dict):
         return 1, 0
     here, inside = 1 + _own_weight(schema), _inside(schema)

@@ -4,9 +4,9 @@ All code that works on schemas (conversion, defaults, transformations) takes the
 without checking again: every sub-schema is an object (or, under ``additionalProperties`` and ``additionalItems``, a
 boolean), every list of schemas a list, keywords that are null are removed as in Go, and no ``$ref`` is left.
 
-References are local (``#/definitions/x``). Members beside a ``$ref`` override those of the target. A reference that leads
-back to itself is refused: without recursion, checking a value costs at most the size of the schema times the size of the
-value. ``cost`` limits that product; this module limits the alternatives, which make it grow.
+References are local (``#/definitions/x``). Members beside a ``$ref`` override the target's members of the same names. A
+reference that leads back to itself is refused: without recursion, checking a value costs at most the size of the schema times
+the size of the value. ``cost`` limits that product; this module limits the alternatives, which make it grow.
 """
 
 import json

@@ -34,7 +34,7 @@ def explain(
     secrets: Sequence[ValuePath],
     limit: int,
 ) -> tuple[Problem, ...]:
-    """Return at most ``limit`` problems, at least one; they contain nothing at or below a path of ``secrets``."""
+    """Return at least one and at most ``limit`` problems; no message shows anything that is at or below a path in ``secrets``."""
     if _depth(value) > MAX_DEPTH:
         return (Problem("", f"is nested deeper than {MAX_DEPTH} levels"),)
     explanation = _Explanation(converted, secrets, limit)
@@ -103,7 +103,7 @@ class _Explanation:
         return [Problem(here, f"fits none of {count} alternatives: {'; or '.join(ways)}")]
 
     def of_decisions(self, errors: Iterable[jsonschema_rs.ValidationError], value: JsonValue) -> tuple[Problem, ...]:
-        """Return the problems of the deciding engine's errors."""
+        """Return the errors of the deciding engine as problems."""
         found: dict[Problem, None] = {}
         for error in errors:
             for finding in _findings(error, value, self.schema):
@@ -151,7 +151,7 @@ def _findings(error: jsonschema_rs.ValidationError, value: JsonValue, schema: Js
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
         unknown = error.kind.unexpected
     elif isinstance(instance, dict) and [*error.schema_path][-1:] == ["additionalProperties"]:
-        unknown = list(instance)  # the engine reports a closed schema without properties as false
+        unknown = list(instance)  # the engine reports a closed schema without properties as the schema ``false``
     if unknown:
         return [Finding(path, "additionalProperties", expected, instance, inner, name) for name in unknown]
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required):

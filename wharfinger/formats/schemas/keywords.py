@@ -1,9 +1,9 @@
 """jsonschema with keywords that cannot hang it, for :mod:`~wharfinger.formats.schemas.explain`.
 
 jsonschema itself matches patterns with a backtracking engine, compares every item of a list with every other item, puts whole
-values into messages, and computes in floating point. In this module the deciding engine checks patterns and formats, equality and
-multiples are exact, messages contain no values, and all work is counted against a budget. The message of an error about a
-property is only the property's name.
+values into messages, and computes in floating point. In this module the deciding engine (jsonschema-rs) checks patterns and
+formats, equality and multiples are exact, messages contain no values, and all work is counted against a budget. The message of
+an error about a property is only the property's name.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,10 @@ from wharfinger.formats.schemas.work import Work
 
 
 class Budget(FormatChecker):
-    """The remaining work of one validation. jsonschema passes it to every keyword, as the checker of formats."""
+    """The remaining work of one validation.
+
+    It takes the place of jsonschema's checker of formats, which jsonschema passes to every keyword.
+    """
 
     def __init__(self, most: int) -> None:
         super().__init__(formats=())
@@ -39,14 +42,14 @@ def explaining_validator(schema: JsonObject, work: int) -> Validator:
 
 
 class _QuietObject(dict[str, JsonValue]):
-    """An object with a short text, because jsonschema puts it into messages that are never read."""
+    """An object whose text is short, because jsonschema puts the text of values into messages that are never read."""
 
     def __repr__(self) -> str:
         return "{…}"
 
 
 class _QuietList(list[JsonValue]):
-    """A list with a short text."""
+    """A list whose text is short."""
 
     def __repr__(self) -> str:
         return "[…]"

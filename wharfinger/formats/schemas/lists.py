@@ -55,7 +55,7 @@ def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
 
 
 def list_problems(value: JsonValue, schema: JsonObject, limit: int) -> tuple[Problem, ...]:
-    """Return the violations in a value, at most ``limit``. Raises ShapeError for a value without a JSON form."""
+    """Return a problem for each violation in a value, at most ``limit``. Raises ShapeError for a value without a JSON form."""
     search = _Search(limit)
     try:
         search.visit(value, schema, ())

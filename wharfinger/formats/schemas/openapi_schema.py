@@ -11,8 +11,8 @@ JSON Schema cannot express some of the extensions of Kubernetes and Deckhouse. `
 resources, and its result is part of the decision. ``immutable`` needs the old value. ``deprecations`` warns. The rules of
 ``validations`` are untrusted programs, so a Schema only lists them (``rules``).
 
-Everything else that a schema does to values (defaults, pruning, ``writeOnly``) follows Kubernetes and is in ``values``;
-``transforms`` derives schemas from schemas, as addon-operator does.
+The other uses of a schema on values (defaults, pruning, ``writeOnly``) follow Kubernetes and are in ``values``; ``transforms``
+derives schemas from schemas, as addon-operator does.
 
 Neither a schema nor a value is ever changed, and results share nothing with them, so all threads can use one Schema.
 """
@@ -98,7 +98,10 @@ class Schema:
         return defaulted(value, self.document)
 
     def pruned(self, value: JsonValue) -> JsonValue:
-        """Return the value without undeclared properties, as Kubernetes prunes it. Raises ShapeError if nested too deep."""
+        """Return the value without undeclared properties, as Kubernetes prunes it.
+
+        Raises ShapeError if the value is nested too deeply.
+        """
         return pruned(value, self.document)
 
     def write_only_paths(self, value: JsonValue) -> tuple[ValuePath, ...]:

@@ -1,9 +1,9 @@
 r"""Patterns of schemas: written for Go's RE2, matched by an engine that is linear in the text.
 
-A schema's author has tried the pattern in Go, where Kubernetes and its operators run it. Look-around and back references do
-not exist there, and cannot be matched in linear time, so they are refused when the schema is read. The rest is translated
-into the dialect of the matching engine where the two differ: a ``{`` that begins no repetition and a ``[`` or ``&&`` inside
-a class are plain characters in Go, ``\s`` is ASCII, ``[[:alpha:]]`` names a class, ``\Q…\E`` quotes.
+A schema's author has tried the pattern in Go, where Kubernetes and its operators run it. Look-around and back references do not
+exist in Go, and cannot be matched in linear time, so they are refused when the schema is read. The rest is translated into the
+dialect of the matching engine where the two differ: a ``{`` that begins no repetition and a ``[`` or ``&&`` inside a class are
+plain characters in Go, ``\s`` is ASCII, ``[[:alpha:]]`` names a class, ``\Q…\E`` quotes.
 """
 
 import re
@@ -16,7 +16,7 @@ from wharfinger.formats.errors import FormatError
 
 MAX_LENGTH: Final = 4_096
 SIZE_LIMIT: Final = 2 * 1024 * 1024
-"""The largest size of a compiled pattern, in bytes; ``(\\pL{100}){100}`` is far above."""
+"""The largest size of a compiled pattern, in bytes; ``(\\pL{100}){100}`` compiles to far more."""
 
 _REPETITION: Final = re.compile(r"\{[0-9]{1,4}(?:,[0-9]{0,4})?\}")
 _GROUP: Final = re.compile(r"\(\?(?:P<[A-Za-z0-9_]+>|<[A-Za-z0-9_]+>|[imsU-]*[:)])")

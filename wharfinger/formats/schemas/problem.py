@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem of a value: its place (``""`` at the root, ``sets[2].name``), and the sentence."""
+    """One problem of a value: its place (``""`` at the root, ``sets[2].name``), and a sentence about it."""
 
     path: str
     message: str

@@ -16,10 +16,10 @@ X_REQUIRED_FOR_HELM = "x-required-for-helm"
 def closed(document: JsonObject) -> JsonObject:
     """Return the schema with ``additionalProperties: false`` in every object schema that does not set this keyword.
 
-    The schemas of properties and items are closed in the same way. If one of them sets the keyword, nothing below it is closed,
-    because its author has decided. A schema with
-    ``x-kubernetes-preserve-unknown-fields: true``, which also allows unknown fields, is not closed either. Branches of allOf,
-    anyOf and oneOf stay open, because each sees the properties of the others. Raises SchemaError.
+    The schemas of properties and items are closed in the same way. If a schema sets the keyword itself, nothing below this
+    schema is closed, because its author has decided. A schema with ``x-kubernetes-preserve-unknown-fields: true``, which also
+    allows unknown fields, is not closed either. Branches of allOf, anyOf and oneOf stay open, because each sees the properties
+    of the others. Raises SchemaError.
     """
     schema = expanded(document, what="schema")
     return _closed(schema) if not _sets_openness(schema) else {**schema, **_closed_inside(schema)}
@@ -57,9 +57,9 @@ def _closed_inside(schema: JsonObject) -> JsonObject:
 def extended(document: JsonObject, base: JsonObject) -> JsonObject:
     """Return the document, merged with the base if it has ``x-extend: {schema: …}``; otherwise only expanded.
 
-    These are taken from the base: definitions, required, properties, patternProperties, title, description and ``x-…``. If
-    both have one, the document's is kept. References of the document may lead to definitions of the base. Raises
-    SchemaError.
+    The result has the definitions, required, properties, patternProperties, title, description and ``x-…`` of both. If both
+    define the same name, the document's definition is kept. References of the document may lead to definitions of the base.
+    Raises SchemaError.
     """
     settings = document.get(X_EXTEND)
     if settings is None or not (isinstance(settings, dict) and settings.get("schema")):

@@ -1,7 +1,8 @@
 """The rules of a schema: ``x-kubernetes-validations`` and ``x-deckhouse-validations``, read within limits. Pure.
 
-A rule is an expression in CEL over ``self``, the value at its place, and ``oldSelf``, the old value there. Both kinds are
-allowed at every level (properties, additionalProperties, items, and ``allOf``, whose branches are about the same value):
+A rule is an expression in CEL over ``self``, the value at the rule's place, and ``oldSelf``, the old value at the same place.
+Both kinds are allowed at every level (properties, additionalProperties, items, and ``allOf``, whose branches are about the same
+value):
 
 =============================  =====================================================================================
 ``x-kubernetes-validations``   ``rule`` with ``message``, ``messageExpression``, ``reason``, ``fieldPath`` and
@@ -72,8 +73,8 @@ def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
 
 
 def escaped(name: str) -> str:
-    """Return a Kubernetes rule's name for a property that is not an identifier: ``x__dash__y``; "" if the property cannot be
-    named.
+    """Return the name by which Kubernetes' rules use a property: ``x__dash__y`` for ``x-y``; "" if rules cannot use the
+    property.
     """
     if name in _RESERVED:
         return f"__{name}__"
@@ -268,7 +269,7 @@ class _Reading:
 
 
 def _declared(schema: JsonObject) -> str:
-    """Return the one type that the schema declares; "" for any, several, or if null is allowed too."""
+    """Return the one type that the schema declares; "" if the schema allows any type, several types, or null as well."""
     declared = types(schema)
     return declared[0] if len(declared) == 1 and schema.get("nullable") is not True else ""
 

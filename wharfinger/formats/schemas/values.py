@@ -23,12 +23,12 @@ _NOTHING: Final[JsonObject] = {}
 
 
 def defaulted(value: JsonValue, schema: JsonObject) -> JsonValue:
-    """Return the value with the defaults of an expanded schema where it has nothing.
+    """Return the value with the defaults of an expanded schema in the places where the value has nothing.
 
     A default fills a missing property, and replaces a null if the schema is not nullable (in lists and under
-    additionalProperties too); then its own defaults are filled in. A null property that its type does not allow and that has
-    no default is removed, as Kubernetes prunes it. Defaults inside an absent object do not create the object. Raises
-    ShapeError beyond MAX_NODES or MAX_DEPTH.
+    additionalProperties too); then the defaults inside the filled-in value follow. A null property is removed if its type does
+    not allow null and it has no default, as Kubernetes prunes it. Defaults inside an absent object do not create the object.
+    Raises ShapeError beyond MAX_NODES or MAX_DEPTH.
     """
     return _Defaulting().value(value, schema, 0)
 
@@ -41,7 +41,7 @@ class _Copying:
         self._declared: dict[int, _Declared] = {}
 
     def declared(self, schema: JsonObject) -> "_Declared":
-        """Return the declarations of the schema, read once for all objects."""
+        """Return the properties and the defaults of the schema, which are read once for all objects."""
         found = self._declared.get(id(schema))
         if found is None:
             declared = properties(schema)
@@ -108,9 +108,9 @@ def _removes_null(schema: JsonObject) -> bool:
 def pruned(value: JsonValue, schema: JsonObject) -> JsonValue:
     """Return the value without the properties that an expanded schema does not declare.
 
-    Under ``x-kubernetes-preserve-unknown-fields: true`` unknown properties are kept, but those inside declared ones are
-    pruned again. ``additionalProperties: true`` keeps its content (Kubernetes would empty the objects there). Raises
-    ShapeError for a value nested beyond MAX_DEPTH.
+    Under ``x-kubernetes-preserve-unknown-fields: true`` unknown properties are kept, but unknown properties inside of declared
+    properties are still removed. Values under ``additionalProperties: true`` are kept whole (Kubernetes would empty the objects
+    there). Raises ShapeError for a value nested beyond MAX_DEPTH.
     """
     return _Pruning().value(value, schema, 0)
 
@@ -163,8 +163,8 @@ def write_only_paths(value: JsonValue, schema: JsonObject) -> tuple[ValuePath, .
     """Return the paths of parts that the schema calls ``writeOnly: true``, in the value's order.
 
     The branches of allOf, anyOf and oneOf count, too, and patternProperties counts for every name, because it is better to hide
-    too much than too little. Nothing below a path is listed again. If that would take more than MAX_SEARCHED steps, the whole
-    value is one secret: ``((),)``.
+    too much than too little. Nothing below a path is listed again. If the search would take more than MAX_SEARCHED steps, the
+    whole value counts as one secret: ``((),)``.
     """
     search = _SecretSearch(MAX_SEARCHED)
     try:
@@ -218,7 +218,7 @@ class _SecretSearch:
                 self.search(item, self.of_item(applying, index), (*path, index))
 
     def applying(self, schemas: list[JsonObject]) -> _Applying:
-        """Return the instance for these schemas and their alternatives; it is the same for the same schemas."""
+        """Return the instance for these schemas and their alternatives. Calls with the same schemas return the same instance."""
         self.work.spend(1 + len(schemas))
         key = tuple(map(id, schemas))
         there = self.known.get(key)

@@ -2,7 +2,7 @@
 
 
 class WorkError(Exception):
-    """A check would take more work than it may."""
+    """A check would take more work than its limit allows."""
 
 
 class Work:

@@ -4,7 +4,8 @@
 if a text is not YAML, the places up to the fault are known. A member is on the line of its key. A value without a line (merged
 in, behind an alias, beyond the limits of depth or number) has the line of the next value around it.
 
-Messages name members in two ways, with the indexes of lists and without (the hook contract's, :meth:`Lines.matching`).
+Messages name members in two ways: with the indexes of lists, and without them, as in the hook contract
+(:meth:`Lines.matching`).
 """
 
 from collections.abc import Iterator, Mapping

@@ -54,7 +54,7 @@ class ParsedTexts:
         """Return what :func:`read_yaml` returns: the only document. Raises YamlError."""
         found = self.documents(text, what=what)
         if len(found) > 1:
-            return read_yaml(text, what=what)  # that refuses the second one
+            return read_yaml(text, what=what)  # raises YamlError for the second document
         return found[0][0] if found else None
 
 

@@ -1,12 +1,12 @@
 """YAML as Kubernetes reads it, for untrusted text.
 
-The reference for a document's meaning is kubectl (``scalars`` has the scalars, ``tree`` mappings, merges and aliases). The
-intended differences all refuse more: a duplicate key, a tag that Kubernetes would ignore, a second document where only one is
-expected, and text that is not UTF-8.
+The reference for a document's meaning is kubectl (``scalars`` handles scalars; ``tree`` handles mappings, merges and aliases).
+In the intended differences, this reader refuses more than kubectl: a duplicate key, a tag that Kubernetes would ignore, a
+second document where only one is expected, and text that is not UTF-8.
 
-A document never reaches PyYAML's composer or constructor: 100 kB of ``[`` overflow the C stack there, and 635 bytes of merge
-keys run for hours. libyaml's event stream does not recurse; the tree is built from it, one event at a time, and every limit
-(depth, nodes and characters with aliases written out) is checked before the event is processed.
+A document never reaches PyYAML's composer or constructor: in PyYAML, 100 kB of ``[`` overflow the C stack, and 635 bytes of
+merge keys run for hours. libyaml's event stream does not recurse; the tree is built from it, one event at a time, and every
+limit (depth, nodes and characters with aliases written out) is checked before the event is processed.
 """
 
 import json
@@ -82,8 +82,9 @@ def read_first_yaml(
 ) -> tuple[JsonValue, list[str]]:
     """Read the first document, whatever follows it; return it with warnings of duplicate keys.
 
-    The last one of duplicate keys counts; each warning is ``line 3: key "a" already set in map``. With ``exact_floats``, a float
-    remains a float even if it is whole (``1.0``) or not finite, for a decoder that turns numbers into strings. Raises YamlError.
+    If a key is repeated in a mapping, its last value counts; each warning is ``line 3: key "a" already set in map``. With
+    ``exact_floats``, a float remains a float even if it is whole (``1.0``) or not finite, for a decoder that turns numbers into
+    strings. Raises YamlError.
     """
     repeats: list[str] = []
     for document, _line in _documents(data, what, limits, repeats=repeats, exact_floats=exact_floats):

@@ -77,11 +77,13 @@ _INT: Final = re.compile(
 _SIGNED_BINARY: Final = re.compile(r"0b(?P<sign>[-+])(?P<digits>[01]+)", re.ASCII)
 _BASES: Final = {"x": 16, "b": 2, "o": 8, "c": 8, "d": 10}
 _MOST_DIGITS: Final = 64
-"""64 binary digits fill 64 bits; more digits in any base overflow, and are not worth converting."""
+"""The most digits that are converted: in any base, a number with more digits needs more than 64 bits."""
 
 
 def is_text(text: str) -> bool:
-    """Return whether an untagged plain scalar is text for certain, by its first character; `resolve` decides about the others."""
+    """Return whether an untagged plain scalar is text for certain, by its first character; `resolve` decides about all other
+    scalars.
+    """
     return text not in _WORDS and text[0] not in _NUMBER_STARTS
 
 
@@ -149,7 +151,7 @@ def as_value(found: Resolved) -> Scalar:
 
 
 def as_key(found: Resolved) -> str:
-    """Return the JSON key. Raises ScalarError for null, which can't be one."""
+    """Return the JSON key. Raises ScalarError for null, which cannot be a key."""
     value = found.value
     if value is None:
         raise ScalarError("a key is null")

@@ -1,9 +1,9 @@
 """The builder of one JSON value from libyaml's events, with every cost counted in advance.
 
-The builder holds a stack of open lists and mappings and does not use the call stack: nesting is only limited by its limit.
-An anchor remembers its finished value together with its weight (nodes, characters, height). An alias is charged that weight,
-then copied, so that nothing in the result is shared and no alias bomb can grow. An alias to an anchor that is still open
-would contain itself and is refused.
+The builder holds a stack of open lists and mappings and does not use the call stack: only ``max_depth`` limits the nesting. An
+anchor remembers its finished value together with its weight (nodes, characters, height). An alias is charged that weight, then
+copied, so that nothing in the result is shared and no alias bomb can grow. An alias to an anchor that is still open would
+contain itself and is refused.
 
 Mappings and merges work as in kubectl: ``<<`` overrides the members before it and is overridden by those after it; in a list of
 sources the first wins. Keys are strings in the result, whatever type they have in the text.
@@ -33,7 +33,9 @@ from yaml import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStar
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """Limits of a stream of documents: levels of one document, nodes and characters of all with aliases written out."""
+    """Limits of a stream: the levels of one document, and the nodes and characters of all documents together, aliases written
+    out.
+    """
 
     max_depth: int
     max_nodes: int
@@ -41,7 +43,7 @@ class TreeLimits:
 
 
 class Refused(Exception):  # noqa: N818 - the reader turns it into its YamlError, with the place
-    """The document is refused at the last event."""
+    """The document was refused; the fault is at the event that was passed in last."""
 
 
 class Overflow(Refused):
@@ -81,7 +83,7 @@ class _Open:
     key: _Key = _NO_KEY
     height: int = 1
     written: set[str] | None = None
-    """The keys written out in a mapping, separate from merged ones once there are any."""
+    """The keys that are written out in a mapping; None until the mapping has merged keys, which must be told apart."""
 
 
 class TreeBuilder:
@@ -162,7 +164,8 @@ class TreeBuilder:
     def _end(self) -> None:
         closed = self._stack.pop()
         is_mapping = isinstance(closed.container, dict)
-        if closed.anchor is not None and self._anchors[closed.anchor] is closed:  # else a node inside took the name
+        # A node inside may have reused the name of the anchor; then the name belongs to that node.
+        if closed.anchor is not None and self._anchors[closed.anchor] is closed:
             self._anchors[closed.anchor] = _Anchor(
                 closed.container,
                 None,

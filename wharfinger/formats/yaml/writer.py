@@ -129,7 +129,9 @@ def _plain(value: Scalar) -> str:
 
 
 def _style(text: str) -> str | None:
-    """Return None for plain, else the quote or ``|``; libyaml still changes to double quotes if the text needs it."""
+    """Return the style of a text: None for plain, else the quote or ``|``. libyaml still changes to double quotes if the text
+    needs it.
+    """
     if "\n" in text:
         return "|" if _BLOCK.fullmatch(text) else '"'
     found = resolve(text)

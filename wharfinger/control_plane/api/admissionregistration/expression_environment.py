@@ -60,7 +60,7 @@ _RUNTIME_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables of an expression in addition to those that always exist.
+    """The variables of an expression, without the variables that always exist.
 
     If ``variables`` is None, the name ``variables`` is not declared at all. With ``patches``, expressions may construct objects
     and JSON patches.

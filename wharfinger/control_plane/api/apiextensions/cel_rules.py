@@ -1,8 +1,9 @@
 """The validation of CEL rules in a definition: their form, their compilation and their estimated cost.
 
-The estimated cost of a rule is limited to 10,000,000, that of all rules of a schema to ten times as much. The cost of a rule
-is multiplied by the number of times that it may be evaluated in one object. ``maxItems`` and ``maxProperties`` around the
-rule limit this number; without them it is the number of values that fit into the largest request (:class:`RuleScope`).
+The estimated cost of a rule is limited to 10,000,000, and the estimated cost of all rules of a schema to ten times as much. The
+cost of a rule is multiplied by the number of times that it may be evaluated in one object. ``maxItems`` and ``maxProperties``
+around the rule limit this number; without them it is the number of values that fit into the largest request
+(:class:`RuleScope`).
 """
 
 import re

@@ -102,7 +102,10 @@ class _Judge:
         return errors + (found or self._rule_errors(schema, value, field, root=embedded))
 
     def _rule_errors(self, schema: JsonObject, value: JsonValue, field: str, *, root: bool) -> list[FieldError]:
-        """Return the errors of the rules for the default as an unchanged value, or else the errors for it as a new value."""
+        """Return the errors of the rules.
+
+        The default is checked as an unchanged value and, if that finds no error, as a new value.
+        """
         rules = RuleSet(schema, root=root)
         if not rules:
             return []

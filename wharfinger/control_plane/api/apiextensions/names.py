@@ -163,7 +163,7 @@ def webhook_url_errors(field: str, url: str) -> list[FieldError]:
 def service_errors(path: str, service: JsonObject) -> list[FieldError]:
     """Return the errors of a webhook's Service."""
     errors = []
-    if not schemas.text(service, "namespace"):  # upstream reports each of the two under the other's name
+    if not schemas.text(service, "namespace"):  # upstream reports a missing field under the other name
         errors.append(required(f"{path}.name"))
     if not schemas.text(service, "name"):
         errors.append(required(f"{path}.namespace"))

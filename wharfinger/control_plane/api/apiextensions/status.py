@@ -1,7 +1,7 @@
 """The status of a definition, as kube-apiserver's CustomResourceDefinition controllers write it. Pure.
 
-A name is accepted if no other definition of the group has it. Once all names of a definition were accepted, it is
-permanently established, and it is served under the names that are accepted now. A condition keeps its time until its status
+A name is accepted if no other definition of the group has it. Once all names of a definition were accepted, it is permanently
+established, and it is served under the names that are accepted now. A condition keeps its transition time until its status
 changes.
 """
 
@@ -133,7 +133,9 @@ def _accepted_names(
 def _accepted_name(
     name: str, asked: JsonObject, accepted: JsonObject, used: set[str], wrong: tuple[str, str] | None
 ) -> tuple[JsonValue, tuple[str, str] | None]:
-    """Return the accepted value of one name, and the latest problem: that of this name, or else ``wrong``."""
+    """Return the accepted value of one name, and the problem with this name, or ``wrong`` (the problem so far) if this name has
+    none.
+    """
     wanted, mine = asked.get(name) or "", accepted.get(name) or ""
     if wanted == mine or wanted not in used:
         return wanted, wrong

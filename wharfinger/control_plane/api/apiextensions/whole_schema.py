@@ -28,7 +28,7 @@ class Asked:
     lenient: Leniency = field(default_factory=Leniency)
 
     def unchanged(self) -> "Asked":
-        """Return the checks for an unchanged schema."""
+        """Return the checks for a schema that the update does not change: the cost of a single rule is not limited."""
         return replace(self, lenient=replace(self.lenient, rule_costs=True))
 
 
@@ -54,7 +54,7 @@ def whole_errors(schema: JsonObject, path: str, asked: Asked, *, has_status: boo
 
 
 def _root_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of the root; with a status subresource only some fields are allowed there."""
+    """Return the errors of the root; with a status subresource, only some fields are allowed at the root."""
     allowed = _AT_ROOT.split()
     for name in set_field_names(schema):
         if name == "Type" and schemas.text(schema, "type") != "object":

@@ -16,7 +16,7 @@ _ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 
 def cron_job_errors(obj: JsonObject) -> list[FieldError]:
-    """Return the errors of a new CronJob; its name must leave room for the suffix of its Jobs' names."""
+    """Return the errors of a new CronJob; its name must be short enough for the suffix that its Jobs' names get."""
     errors, name = _spec_errors(obj, None), text(obj, "metadata", "name")
     if len(name.encode()) > _NAME_LENGTH:
         errors.append(invalid("metadata.name", name, f"must be no more than {_NAME_LENGTH} characters"))

@@ -1,7 +1,7 @@
 """The validation of CronJob schedules and time zone names, with the messages of the parser that Kubernetes uses.
 
-The format is that of ``robfig/cron`` (five fields, or ``@daily`` and the like, or ``@every 1h30m``). The errors are those of
-that parser and of Go's number parser, because refusals contain them verbatim.
+The format is the one of ``robfig/cron`` (five fields, or ``@daily`` and the like, or ``@every 1h30m``). The errors have the
+words of that parser and of Go's number parser, because kube-apiserver's refusals contain them verbatim.
 """
 
 import re

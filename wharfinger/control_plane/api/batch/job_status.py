@@ -26,7 +26,7 @@ _TERMINAL: Final = ("Failed", "Complete", "FailureTarget")
 
 
 class _Change:
-    """The two states of a Job, and their differences."""
+    """The new and the old state of a Job, and the differences between them."""
 
     def __init__(self, new: JsonObject, old: JsonObject) -> None:
         self.new, self.old = new, old
@@ -38,13 +38,13 @@ class _Change:
         self.indexed = find(new, "spec", "completionMode") == "Indexed"
 
     def changed(self, *names: str) -> bool:
-        """Return whether a member of the status differs."""
+        """Return whether one of the named members of the status differs."""
         return any(
             (find(self.new, "status", name) or None) != (find(self.old, "status", name) or None) for name in names
         )
 
     def turned(self, *kinds: str) -> bool:
-        """Return whether a condition became true or ceased to be true."""
+        """Return whether one of the named conditions became true or ceased to be true."""
         return any(condition_is(self.new, kind) != condition_is(self.old, kind) for kind in kinds)
 
 

@@ -1,4 +1,4 @@
-"""Strategies of the other groups: drop the fields of disabled features, set the first status, date approvals."""
+"""Strategies of the other groups: drop the fields of disabled features, set the initial status, set the times of approvals."""
 
 from typing import Final
 

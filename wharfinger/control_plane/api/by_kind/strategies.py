@@ -22,5 +22,5 @@ _NONE: Final = Strategy()
 
 
 def strategy_of(kind: Kind) -> Strategy:
-    """Return the strategy of a kind; custom kinds have none of their own."""
+    """Return the strategy of a kind; a custom kind gets the default strategy, which changes nothing."""
     return STRATEGIES.get(kind.group_kind, _NONE)

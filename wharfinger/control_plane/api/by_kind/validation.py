@@ -1,4 +1,4 @@
-"""The validation of objects that are about to be stored, with the rules for metadata and those of the kind."""
+"""The validation of objects that are about to be stored, with the rules for metadata and the rules of the kind."""
 
 from typing import Final
 

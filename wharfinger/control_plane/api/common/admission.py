@@ -49,8 +49,8 @@ class Writer(Protocol):
 class Mutation:
     """The calls of mutating webhooks or mutating policies for one write; a second round may follow (``reinvocationPolicy``).
 
-    ``called`` are the webhooks that were called and may be called again. ``again`` are those whose object has changed since their
-    call; the second round calls only these. ``output`` is the object after the first round.
+    ``called`` are the webhooks that were called and may be called again. ``again`` are the called webhooks whose object has
+    changed since their call; the second round calls only these. ``output`` is the object after the first round.
     """
 
     completed: Callable[[str, JsonObject], JsonObject]
@@ -109,7 +109,7 @@ class Admission(msgspec.Struct, frozen=True):
     asked: tuple[tuple[str, JsonValue], ...] = ()
     """The options that the request carries."""
     own: bool = False
-    """True if the server itself writes; policies do not apply to it."""
+    """True for a write of the server itself, to which no policy applies."""
     form: Form | None = None
     """The kind of the object; None if it is ``kind``, or a scale."""
 

@@ -15,7 +15,7 @@ Cell = Callable[[JsonObject, datetime], JsonValue]
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
 SHOWN: Final = 3
-"""The number of endpoints or ports that are shown; the rest is only counted."""
+"""The number of endpoints or ports that are shown; the remaining ones are only counted."""
 _MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
@@ -76,7 +76,7 @@ def count(*paths: str) -> Cell:
 
 
 def ratio(done: tuple[str, ...], wanted: tuple[str, ...]) -> Cell:
-    """Return a cell such as ``1/3``."""
+    """Return a cell with the two integers at these paths, such as ``1/3``."""
     return pure(lambda obj: f"{integer(obj, *done)}/{integer(obj, *wanted)}")
 
 

@@ -127,12 +127,12 @@ def volume_claim(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def claim_capacity(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the size of the bound volume."""
+    """Return the size of the volume to which a claim is bound, "" for an unbound claim."""
     return said(obj, "status", "capacity", "storage", default="0") if said(obj, "spec", "volumeName") else ""
 
 
 def claim_modes(obj: JsonObject, modes: JsonValue) -> JsonValue:
-    """Return ``modes`` if a volume is bound."""
+    """Return ``modes`` if the claim is bound to a volume, else ""."""
     return modes if said(obj, "spec", "volumeName") else ""
 
 

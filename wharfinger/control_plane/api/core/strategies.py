@@ -91,7 +91,7 @@ def _volume_status(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonO
 
 
 def with_data_sources(claim: JsonObject) -> JsonObject:
-    """Copy ``dataSource`` to ``dataSourceRef`` or vice versa, if only one of them is set."""
+    """Copy ``dataSource`` to ``dataSourceRef`` or vice versa, if only one of the two fields is set."""
     spec = part(claim, "spec") or {}
     source, reference = part(spec, "dataSource"), part(spec, "dataSourceRef")
     if source is not None and reference is None:

@@ -140,7 +140,7 @@ def _given_places(holder: JsonObject, path: str, empty: str) -> tuple[list[str],
 def _device_errors(device: JsonObject, path: str, before: dict[str, JsonValue], *, placed: bool) -> list[FieldError]:
     """Return the errors of one device.
 
-    ``before`` are the old taints by device; with ``placed``, each device defines its own place.
+    ``before`` are the old taints by device; with ``placed``, each device defines the nodes that can access it.
     """
     name = text(device, "name")
     errors = each(f"{path}.name", name, dns_label_problems(name))

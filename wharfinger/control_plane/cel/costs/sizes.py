@@ -14,8 +14,11 @@ STRUCT_COST: Final = 40
 TEXT_COST: Final = 0.1
 REGEX_COST: Final = 0.25
 Path = tuple[str, ...]
-"""Names of fields, beginning with ``self``. ``@items`` and ``@indices`` stand for the content of lists, ``@values`` and ``@keys``
-for that of maps."""
+"""Names of fields, beginning with ``self``.
+
+``@items`` and ``@indices`` stand for the items and indices of a list, ``@values`` and ``@keys`` for the values and keys of a
+map.
+"""
 
 
 class Range(NamedTuple):

@@ -37,7 +37,8 @@ def _moment(value: Value, zone: Value) -> datetime:
 def _part(read: Callable[[datetime], int], nanoseconds: int = 0) -> Implementation:
     """Return a CEL function that returns a part of a timestamp.
 
-    If ``nanoseconds`` is not 0, the function also accepts a duration, and returns how many units of this length it has.
+    If ``nanoseconds`` is not 0, the function also accepts a duration, and returns the number of units of this length in the
+    duration.
     """
 
     def part(value: Value, zone: Value = "") -> Value:

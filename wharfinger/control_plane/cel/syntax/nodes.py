@@ -1,4 +1,7 @@
-"""The tree of an expression. ``at`` is the position of a node in the text; that of a call is its opening parenthesis."""
+"""The tree of an expression.
+
+``at`` is the position of a node in the text; for a call, it is the position of the opening parenthesis.
+"""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -17,7 +17,7 @@ _TRAITS: Final[Mapping[str, frozenset[str]]] = {
     "-_": frozenset({"bool", "double", "int"}), "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
     "size": frozenset({"bytes", "list", "map", "string"}),
 }  # fmt: skip
-"""The operators that only the type of the first operand decides, with the types that support them."""
+"""The operators whose error depends only on the type of the first operand, with the types that support the operator."""
 _ASKED: Final = frozenset({"string", _TIME, _LENGTH})
 """The types of operands that report an unsupported operator themselves."""
 _RECEIVERS: Final = frozenset(

@@ -111,7 +111,7 @@ class Bindings:
         return False
 
     def substituted(self, kind: Type, *, final: bool = False) -> Type:
-        """Replace parameters by their types; with ``final``, those that are still unknown are dynamic."""
+        """Replace parameters by their types; with ``final``, parameters that are still unknown become dynamic."""
         if kind.kind == "param":
             found = self._found.get(kind.name)
             if found is not None:

@@ -36,7 +36,7 @@ class Controller:
     """A controller: its name, its reconciliation, and the changes that cause one.
 
     ``wakes`` has a function for each observed kind, which returns the keys to reconcile after a change of an object of that
-    kind. ``always`` is such a function for changes of all kinds.
+    kind. ``always`` returns the keys to reconcile after a change of an object of any kind.
     """
 
     name: str
@@ -85,7 +85,10 @@ class Runner:
         return self._queue.statistics()
 
     def _commit(self) -> None:
-        """Commit the writes. If that fails, they are undone, and the observers are notified of that."""
+        """Commit the writes.
+
+        If the commit fails, the writes are undone, and the observers are notified of the undoing changes.
+        """
         try:
             self._write()
         except StorageError as error:

@@ -1,7 +1,7 @@
 """Annotations that change the simulated behaviour of one object: docs/control-plane-simulation.md.
 
-A Pod has its own annotations and those of its controller; its own take precedence. The controller of a Pod in a
-Deployment is here the Deployment, not the ReplicaSet.
+A Pod has its own annotations and its controller's annotations; its own annotations take precedence. The controller of a Pod in
+a Deployment is here the Deployment, not the ReplicaSet.
 """
 
 import math
@@ -61,7 +61,7 @@ _NONE: Final = SimulationOptions()
 
 
 def pod_annotations(state: ClusterState, pod: JsonObject) -> JsonObject:
-    """Return the annotations that apply to a Pod: its own ones and those of its controller."""
+    """Return the annotations that apply to a Pod: its own annotations, and the annotations of its controller."""
     own = find_object(pod, "metadata", "annotations")
     owner = _controller(state, pod)
     if owner is None:

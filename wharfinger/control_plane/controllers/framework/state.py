@@ -103,7 +103,7 @@ class ClusterState:
         return self.backend.storage.get(key)
 
     def objects(self, collection: Collection, namespace: str = "") -> Iterable[JsonObject]:
-        """Return the objects of a kind in one namespace, or in all if it is ""."""
+        """Return the objects of a kind in one namespace, or in all namespaces if ``namespace`` is ""."""
         return self.backend.storage.list(collection, namespace)
 
     def dependents(self, uid: str) -> list[tuple[Key, JsonObject]]:

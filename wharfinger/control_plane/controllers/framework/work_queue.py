@@ -41,7 +41,7 @@ class WorkQueue:
         self._failures: dict[Item, int] = {}
         self._in_progress: Item | None = None
         self._own_wakes: dict[Item, tuple[int, float]] = {}
-        """The number of times that each key woke itself without any other cause, and the time of the first."""
+        """The number of times that each key woke itself without any other cause, and the time of the first of these wakes."""
         self._wake = trio.Event()
 
     @property
@@ -91,7 +91,7 @@ class WorkQueue:
         self._wake.set()
 
     async def take(self) -> Item:
-        """Return the next key and its controller; if one is due, this is not a checkpoint."""
+        """Return the next key and its controller; if a key is due, the call is not a checkpoint."""
         while True:
             next_due = self._add_due()
             for controller, keys in enumerate(self._due):
@@ -130,7 +130,7 @@ class WorkQueue:
         return {"due": sum(map(len, self._due)), "waiting": len(self._at), "failing": len(self._failures)}
 
     def _add_due(self) -> float:
-        """Queue the keys that are now due, and return the time of the next one (infinity if there is none)."""
+        """Queue the keys that are now due, and return the time at which the next key is due (infinity if there is none)."""
         now = trio.current_time()
         while self._times:
             time, _, item = self._times[0]

@@ -75,7 +75,7 @@ class NodeController:
 
 
 def fitting_nodes(pod: JsonObject, nodes: Iterable[JsonObject], *, daemon: bool = False) -> list[str]:
-    """Return the names of nodes that fit a Pod; Pods of DaemonSets also fit cordoned nodes and those not ready."""
+    """Return the names of nodes that fit a Pod; Pods of DaemonSets also fit cordoned nodes, and nodes that are not ready."""
     return sorted(name_of(node) for node in nodes if fits(pod, node, daemon=daemon))
 
 

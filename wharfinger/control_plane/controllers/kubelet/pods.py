@@ -194,8 +194,8 @@ class PodController:
     def _finish(self, key: Key, pod: JsonObject) -> float | None:
         """Remove a Pod that is being deleted, once its containers are stopped, unless it has finalizers or no node.
 
-        A Pod whose node has no Node object is removed at the end of its grace period, because no kubelet stops its
-        containers. Return the seconds until then.
+        A Pod whose node has no Node object is removed at the end of its grace period, because no kubelet stops its containers.
+        In this case, return the seconds until the end of the grace period.
         """
         node = find_str(pod, "spec", "nodeName")
         if not node or find_list(pod, "metadata", "finalizers"):

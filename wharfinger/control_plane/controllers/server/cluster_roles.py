@@ -1,4 +1,4 @@
-"""Aggregated ClusterRoles, whose rules are those of all roles that their selectors match.
+"""Aggregated ClusterRoles: their rules are the rules of all roles that their selectors match.
 
 In a real cluster, kube-controller-manager updates them some time later. Here they are updated in the write that causes the
 update, so that no request is refused in between.
@@ -26,7 +26,7 @@ every pass."""
 
 
 class Aggregation:
-    """The aggregation of ClusterRoles: an observer of all writes that reacts to those of ClusterRoles."""
+    """The aggregation of ClusterRoles: an observer of all writes that reacts to writes of ClusterRoles."""
 
     def __init__(self, backend: Backend, served: Served) -> None:
         self._backend = backend
@@ -34,7 +34,9 @@ class Aggregation:
         self._under_way = False
 
     def __call__(self, change: Change) -> None:
-        """Aggregate all roles after a write until nothing changes; writes made here do not start this again."""
+        """Aggregate all roles after a write until nothing changes; the writes of this method itself do not start another
+        aggregation.
+        """
         if change.key.collection != ROLES or self._under_way:
             return
         self._under_way = True

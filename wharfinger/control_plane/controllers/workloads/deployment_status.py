@@ -127,14 +127,14 @@ def _with_progress(
 
 
 def _has_progressed(old: JsonObject, new: JsonObject) -> bool:
-    """Return whether more replicas are updated, ready or available than before, or fewer old ones are left."""
+    """Return whether more replicas are updated, ready or available than before, or fewer old replicas are left."""
     before, after = (find_int(one, "replicas") - find_int(one, "updatedReplicas") for one in (old, new))
     grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
     return after < before or any(find_int(new, name) > find_int(old, name) for name in grown)
 
 
 def _seconds_left(deployment: JsonObject, condition: JsonValue, now: datetime) -> float | None:
-    """Return the seconds until the progress deadline, or None if it does not run."""
+    """Return the seconds until the progress deadline, or None if no deadline applies."""
     since = parse_time(find_str(condition, "lastUpdateTime"))
     if since is None or find(deployment, "spec", "paused") is True:
         return None

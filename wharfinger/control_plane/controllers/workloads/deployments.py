@@ -306,7 +306,9 @@ def _revision(one: JsonObject) -> int:
 
 
 def _annotations_of_set(deployment: JsonObject, one: JsonObject, revision: int, *, exists: bool) -> JsonObject:
-    """Return a set's annotations: those of the Deployment, its revision, its earlier revisions, and for a new set its scale."""
+    """Return a set's annotations: the Deployment's annotations, the set's revision and earlier revisions, and for a new set its
+    scale.
+    """
     given = find_object(deployment, "metadata", "annotations")
     copied = {name: value for name, value in given.items() if name not in _NOT_COPIED}
     annotations = find_object(one, "metadata", "annotations") | copied

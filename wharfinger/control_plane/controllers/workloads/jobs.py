@@ -177,7 +177,9 @@ class JobController:
     def _fill(
         self, job: JsonObject, status: JsonObject, active: list[JsonObject]
     ) -> tuple[list[JsonObject], StatusError | None]:
-        """Create missing Pods and delete surplus ones; return the running Pods, and the error if one was refused."""
+        """Create missing Pods and delete surplus ones; return the running Pods, and the error if the creation of a Pod was
+        refused.
+        """
         parallel = min(find_int(job, "spec", "parallelism", default=1), MOST_PODS)
         completions, succeeded = find(job, "spec", "completions"), find_int(status, "succeeded")
         if isinstance(completions, int):
@@ -237,7 +239,7 @@ class JobController:
                 self._state.remove_finalizer(key, found, FINALIZER)
 
     def _release_all(self, key: Key) -> None:
-        """Release the Pods of a Job that no longer exists or is being deleted."""
+        """Remove the finalizer from the Pods of a Job that no longer exists or is being deleted."""
         for pod in self._state.objects(PODS, key.namespace):
             if labels_of(pod).get("batch.kubernetes.io/job-name") == key.name and _is_tracked(pod):
                 self._release([pod], everything=True)

@@ -99,7 +99,7 @@ class ReplicaSetController:
                     yield key_of(self._collection, one)
 
     def _manage(self, one: JsonObject, pods: list[JsonObject]) -> StatusError | None:
-        """Create missing Pods and delete surplus ones; return the error if one was refused."""
+        """Create missing Pods and delete surplus ones; return the error if the creation of a Pod was refused."""
         wanted = min(replicas_of(one), MOST_PODS)
         component = _COMPONENT[find_str(one, "kind")]
         for _ in range(wanted - len(pods)):

@@ -48,12 +48,12 @@ def share(value: JsonValue, whole: int, *, up: bool) -> int:
 
 
 def total(sets: Sequence[JsonObject]) -> int:
-    """Return the total replicas of all sets."""
+    """Return the total number of replicas of all sets."""
     return sum(map(replicas_of, sets))
 
 
 def new_set_replicas(deployment: JsonObject, sets: Sequence[JsonObject], current: int) -> int:
-    """Return the next replicas of the newest set, which now has ``current``; ``sets`` are all sets."""
+    """Return the next number of replicas of the newest set, which now has ``current`` replicas; ``sets`` are all sets."""
     wanted = replicas_of(deployment)
     if find_str(deployment, "spec", "strategy", "type", default="RollingUpdate") != "RollingUpdate":
         return wanted
@@ -109,7 +109,9 @@ def proportional(deployment: JsonObject, sets: Sequence[JsonObject]) -> list[Sca
 
 
 def desired_of(one: JsonObject) -> int | None:
-    """Return the replicas of the Deployment when the set was last scaled."""
+    """Return the number of replicas that the Deployment had when the set was last scaled, from an annotation of the set, or
+    None.
+    """
     return number_in(annotation(one, DESIRED))
 
 

@@ -5,8 +5,8 @@ A pod template is printed as Go prints its struct (types included, fields in the
 values written out), and the text is hashed with FNV-1a into 32 bits (ReplicaSets, DaemonSets). StatefulSets hash the JSON of
 their revision with FNV-1 instead. The digits of the decimal number are then replaced by characters that spell no words.
 
-Templates are those that the control plane stores: with defaults, and with quantities in their canonical form. Empty lists
-and maps count as absent, as they do after a round trip through protobuf.
+Templates must have the form that the control plane stores: with defaults, and with quantities in their canonical form. Empty
+lists and maps count as absent, as they do after a round trip through protobuf.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""The total resources of a pod's containers: the sum for those that run at the same time, or the maximum during initialization if
-that is larger.
+"""The total resources of a pod's containers: the sum for the containers that run at the same time, or the maximum during
+initialization if this maximum is larger.
 
 KEP-753 (sidecars): an init container runs at the same time as the restartable init containers before it.
 """

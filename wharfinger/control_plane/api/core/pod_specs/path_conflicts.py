@@ -11,7 +11,8 @@ from wharfinger.formats.json.value import JsonObject
 MOST_WARNINGS: Final = 4096
 """The number of warnings about a volume after which the search ends.
 
-An answer has room for 4096 characters of warnings (:mod:`~wharfinger.control_plane.http.handler`), so more are never shown.
+An answer contains at most 4096 characters of warnings (:mod:`~wharfinger.control_plane.http.handler`), so further warnings
+would not be shown.
 """
 _DEEPEST: Final = 64
 

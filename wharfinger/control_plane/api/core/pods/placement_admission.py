@@ -140,7 +140,7 @@ def give_overhead(admission: Admission, pod: JsonObject) -> JsonObject:
 
 
 def check_overhead(admission: Admission) -> None:
-    """Refuse a Pod whose overhead differs from that of its runtime class. Raises StatusError (403)."""
+    """Refuse a Pod whose overhead differs from the overhead of its runtime class. Raises StatusError (403)."""
     if admission.operation is not Operation.CREATE or admission.subresource or admission.obj is None:
         return
     declared = part(_runtime(admission, admission.obj), "overhead")

@@ -23,7 +23,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def pod_errors(pod: JsonObject) -> list[FieldError]:
-    """Return the errors of a Pod, except those of its metadata."""
+    """Return the errors of a Pod, except the errors of its metadata."""
     spec = part(pod, "spec") or {}
     errors = annotation_errors(pod.get("metadata"), spec, "metadata.annotations")
     errors += pod_spec_errors(spec, "spec", template=False, metadata=pod.get("metadata"))

@@ -112,7 +112,8 @@ def _handles(admission: Admission) -> bool:
 def _check_countable(admission: Admission, quota: JsonObject, names: list[str]) -> None:
     """Refuse a write that cannot be counted. Raises StatusError (403).
 
-    This is a Pod that does not specify a resource that the quota counts, and any write if the quota's use is not known yet.
+    Such a write is a Pod that does not specify a resource that the quota counts, or any write while the quota's use is not
+    known yet.
     """
     name = text(quota, "metadata", "name")
     if admission.kind.group_kind == "Pod" and admission.obj is not None:

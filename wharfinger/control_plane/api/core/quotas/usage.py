@@ -45,7 +45,7 @@ _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def matching_resources(resource: str, names: Iterable[str]) -> list[str]:
-    """Return the resources of a quota that objects of a kind (``deployments.apps``) use."""
+    """Return the names of a quota's resources that objects of ``resource`` (``deployments.apps``) use."""
     return sorted({name for name in names if _takes(resource, name)})
 
 
@@ -65,7 +65,7 @@ def _takes(resource: str, name: str) -> bool:
 
 
 def usage(resource: str, obj: JsonObject, now: datetime) -> Amounts:
-    """Return the use of one object."""
+    """Return the amounts of a quota's resources that one object of ``resource`` uses."""
     match resource:
         case "pods":
             return _pod_usage(obj, now)
@@ -104,7 +104,10 @@ def _is_gone(pod: JsonObject, now: datetime) -> bool:
 
 
 def pod_amounts(pod: JsonObject, kind: str) -> Amounts:
-    """Return ``requests`` or ``limits`` of a pod as a whole: its own, those of its containers, and the overhead."""
+    """Return ``requests`` or ``limits`` of a pod as a whole.
+
+    The pod's own amounts replace the sums of its containers; the overhead is added.
+    """
     spec = part(pod, "spec") or {}
     total = container_amounts(spec, kind)
     found = {name: total.text(name) for name in total.numbers}

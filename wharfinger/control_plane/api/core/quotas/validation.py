@@ -220,7 +220,7 @@ def _name_errors(limit: JsonObject, kind: str, field: str) -> list[FieldError]:
 
 
 class _Amounts:
-    """The amounts that an item of a LimitRange sets for one resource; None for those that it does not set."""
+    """The amounts that an item of a LimitRange sets for one resource; None for an amount that it does not set."""
 
     def __init__(self, limit: JsonObject, kind: str, name: str) -> None:
         found = {member: (part(limit, member) or {}).get(name) for member in _maps(kind)}

@@ -59,7 +59,7 @@ def create_service(obj: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def update_service(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
-    """Return a changed Service with its allocated values and those that it now needs. Raises StatusError."""
+    """Return a changed Service with its allocated values and the values that it now needs. Raises StatusError."""
     service, spec = _copied(new)
     _keep_given(service, spec, old)
     _match_addresses(service, spec, old)
@@ -117,7 +117,7 @@ def _needs_node_ports(service: JsonObject) -> bool:
 
 
 def _match_addresses(service: JsonObject, spec: JsonObject, old: JsonObject) -> None:
-    """Set ``clusterIPs`` from ``clusterIP`` if only one of them changed (``normalizeClusterIPs``)."""
+    """Set ``clusterIPs`` from ``clusterIP`` if only one of the two fields changed (``normalizeClusterIPs``)."""
     before, after = text(old, "spec", "clusterIP"), text(service, "spec", "clusterIP")
     if strings(old, "clusterIPs") and not strings(service, "clusterIPs") and before == after:
         spec["clusterIPs"] = list(strings(old, "clusterIPs"))
