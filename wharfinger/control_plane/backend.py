@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wharfinger.control_plane.api.common.admission import Policies
 
 _DRAWS: Final[ContextVar[random.Random | None]] = ContextVar("_DRAWS", default=None)
-"""The source of random values for the current request; None stands for the server's own source."""
+"""The source of random values for the current request; None means the server's own source."""
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 NAME_LIMIT: Final = 63

@@ -35,7 +35,7 @@ class Proxies:
     exceptions: tuple[str, ...] = ()
 
     def of(self, url: httpx.URL) -> httpx.URL | None:
-        """Return the proxy for a request; None if it goes directly to its host."""
+        """Return the proxy for a request; None if the request is sent directly to its host."""
         proxy = {"https": self.https, "http": self.http}.get(url.scheme)
         if proxy is None or _is_loopback(url.host):
             return None

@@ -1,9 +1,9 @@
 """Constraints on versions: the dialect of Masterminds/semver v3, as package authors write it for Helm.
 
 ``>=1.2, <2 || ^3.1``: comparators joined by a comma or white space must all hold, ``||`` separates alternatives. A version may
-be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a comparator with a missing part applies to the whole range: ``=1.2``
-is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen distinguishes it from
-a prerelease. The empty text stands for any version.
+be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a comparator with a missing part applies to the whole range:
+``=1.2`` is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen
+distinguishes it from a prerelease. The empty text allows any version.
 
 One rule is Wharfinger's own: the *installed* version is compared without its prerelease and build
 metadata, so that 1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. So every comparator becomes one half-open

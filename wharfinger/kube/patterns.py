@@ -66,8 +66,8 @@ def _spelled(pattern: str) -> str:
 class _Reader:
     """A parser that finds errors in a pattern, and converts its spelling to RE2's on the way.
 
-    ``_stack`` holds for each operand how often its parts are repeated; None stands for a parenthesis, 0 for an operand that
-    cannot be repeated.
+    ``_stack`` holds for each operand how often its parts are repeated; None marks a parenthesis, and 0 an operand that cannot
+    be repeated.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -169,7 +169,7 @@ class _Reader:
     def _repeat(self, start: int, last: int, times: int) -> None:
         """Apply a repetition to the operand on top of the stack.
 
-        Its operator begins at ``start``, the preceding operator at ``last``.
+        The operator of the repetition begins at ``start``, the preceding operator at ``last``.
         """
         if self._pattern.startswith("?", self._at):
             self._at += 1

@@ -24,7 +24,7 @@ class ServiceAccount:
 
 
 def service_account_of(user: str) -> ServiceAccount | None:
-    """Return the service account that a user name stands for; None if it is another kind of user."""
+    """Return the service account with this user name; None if the name belongs to another kind of user."""
     namespace, colon, name = user.removeprefix(_PREFIX).partition(":")
     if not user.startswith(_PREFIX) or not colon or not namespace or not name or ":" in name:
         return None

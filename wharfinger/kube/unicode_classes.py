@@ -64,7 +64,7 @@ _CODES: Final = (range(0xD800), range(0xE000, 0x10000), range(0x10000, 0x40000),
 
 
 def unicode_class(name: str, *, negated: bool) -> str | None:
-    """Return the text that stands for a name between the brackets of a class; None if Go does not know the name."""
+    """Return the text that means the named characters between the brackets of a class; None if Go does not know the name."""
     name = _UNFOLDED.sub("", name)
     if not (name.isascii() and name.isalpha()):
         return None

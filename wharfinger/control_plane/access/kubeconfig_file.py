@@ -22,10 +22,10 @@ MAX_TOKEN_CHARS: Final = 512
 
 
 def kubeconfig(host: str, port: int, token: str, authority: str = "") -> JsonObject:
-    """Return a kubeconfig with one context. It may be written as JSON, because JSON is also YAML.
+    """Return a kubeconfig with one context. The kubeconfig may be written as JSON, because JSON is also YAML.
 
     ``host`` has the form that it has in a URL (IPv6 in brackets). ``authority`` is the certificate (PEM) of the authority that
-    signed the server's certificate; "" stands for a server without TLS.
+    signed the server's certificate; "" means a server without TLS.
     """
     cluster: JsonObject = {"server": f"http://{USER}:{quote(token, safe='')}@{host}:{port}"}
     if authority:

@@ -1,8 +1,8 @@
 """The authentication of users by token.
 
-The server's own token authenticates an administrator. It is sent as a bearer token, or as the password of basic authentication:
-kubectl sends no token over plain HTTP, but it sends the credentials in the server's URL. A service account's token authenticates
-that service account. A wrong token is answered with 401; a request without a token is ``system:anonymous``.
+The server's own token authenticates an administrator. This token is sent as a bearer token, or as the password of basic
+authentication: kubectl sends no token over plain HTTP, but it sends the credentials in the server's URL. A service account's
+token authenticates that service account. A wrong token is answered with 401; a request without a token is ``system:anonymous``.
 :mod:`~wharfinger.control_plane.access.rbac` decides what a user may do.
 """
 

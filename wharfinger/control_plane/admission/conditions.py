@@ -64,5 +64,5 @@ class Conditions:
 
 
 def steps(items: Sequence[JsonObject], field: str, known: environment.Environment, *wanted: Type) -> list[Step | None]:
-    """Compile the expression in a field of each item; None stands for an item without that field."""
+    """Compile the expression in a field of each item; the result is None for an item without this field."""
     return [step_of(text(item, field), known, *wanted) if text(item, field) else None for item in items]

@@ -1,6 +1,7 @@
 """The evaluation of a policy's expressions under their budget (``apiserver/pkg/admission/plugin/cel``).
 
-A variable is evaluated when it is first used, once for each group of expressions. Its cost is charged to the same budget.
+A variable is evaluated when it is first used, once for each group of expressions. The cost of a variable is charged to the
+budget of the expressions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -18,7 +18,8 @@ _NAMESPACE: Final = "Namespace"
 def matched(match: JsonObject, admission: Admission, asked: Resource, catalog: Catalog) -> Resource | None:
     """Return the resource that a policy sees in a request; None if the policy does not match the request.
 
-    It is the requested resource, or with ``matchPolicy: Equivalent`` another version of it that the rules of the policy name.
+    The result is the requested resource, or with ``matchPolicy: Equivalent`` another version of this resource that the rules of
+    the policy name.
     """
     if not _namespace_fits(match, admission) or not _object_fits(match, admission):
         return None

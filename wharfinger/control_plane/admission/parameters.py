@@ -32,7 +32,7 @@ def parameters(
 ) -> list[JsonObject | None]:
     """Return the parameters of a policy, which is evaluated once for each of them.
 
-    An item that is None stands for an evaluation without a parameter. Raises ConfigurationError.
+    An item that is None means an evaluation without a parameter. Raises ConfigurationError.
     """
     reference = part(binding, "spec", "paramRef")
     if served is None or reference is None:

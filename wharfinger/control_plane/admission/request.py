@@ -1,4 +1,4 @@
-"""The request that a policy judges: one write, and the parts of it that policies can see."""
+"""The request for which a policy is evaluated: one write, and the parts of it that policies can see."""
 
 from dataclasses import dataclass
 from typing import Final

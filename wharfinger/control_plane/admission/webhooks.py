@@ -34,7 +34,7 @@ EXEMPT: Final = frozenset(
     f"{kind}.admissionregistration.k8s.io"
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", *POLICY_KINDS)
 )
-"""Kinds that no webhook judges, so that a wrong configuration can be repaired."""
+"""Kinds for which no webhook is called, so that a wrong configuration can be repaired."""
 TIMEOUT_S: Final = 10
 _NO_SIDE_EFFECTS: Final = frozenset({"None", "NoneOnDryRun"})
 _ALWAYS: Final[JsonValue] = [{"expression": "false"}]

@@ -1,6 +1,6 @@
 """The conversions of built-in kinds whose versions differ in form: from each version to the stored one and back.
 
-There are two such kinds. HorizontalPodAutoscalers are stored as autoscaling/v2; autoscaling/v1 shows one metric as a field and
+Two kinds are converted. HorizontalPodAutoscalers are stored as autoscaling/v2; autoscaling/v1 shows one metric as a field and
 the rest as annotations. Events are stored in the core group's form; in events.k8s.io, their fields have other names. Pure: each
 function takes an object and returns another (or the same, if there is nothing to convert). Versions of custom kinds are in
 :mod:`~wharfinger.control_plane.catalog.custom_versions`.

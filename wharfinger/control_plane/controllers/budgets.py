@@ -74,7 +74,7 @@ class BudgetController:
         return expected, share(given, expected, up=True)
 
     def _expected(self, pods: Sequence[JsonObject]) -> int:
-        """Return the total replicas that the controllers of the Pods want."""
+        """Return the total number of replicas that the controllers of the Pods request."""
         owners: dict[Key, int] = {}
         for pod in pods:
             key = self._state.controller_key(pod)

@@ -1,9 +1,9 @@
 """The evaluation of rules in CEL (``x-kubernetes-validations``) on new and old values, within one cost budget for all
 rules.
 
-A rule that uses ``oldSelf`` is skipped if there is no old value, unless it takes ``oldSelf`` as an optional. A failed rule that
-does not use ``oldSelf`` only causes a warning if its value is unchanged; for a value without an old value, the nearest enclosing
-value with one is compared. A rule that cannot be evaluated counts as failed.
+A rule that uses ``oldSelf`` is skipped if there is no old value, unless it takes ``oldSelf`` as an optional. If a rule that
+does not use ``oldSelf`` fails on an unchanged value, this only causes a warning. For a value without an old value, the nearest
+enclosing value that has an old value is compared instead. A rule that cannot be evaluated counts as failed.
 """
 
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Rule:
 
     @property
     def label(self) -> str:
-        """The text that stands for the rule in errors: its message, or else its expression."""
+        """The text by which errors name the rule: its message, or else its expression."""
         return (schemas.text(self.document, "message") or schemas.text(self.document, "rule")).strip()
 
     @property

@@ -1,6 +1,6 @@
 """The endpoints ``/healthz``, ``/livez`` and ``/readyz``.
 
-They have the checks of a kube-apiserver by name. All checks pass, because this process answers.
+The endpoints have the checks of a kube-apiserver by name. All checks pass, because this process answers.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """The OpenAPI documents of built-in kinds, as a kube-apiserver v1.36 sends them, byte by byte.
 
-They are one compressed file (``openapi.xz``, made by ``generate_documents.py``), opened at the first request of a client.
+The documents are in one compressed file (``openapi.xz``, made by ``generate_documents.py``), opened at the first request of a
+client.
 """
 
 import lzma

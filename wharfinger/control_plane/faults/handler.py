@@ -1,7 +1,7 @@
 """A handler that injects the faults of the plan into requests, in front of the control plane's handler.
 
-Before a request is processed, it may meet a partition, latency, a dropped connection or an error, in the order of the rules. Then
-the request is processed, perhaps on an older state. Faults of the response come last.
+Partitions, latency, dropped connections and errors are injected before a request is processed, in the order of the rules. Then
+the request is processed, perhaps on an older state. Faults of the response are injected last.
 """
 
 import logging

@@ -1,4 +1,7 @@
-"""The decision which faults to inject into each request. It is deterministic: it depends only on the seed and the requests."""
+"""The decision which faults to inject into each request.
+
+The decision depends only on the seed and the requests, so it can be repeated.
+"""
 
 import random
 from collections.abc import Sequence
@@ -49,5 +52,5 @@ def _hit(rule: Rule, index: int, asked: int, hits: int, seed: int) -> bool:
         return False
     if rule.times is not None and hits >= rule.times:
         return False
-    # Each decision has its own generator, so requests that the rule does not select do not change it.
+    # Each decision has its own generator, so requests that the rule does not select do not change the decision.
     return rule.chance >= 1 or random.Random(f"{seed} {index} {asked}").random() < rule.chance  # noqa: S311 - no secret

@@ -68,8 +68,8 @@ class SlowList:
 class Partition:
     """A partition that begins at ``start_s`` (seconds since the control plane started) and lasts ``length_s`` seconds.
 
-    It recurs every ``period_s`` seconds; with 0 it does not recur. Requests hang until the partition is over; then they are
-    dropped without being processed. Open watches end when it begins.
+    The partition recurs every ``period_s`` seconds; with 0 it does not recur. Requests hang until the partition is over; then
+    they are dropped without being processed. Open watches end when the partition begins.
     """
 
     start_s: float

@@ -1,7 +1,7 @@
 """Requests for objects: the step from a parsed request to its answer, by method and path.
 
-This is the border between HTTP and the verbs: here, options are parsed, and media types and status codes are chosen. Nothing
-here waits, so each request is atomic. For a watch, the caller gets what it needs to stream events.
+This module is the border between HTTP and the verbs: it parses options, and chooses media types and status codes. Nothing here
+waits, so each request is atomic. For a watch, the caller gets what it needs to stream events.
 """
 
 import sys
@@ -126,7 +126,7 @@ class _Call(msgspec.Struct, frozen=True):
         return decode(self.request.body, encoding)
 
     def represented(self, views: tuple[View, ...], *, watch: bool = False, listing: bool = False) -> Representation:
-        """Return the representation that the client wants. Raises StatusError (406)."""
+        """Return the representation that the client prefers. Raises StatusError (406)."""
         accept = self.request.headers.get("accept", "")
         if accept == "application/json":
             return _PLAIN

@@ -175,7 +175,7 @@ class ListTypes:
     def at(self, *path: str) -> "ListTypes":
         """Return the rules at a path of member names, such as ``at("spec", "containers", "env")``.
 
-        A list on the path stands for its items.
+        For a list on the path, the next name is a member of the list's items.
         """
         here = self
         for name in path:

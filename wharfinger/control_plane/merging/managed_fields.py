@@ -1,8 +1,8 @@
 """``metadata.managedFields``: the managers of each field of an object, kept up to date across writes (KEP-555).
 
-Every writer is a *manager*. The fields that it owns are one entry per manager, operation, apiVersion and subresource (entries of
-``Apply`` are not distinguished by version). An Update owns the fields that it changed, and takes them from all other managers. A
-field that was removed has no owner.
+Every writer is a *manager*. The fields that it owns are one entry per manager, operation, apiVersion and subresource (entries
+of ``Apply`` are not distinguished by version). An Update owns the fields that it changed, and all other managers lose these
+fields. A field that was removed has no owner.
 
 Two rules keep the entries small and accurate. Fields that the server alone decides are never tracked. At most
 MAX_UPDATE_ENTRIES entries of Updates are kept; the oldest ones are merged into an entry named ``ancient-changes``.

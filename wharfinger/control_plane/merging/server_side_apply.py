@@ -87,7 +87,7 @@ def apply(
     reached: JsonObject | None = None,
     sent: JsonObject | None = None,
 ) -> JsonObject:
-    """Return the object after ``manager`` applied ``intent`` to ``live`` (None: it is created), with its managedFields.
+    """Return the object after ``manager`` applied ``intent`` to ``live`` (None for a new object), with its managedFields.
 
     The arguments are not changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent. The
     caller removes fields that the endpoint cannot change (status on the main resource) before, and adds defaults afterwards.

@@ -1,8 +1,8 @@
 """The conversion of the results of strategic merge patches to the types of their kind.
 
 kube-apiserver converts these results to Go structs directly, not through JSON (``FromUnstructuredWithValidation`` in
-apimachinery). This differs from its JSON decoder: members are read in the order of Go's fields, the first invalid member ends the
-conversion, and the messages are different.
+apimachinery). The conversion differs from kube-apiserver's JSON decoder: members are read in the order of Go's fields, the
+first invalid member ends the conversion, and the messages are different.
 """
 
 from base64 import b64encode

@@ -1,8 +1,8 @@
 """The printed form of kube-apiserver's internal types, which some refusals show instead of the object that was sent.
 
-The message "Pod updates may not change fields other than …" ends with the difference between two specs. They are printed as the
-server's internal Go structs: names as in Go, in the order of the struct, nulls for unset fields. ``internal_types.json`` (made by
-``tools/kubernetes/generate_internal_types.py``, which explains it) describes those structs.
+The message "Pod updates may not change fields other than …" ends with the difference between two specs. The specs are printed
+as the server's internal Go structs: names as in Go, in the order of the struct, nulls for unset fields. ``internal_types.json``
+(made by ``tools/kubernetes/generate_internal_types.py``, which explains it) describes those structs.
 
 >>> internal_form("core.Toleration", {"key": "a"})["Key"]
 'a'

@@ -9,7 +9,7 @@ from wharfinger.control_plane.objects.names import dns_label_problems, ip_proble
 from wharfinger.control_plane.wire.field_errors import quoted
 
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
-"""A function that returns the problems of a name. Its second argument is true for a prefix (``generateName``)."""
+"""A function that returns the problems of a name. The function's second argument is true for a prefix (``generateName``)."""
 
 
 def without_dash(prefix: str) -> str:

@@ -58,10 +58,10 @@ def _no_status_errors(_new: JsonObject, _old: JsonObject, _view: ClusterView) ->
 class Strategy:
     """The strategy of one kind, which prepares objects for storage.
 
-    ``create`` (obj, view) and ``update`` (new, old, view) return the object for validation and storage. They do not change their
-    arguments, and may raise StatusError, for example for a port that is in use. ``update`` is for the main resource, ``status``
-    for the status subresource, and ``subresources`` for other subresources by name. ``create_errors`` and ``status_errors``
-    return errors that depend on other objects; these are reported before all others.
+    ``create`` (obj, view) and ``update`` (new, old, view) return the object for validation and storage. Both functions leave
+    their arguments unchanged, and may raise StatusError, for example for a port that is in use. ``update`` is for the main
+    resource, ``status`` for the status subresource, and ``subresources`` for other subresources by name. ``create_errors`` and
+    ``status_errors`` return errors that depend on other objects; these are reported before all others.
     """
 
     create: Prepare = _unchanged

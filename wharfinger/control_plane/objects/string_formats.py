@@ -1,7 +1,7 @@
 """The formats of strings in schemas (kube-openapi ``strfmt``): the formats that kube-apiserver checks, and all formats that it
 knows.
 
-They differ from the formats of JSON Schema: a ``duration`` is Go's or written in words (``3 days``), a ``uri`` may be an absolute
+Some formats differ from JSON Schema's: a ``duration`` is Go's or written in words (``3 days``), a ``uri`` may be an absolute
 path, and ``byte`` is standard base64 that is not empty. All checks take time linear in the length of the text.
 """
 

@@ -113,7 +113,9 @@ def _number(asked: EndpointRequest, name: str) -> int | None:
 
 
 def _container(asked: EndpointRequest, pod: JsonObject) -> None:
-    """Refuse (400) a name that no container has, and a request without a name if the Pod has several containers."""
+    """Refuse (400) the name of a container that the Pod does not have, and a request without a name if the Pod has several
+    containers.
+    """
     wanted, name = _given(asked, "container"), text(pod, "metadata", "name")
     names = [text(container, "name") for kind in _LISTED for container in parts(pod, "spec", kind)]
     if wanted and wanted not in names:

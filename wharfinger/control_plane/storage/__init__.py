@@ -2,5 +2,5 @@
 
 This package has the interface, its records and bounded history, and two implementations: in memory and in SQLite.
 
-It holds JSON bytes and does not depend on kinds, verbs or requests. It imports no other sibling package.
+The storage holds JSON bytes and does not depend on kinds, verbs or requests. The package imports no other sibling package.
 """

@@ -81,7 +81,10 @@ class History:
         self.oldest = revision
 
     def forget_after(self, revision: int) -> None:
-        """Remove the changes later than ``revision``. Older changes that were dropped to make room for them do not come back."""
+        """Remove the changes later than ``revision``.
+
+        Older changes that were dropped because of the removed changes are not restored.
+        """
         if revision < self.oldest:
             self.clear(revision)
             return

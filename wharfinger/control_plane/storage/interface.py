@@ -3,12 +3,12 @@
 The storage is synchronous and independent of Kubernetes except for ``metadata.resourceVersion``, which it sets. Its invariants,
 tested for every implementation by ``tests/control_plane/support/storage_contract.py``:
 
-1. Each write takes the next revision; no two writes share a revision; a deletion is a write too.
+1. Each write gets the next revision; no two writes share a revision; a deletion is a write too.
 2. An object that was passed in or out never changes: neither side alters it afterwards.
 3. A list at a revision is the list as it was at that time, until that revision is compacted.
 4. The changes after a revision, applied in order to the list at that revision, give the current list.
 5. Writes are permanent once :meth:`Storage.commit` has returned, even if the process dies. A write that is not committed may be
-undone, so no client sees it before: no answer is sent, and no watch goes beyond ``committed``.
+undone, so no client sees it before: no answer is sent, and no watch sends changes later than ``committed``.
 
 Only one process writes to a storage, and verbs never wait between reading and writing, so there is no compare-and-set here.
 """
@@ -105,7 +105,7 @@ class Storage(Protocol):
         ...
 
     def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
-        """Return the objects in the order of ``namespace/name``, now or at a revision; namespace "" stands for all of them.
+        """Return the objects in the order of ``namespace/name``, now or at a revision; namespace "" means all namespaces.
 
         Raises CompactedError if ``at`` is older than :attr:`oldest`.
         """

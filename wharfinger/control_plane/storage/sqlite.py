@@ -18,8 +18,8 @@ The journal is a WAL with ``synchronous = FULL``: a commit waits for the disk, s
 cut. Otherwise revisions could decrease, and a client that saw a later revision would wait for changes that never come.
 
 The file's format: SQLite, ``application_id`` 0x77686172 ("whar"), the format's version in ``user_version``; a table ``objects``
-(key, and JSON with its resourceVersion) and a table ``counter`` of one row, the revision. It contains Secrets, so it is created
-with mode 0600.
+(key, and JSON with its resourceVersion) and a table ``counter`` of one row, the revision. The file contains Secrets, so it is
+created with mode 0600.
 """
 
 import os

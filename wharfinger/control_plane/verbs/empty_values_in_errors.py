@@ -1,8 +1,8 @@
 """Empty lists, maps and strings in the errors of a refused object: errors show them as they were sent (``[]``, not null).
 
 Empty values that Go does not print are already omitted when a body is decoded
-(:mod:`~wharfinger.control_plane.kinds.typed_form`). If an object is refused, its errors are computed again, with its empty values
-restored. These errors are the same as the first ones, except for the values that they show.
+(:mod:`~wharfinger.control_plane.kinds.typed_form`). If an object is refused, its errors are computed again, with its empty
+values restored. The errors of the second computation differ from the first errors only in the values that they show.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Merge patches that change only the metadata of a built-in kind: labels, annotations, finalizers, owners.
 
-They are the most frequent writes, and have a faster path: all other members of the result are the stored object's own members,
-so the next steps of an update do not decode, default or validate them again. Any other patch, and a patch with an error, takes
-the common path of all patches, which also produces the error messages.
+These patches are the most frequent writes, and have a faster path: all other members of the result are the stored object's own
+members, so the next steps of an update do not decode, default or validate them again. Any other patch, and a patch with an
+error, takes the common path of all patches, which also produces the error messages.
 """
 
 from typing import Final

@@ -1,6 +1,7 @@
 """The options of a request: ``CreateOptions``, ``UpdateOptions``, ``PatchOptions``, ``DeleteOptions``, ``ListOptions``.
 
-They are parsed and validated here, with the errors of kube-apiserver (``metav1/validation``). Verbs do not check them again.
+The options are parsed and validated here, with the errors of kube-apiserver (``metav1/validation``). Verbs do not check them
+again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -227,8 +228,8 @@ def parse_list_options(
 ) -> ListOptions:
     """Return the options of a list, or of a watch if ``watch`` is true or the query requests one. Raises StatusError.
 
-    ``judge`` is called with the field selector, to refuse fields that are not supported. It is called after the syntax of
-    selectors is checked, and before the resourceVersion is checked.
+    ``judge`` is called with the field selector, to refuse fields that are not supported. ``judge`` is called after the syntax
+    of selectors is checked, and before the resourceVersion is checked.
     """
     asked = _flag(query, "watch")  # a watch that is requested by its path alone is checked like a list
     limit, timeout = _integer(query, "limit"), _integer(query, "timeoutSeconds")

@@ -1,4 +1,5 @@
-"""The verb patch, in four formats. Each format gives the desired object; from there on, a patch is handled like an update.
+"""The verb patch, in four formats. A patch in any of the formats results in the desired object; from then on, a patch is
+handled like an update.
 
 The formats are JSON patches (RFC 6902), merge patches (RFC 7396), strategic merge patches (built-in kinds only), and server-side
 apply (KEP-555). Only an apply can create objects. A patch is decoded only after its object was found, so that a missing object is

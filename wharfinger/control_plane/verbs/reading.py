@@ -270,7 +270,7 @@ def _expired(place: str) -> status.StatusError:
 
 
 def write_token(revision: int, place: str) -> str:
-    """Return the continue token for the page that begins at ``place``; ANY_REVISION stands for the current revision."""
+    """Return the continue token for the page that begins at ``place``; ANY_REVISION means the current revision."""
     document: JsonObject = {"v": "meta.k8s.io/v1", "rv": revision, "start": place}
     return base64.urlsafe_b64encode(encode_json(document)).decode().rstrip("=")
 

@@ -63,7 +63,7 @@ class UnshowableError(Exception):
 class ChangeSignals:
     """The notifications that wake the streams of a collection when the collection changes.
 
-    They are edge-triggered: call :meth:`next` before reading the storage.
+    The notifications are edge-triggered: call :meth:`next` before reading the storage.
     """
 
     def __init__(self) -> None:

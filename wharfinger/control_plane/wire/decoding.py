@@ -140,7 +140,7 @@ class _Decoder:
     def schema(self, value: JsonValue, types: ListTypes) -> JsonValue:
         """Return a schema, or the boolean or list that may replace it.
 
-        Its UnmarshalJSON ignores unknown fields, and ends at the first error. Raises GoFormatError.
+        The UnmarshalJSON of a schema ignores unknown fields, and ends at the first error. Raises GoFormatError.
         """
         read: JsonValue = None
         if isinstance(value, dict):

@@ -13,7 +13,7 @@ from wharfinger.formats.cel import network as cel_network
 from wharfinger.formats.cel import quantity as cel_quantity
 
 Implementation: TypeAlias = object
-"""A Python function. Each has its own parameters, so no narrower type fits all of them."""
+"""A Python function. The functions have different parameters, so no narrower type fits all of them."""
 
 
 @dataclass(frozen=True, slots=True)

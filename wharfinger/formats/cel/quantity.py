@@ -1,8 +1,8 @@
 """Quantities (``1.5Gi``) and semantic versions in rules: the functions that Kubernetes adds to CEL for them. Pure.
 
-The library that evaluates rules does not support custom types, so a value is a map with one key, which names its type. Its text
-is canonical, so that equal values are equal maps: ``{"quantity": "3/2"}``, ``{"semver": "1.2.3-rc.1"}``. All functions raise
-ValueError.
+The library that evaluates rules does not support custom types, so a value is a map with one key, which names its type. The text
+under this key is canonical, so that equal values are equal maps: ``{"quantity": "3/2"}``, ``{"semver": "1.2.3-rc.1"}``. All
+functions raise ValueError.
 """
 
 import re

@@ -2,8 +2,8 @@
 
 jq's messages quote the values that the program failed on, in many ways (``string ("…") cannot be added``, ``date "…" does not
 match``, whatever ``error`` was given). The object may be a Secret, while the message is written to a status and a log. So no
-part of jq's message is passed on. It is compared with the patterns below, and a new message is built from their fixed words
-and the names of jq's types.
+part of jq's message is passed on. The message is compared with the patterns below, and a new message is built from their fixed
+words and the names of jq's types.
 """
 
 import re

@@ -7,8 +7,8 @@ memory runs out. A filter that loops, exhausts memory or crashes costs a worker,
 Filters are written for gojq, the implementation that shell-operator uses as a library. There a filter has no other input, no
 environment, no modules, and no way to end the program. So every program is compiled after definitions that shadow what libjq
 would allow, and inside parentheses, where an ``import`` is a syntax error before any file is searched. jq itself turns each
-result into JSON text (``tojson``), which keeps large integers exact that the binding would round. ``docs/jq.md`` lists the
-remaining differences.
+result into JSON text (``tojson``), because the binding would round large integers. ``docs/jq.md`` lists the remaining
+differences.
 
 The pool limits the wall-clock time. The process itself limits its address space and the CPU time of one request, because a worker
 whose daemon was killed must not loop forever; it writes no files and no core dumps, and has an empty environment.

@@ -1,9 +1,10 @@
 """The removal of secrets from objects that are printed: the values of Secrets, and values of sensitive keys.
 
-These are replaced, at any depth: ``data`` and ``stringData`` of every Secret (also of Secrets in lists and watch events); the
-``last-applied-configuration`` annotation, which repeats the object; scalars under sensitive keys (``sensitive_keys``); the
-value of ``{name: DB_PASSWORD, value: …}``; the argument after ``--token``; values at the caller's paths; and in all other
-strings, the matches of ``redact_text``. Names of Secrets are kept: ``secret: {secretName: tls}`` is a reference, not a secret.
+The following values are replaced, at any depth: ``data`` and ``stringData`` of every Secret (also of Secrets in lists and watch
+events); the ``last-applied-configuration`` annotation, which repeats the object; scalars under sensitive keys
+(``sensitive_keys``); the value of ``{name: DB_PASSWORD, value: …}``; the argument after ``--token``; values at the caller's
+paths; and in all other strings, the matches of ``redact_text``. Names of Secrets are kept: ``secret: {secretName: tls}`` is a
+reference, not a secret.
 
 The result is a new value; the argument is not changed. Redacting a second time changes nothing.
 """
@@ -17,7 +18,7 @@ from wharfinger.formats.redaction.redaction_text import MARK, TextRedactor
 from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key, may_be_a_reference
 
 RedactPath: TypeAlias = tuple[str | int, ...]
-"""Keys and indexes from the root; ``"*"`` stands for every key or item of one level."""
+"""Keys and indexes from the root; ``"*"`` matches every key or item of one level."""
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_FIELDS: Final = frozenset({"data", "stringData"})

@@ -54,7 +54,7 @@ _LONGEST: Final = 120
 
 def is_sensitive_key(key: str) -> bool:
     """Return whether the value under ``key`` must be treated as a credential."""
-    # Only the end of a key decides. It is cut to a fixed length, so that the cache stays small.
+    # Only the end of a key decides. The key is cut to a fixed length, so that the cache stays small.
     return _is_sensitive(key[-_LONGEST:])
 
 

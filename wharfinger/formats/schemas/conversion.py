@@ -1,9 +1,10 @@
 """The conversion of OpenAPI v3 (and Kubernetes' structural) schemas to JSON Schema 2020-12, which validators know.
 
-These differ: ``nullable`` (null is accepted whatever ``enum``, ``anyOf`` and other keywords require, as in Kubernetes),
-``exclusiveMinimum: true`` beside ``minimum``, int-or-string in its three spellings, ``format`` on numbers (bounds), lists of
-``items``, and patterns (``patterns``). Only keywords that validate are converted: annotations and ``x-…`` stay in the
-document, and keywords that JSON Schema knows but OpenAPI does not (``$id``, ``$dynamicRef``) never reach a validator.
+These keywords differ: ``nullable`` (null is accepted whatever ``enum``, ``anyOf`` and other keywords require, as in
+Kubernetes), ``exclusiveMinimum: true`` beside ``minimum``, int-or-string in its three spellings, ``format`` on numbers
+(bounds), lists of ``items``, and patterns (``patterns``). Only keywords that validate are converted: annotations and ``x-…``
+stay in the document, and keywords that JSON Schema knows but OpenAPI does not (``$id``, ``$dynamicRef``) never reach a
+validator.
 """
 
 from collections.abc import Callable
@@ -190,7 +191,8 @@ class _Conversion:
 def _accepting_null(schema: JsonObject) -> JsonObject:
     """Return the schema so that it accepts null.
 
-    Most keywords do not apply to null. Those that do are extended to accept null, or moved to where they do not apply to it.
+    Most keywords do not apply to null. A keyword that applies to null is extended to accept null, or moved to a place where it
+    does not apply to null.
     """
     allowed, values = schema.get("type"), schema.get("enum")
     if allowed is not None:

@@ -1,8 +1,8 @@
 """An OpenAPI v3 schema as a document: read once, bounded, with references replaced and its shape checked.
 
-All code that works on schemas (conversion, defaults, transformations) takes the result of :func:`expanded` and reads it
-without checking again: every sub-schema is an object (or, under ``additionalProperties`` and ``additionalItems``, a
-boolean), every list of schemas a list, keywords that are null are removed as in Go, and no ``$ref`` is left.
+All code that works on schemas (conversion, defaults, transformations) takes the result of :func:`expanded` and reads it without
+further checks. In the result every sub-schema is an object (or, under ``additionalProperties`` and ``additionalItems``, a
+boolean), and every list of schemas is a list. Keywords that are null are removed as in Go, and no ``$ref`` is left.
 
 References are local (``#/definitions/x``). Members beside a ``$ref`` override the target's members of the same names. A
 reference that leads back to itself is refused: without recursion, checking a value costs at most the size of the schema times

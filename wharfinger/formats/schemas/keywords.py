@@ -36,7 +36,7 @@ class Budget(FormatChecker):
 def explaining_validator(schema: JsonObject, work: int) -> Validator:
     """Return a validator, for one use, of a schema that the deciding engine compiled; its values must come from `quiet`.
 
-    Its iterators raise WorkError once more than ``work`` keywords, members and items were checked.
+    The validator's iterators raise WorkError once more than ``work`` keywords, members and items were checked.
     """
     return _VALIDATOR(schema, format_checker=Budget(work))
 

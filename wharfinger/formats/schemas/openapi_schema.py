@@ -3,8 +3,8 @@
 A schema is compiled once (:func:`compile_schema`) and then only used. Compiling takes four steps, each a module:
 
 * ``document`` reads the document, replaces its references and checks its limits;
-* ``conversion`` converts it to JSON Schema, with ``patterns`` and ``formats``;
-* jsonschema-rs compiles that, and then decides about values, within the limits of ``cost``;
+* ``conversion`` converts the document to JSON Schema, with ``patterns`` and ``formats``;
+* jsonschema-rs compiles the JSON Schema, and then decides about values, within the limits of ``cost``;
 * ``explain`` finds why a value was refused; ``problems`` has the texts.
 
 JSON Schema cannot express some of the extensions of Kubernetes and Deckhouse. ``lists`` checks sets, maps and embedded

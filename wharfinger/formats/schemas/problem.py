@@ -1,4 +1,4 @@
-"""A problem of a value, in words. It does not import the validators, so that a client starts quickly."""
+"""A problem of a value, in words. This module does not import the validators, so that a client starts quickly."""
 
 from dataclasses import dataclass
 

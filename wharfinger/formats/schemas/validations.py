@@ -11,8 +11,8 @@ value):
 =============================  =====================================================================================
 
 Here a rule is only text. :mod:`~wharfinger.formats.cel.engine` evaluates it in a process that can be killed
-(:mod:`~wharfinger.formats.cel.worker`). It gets :class:`SchemaRules`: only the parts of the schema that lead to a rule, and
-the types below a rule of Kubernetes, because such a rule sees typed values.
+(:mod:`~wharfinger.formats.cel.worker`). The process gets :class:`SchemaRules`: only the parts of the schema that lead to a
+rule, and the types below a rule of Kubernetes, because such a rule sees typed values.
 
 A rule at a place where it would never be evaluated (``anyOf``, ``oneOf``, ``not``, ``patternProperties``) is refused, as in
 Kubernetes: an author would rely on a check that never runs.

@@ -1,8 +1,8 @@
 """The line of each value in a YAML text, for messages that lead an author to it.
 
-:mod:`~wharfinger.formats.yaml.reader` decides what a document means. This module only finds places in it, so it refuses nothing:
-if a text is not YAML, the places up to the fault are known. A member is on the line of its key. A value without a line (merged
-in, behind an alias, beyond the limits of depth or number) has the line of the next value around it.
+:mod:`~wharfinger.formats.yaml.reader` decides what a document means. This module only finds places in the document, so it
+refuses nothing: if a text is not YAML, the places up to the fault are known. A member is on the line of its key. A value
+without a line (merged in, behind an alias, beyond the limits of depth or number) has the line of the next value around it.
 
 Messages name members in two ways: with the indexes of lists, and without them, as in the hook contract
 (:meth:`Lines.matching`).
@@ -58,7 +58,7 @@ class Lines:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or mapping whose end has not come yet."""
+    """A list or mapping whose end event has not been read yet."""
 
     path: Path
     is_mapping: bool

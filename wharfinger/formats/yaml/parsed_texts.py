@@ -19,7 +19,7 @@ MAX_PACKED: Final = 256 * 1024
 
 
 class ParsedTexts:
-    """The values of texts. Each caller gets its own copy of them."""
+    """The values of texts. Each caller gets its own copy of the values."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, bytes] = {}

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeAlias
 Scalar: TypeAlias = "bool | int | float | str | None"
 
 CORE: Final = "tag:yaml.org,2002:"
-"""The prefix that ``!!`` stands for."""
+"""The prefix that ``!!`` abbreviates."""
 
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
@@ -165,7 +165,7 @@ def as_key(found: Resolved) -> str:
 def float_key(value: float) -> str:
     """Return a float as sigs.k8s.io/yaml writes it in a key.
 
-    It has the fewest digits of the *32-bit* float, and an exponent from 1e+06 on.
+    The text has the fewest digits that identify the *32-bit* float, and an exponent from 1e+06 on.
     """
     single = _as_single(value)
     if math.isnan(single):

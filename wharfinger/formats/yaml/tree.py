@@ -74,7 +74,7 @@ class _Anchor:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or mapping whose end has not come yet."""
+    """A list or mapping whose end event has not been read yet."""
 
     container: list[JsonValue] | JsonObject
     anchor: str | None

@@ -1,4 +1,4 @@
-"""The validation of APIServices (apiregistration.k8s.io/v1). Those with a Service are stored, but the Service is never
+"""The validation of APIServices (apiregistration.k8s.io/v1). APIServices with a Service are stored, but the Service is never
 called.
 """
 

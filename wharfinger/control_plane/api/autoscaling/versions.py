@@ -1,6 +1,6 @@
 """The conversion of HorizontalPodAutoscalers between autoscaling/v1 and autoscaling/v2; they are stored as autoscaling/v2.
 
-Version 1 has fields for one metric only, the CPU utilization. It shows all other metrics, the behavior and most of the
+Version 1 has fields for one metric only, the CPU utilization. Version 1 shows all other metrics, the behavior and most of the
 status as JSON in annotations, and reads them from there. The JSON has forms of its own: the behavior has the form of
 kube-apiserver's internal types. An annotation that does not hold such JSON is dropped.
 """

@@ -1,5 +1,5 @@
-"""The validation of CertificateSigningRequests (certificates.k8s.io/v1). They are stored and can be approved, but are never
-signed.
+"""The validation of CertificateSigningRequests (certificates.k8s.io/v1). The requests are stored and can be approved, but are
+never signed.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The interface of admission plugins: the write that they judge, and the actions that they may take."""
+"""The interface of admission plugins: the write that they check, and the actions that they may take."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,8 +56,8 @@ class Mutation:
     completed: Callable[[str, JsonObject], JsonObject]
     """A function that takes a version and an object that was patched in that version.
 
-    It returns the object with its defaults, in the form in which the write continues with it: the stored form, or for a custom
-    kind the version of the request.
+    The function returns the object with its defaults, in the form in which the write continues with it: the stored form, or for
+    a custom kind the version of the request.
     """
     second: bool = False
     wanted: bool = False
@@ -105,7 +105,7 @@ class Admission(msgspec.Struct, frozen=True):
     version: str = ""
     """The version through which the kind is written; "" for the stored one."""
     policies: Policies | None = None
-    """The policies that judge the write; None if no policy is bound."""
+    """The policies that apply to the write; None if no policy is bound."""
     asked: tuple[tuple[str, JsonValue], ...] = ()
     """The options that the request carries."""
     own: bool = False

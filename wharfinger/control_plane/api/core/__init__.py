@@ -1,5 +1,5 @@
 """The core group.
 
-It contains the modules of small kinds (namespaces, nodes, events, secrets) and those that assemble the tables of the group.
-Larger kinds have folders.
+This folder contains the modules of small kinds (namespaces, nodes, events, secrets) and the modules that assemble the tables of
+the group. Larger kinds have folders.
 """

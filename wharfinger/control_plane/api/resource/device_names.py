@@ -79,7 +79,7 @@ def qualified_name_errors(name: str, field: str) -> list[FieldError]:
     if not slash:
         return _identifier_errors(name, field)
     if "/" in identifier:
-        return []  # as upstream
+        return []  # upstream reports no error for a second slash
     errors = driver_name_errors(domain, field) if domain else [invalid(field, "", "the domain must not be empty")]
     if not identifier:
         return [*errors, invalid(field, "", "the name must not be empty")]

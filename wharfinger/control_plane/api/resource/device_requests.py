@@ -146,7 +146,7 @@ def _constraint_errors(constraint: JsonObject, path: str, names: RequestNames) -
 
 
 def reference_list_errors(item: JsonObject, path: str, names: RequestNames) -> list[FieldError]:
-    """Return the errors of a ``requests`` list that refers to requests."""
+    """Return the errors of the list ``requests`` of an item, whose entries must name requests of the claim."""
     return set_errors(
         texts(item, "requests"), LISTS_LIMIT, f"{path}.requests",
         lambda name, field: reference_errors(name, field, names), lambda name: name, lambda name: name,

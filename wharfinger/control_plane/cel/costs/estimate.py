@@ -272,7 +272,7 @@ class _Coster:
         return None if local is None else local.entry
 
     def element(self, operand: Operand) -> Operand | None:
-        """Return the operand that stands for each element of a list, or None if the operand is not a list."""
+        """Return the operand that represents each element of a list, or None if the operand is not a list."""
         if not operand.type.params:
             return None
         path = (*operand.path, "@items") if operand.path else ()

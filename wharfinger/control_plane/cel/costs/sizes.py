@@ -65,7 +65,7 @@ class Operand:
 
 
 class Elements(Protocol):
-    """A source of operands that stand for the elements of lists."""
+    """A source of operands that represent the elements of lists."""
 
     def element(self, operand: Operand) -> Operand | None:
-        """Return the operand that stands for each element, or None if the operand is not a list."""
+        """Return the operand that represents each element, or None if the operand is not a list."""

@@ -125,7 +125,10 @@ _KNOWN: Final[Mapping[str, Implementation]] = {**_STANDARD, **TEXTS, **LISTS, **
 
 
 def implementation(name: str) -> Function:
-    """Return the implementation of a function. It raises CelError for arguments of types that no overload accepts."""
+    """Return the implementation of a function.
+
+    The implementation raises CelError for arguments of types that no overload accepts.
+    """
     function = cast("Function", _KNOWN[name.removeprefix(".")])
 
     def run(*given: Value) -> Value:

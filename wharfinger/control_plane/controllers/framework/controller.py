@@ -1,4 +1,4 @@
-"""One controller, and the task that runs all of them.
+"""One controller, and the task that runs all controllers.
 
 An error concerns one object only: it is logged, and the object is retried with an increasing pause. So no controller can
 stop another, and no object is given up permanently.

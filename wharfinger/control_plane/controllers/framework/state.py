@@ -1,9 +1,9 @@
 """The cluster as controllers read and change it: the control plane's own storage, through its own verbs.
 
-The controllers run in the process of the server, so they need no copy of the cluster and no watches. They are notified of
-each change in the step that makes it, read the stored objects, and write with the same verbs as requests (defaults,
-admission, validation and managed fields included), under the field managers of upstream's controllers. All decisions depend
-on stored objects only, so nothing is lost when the controllers stop.
+The controllers run in the process of the server, so they need no copy of the cluster and no watches. The controllers are
+notified of each change in the step that makes the change, read the stored objects, and write with the same verbs as requests
+(defaults, admission, validation and managed fields included), under the field managers of upstream's controllers. All decisions
+depend on stored objects only, so nothing is lost when the controllers stop.
 """
 
 from collections import deque
@@ -136,7 +136,7 @@ class ClusterState:
     # -- writing; each may raise StatusError or StorageError
 
     def create(self, obj: JsonObject, *, manager: str = MANAGER) -> JsonObject | None:
-        """Return the object as stored, or None if it already exists or its namespace is being deleted."""
+        """Create an object, and return it as stored; return None if it already exists or its namespace is being deleted."""
         served = self._served_kind(obj)
         try:
             return creation.create(

@@ -1,7 +1,7 @@
 """The APIServices of custom groups: one per version that a definition serves, as the kube-apiserver registers them.
 
-They are created and deleted together with definitions. If a client deletes one that is still needed, it is created again.
-APIServices that clients created do not have the label of automatic ones, and are never deleted.
+The APIServices are created and deleted together with definitions. If a client deletes one that is still needed, it is created
+again. APIServices that clients created do not have the label of automatic ones, and are never deleted.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """The server's own work when a CustomResourceDefinition or an instance of one changes.
 
-It runs inside the write that caused it, as an observer of the backend. So a definition is already served when its creation
-is answered; the answer itself still shows the definition as it was created, as upstream does.
+This work runs inside the write that caused it, as an observer of the backend. So a definition is already served when its
+creation is answered; the answer itself still shows the definition as it was created, as upstream does.
 """
 
 from typing import Final

@@ -32,7 +32,7 @@ def paused_condition(deployment: JsonObject, time: str) -> list[JsonValue] | Non
 
 
 def complete(deployment: JsonValue, status: JsonValue = None) -> bool:
-    """Return whether all replicas have the current template and are available."""
+    """Return whether all replicas have the current template and are available, and the status shows the current generation."""
     status = find(deployment, "status") if status is None else status
     wanted = replicas_of(deployment)
     counts = {find_int(status, name) for name in ("updatedReplicas", "replicas", "availableReplicas")}

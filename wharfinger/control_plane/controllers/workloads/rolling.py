@@ -62,7 +62,9 @@ def new_set_replicas(deployment: JsonObject, sets: Sequence[JsonObject], current
 
 
 def scaled_down(deployment: JsonObject, new: JsonObject, old: Sequence[JsonObject]) -> list[Scale]:
-    """Return the scales of old sets: they first lose unavailable Pods, then as many as availability allows."""
+    """Return the scales of old sets: their unavailable Pods are removed first, then as many available Pods as
+    ``maxUnavailable`` allows.
+    """
     everything = total([*old, new])
     floor = replicas_of(deployment) - bounds(deployment)[1]
     unready_new = replicas_of(new) - find_int(new, "status", "availableReplicas")

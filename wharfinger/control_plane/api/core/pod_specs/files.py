@@ -23,13 +23,13 @@ def no_backstep_errors(target: str, path: str) -> list[FieldError]:
 
 
 def descending_errors(target: str, path: str) -> list[FieldError]:
-    """Return the errors of a path that must be relative and without ``..``."""
+    """Return the errors of a path: it must be relative, and must not contain ``..``."""
     errors = [invalid(path, target, "must be a relative path")] if target.startswith("/") else []
     return errors + no_backstep_errors(target, path)
 
 
 def local_errors(target: str, path: str) -> list[FieldError]:
-    """Return the errors of a path that must be relative, without ``..``, and must not begin with two dots."""
+    """Return the errors of a path: it must be relative, must not contain ``..``, and must not begin with two dots."""
     errors = descending_errors(target, path)
     if target.startswith("..") and not target.startswith("../"):
         errors.append(invalid(path, target, "must not start with '..'"))

@@ -1,7 +1,8 @@
-"""The ResourceQuota plugin: a write that exceeds a quota of its namespace is refused; one that fits is charged.
+"""The ResourceQuota plugin: a write that exceeds a quota of its namespace is refused, and any other write is charged to the
+quota.
 
-A quota applies as soon as a controller has written hard limits and use into its status. A write is charged to that status at
-once: otherwise two successive writes could both fit before the controller has counted the first one.
+A quota applies as soon as a controller has written hard limits and use into its status. A write is charged to the status of the
+quota at once: otherwise two successive writes could both fit before the controller has counted the first one.
 """
 
 from collections.abc import Sequence
