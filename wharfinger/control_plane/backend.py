@@ -184,7 +184,7 @@ class View(msgspec.Struct, frozen=True):
         return self._backend.object(group, plural, namespace, name)
 
     def now(self) -> datetime:
-        """Return the time."""
+        """Return the time of the control plane's clock."""
         return self._backend.now()
 
     def draw(self, count: int) -> int:

@@ -111,7 +111,7 @@ def histogram_lines(
 
 
 def family_lines(family: Description, rows: Iterable[tuple[Sequence[str], float]]) -> Iterator[str]:
-    """Yield a whole family of counters or gauges, or nothing without rows.
+    """Yield a whole family of counters or gauges, or nothing if there are no rows.
 
     A row has the values of its labels, in order, and the number.
     """
@@ -124,6 +124,6 @@ def family_lines(family: Description, rows: Iterable[tuple[Sequence[str], float]
 
 
 def exposition(lines: Iterable[str]) -> str:
-    """Return the text of all lines, each with a line end; empty without lines."""
+    """Return the text of all lines, each with a line end; empty if there are no lines."""
     text = "\n".join(lines)
     return f"{text}\n" if text else ""

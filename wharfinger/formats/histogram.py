@@ -27,7 +27,7 @@ class Histogram:
         self.total += value
 
     def lines(self, name: str, labels: str) -> Iterator[str]:
-        """Return the samples as text."""
+        """Return the lines of the histogram's samples."""
         return histogram_lines(name, labels, self.bounds, self.counts, self.total)
 
 

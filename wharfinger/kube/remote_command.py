@@ -43,7 +43,7 @@ _SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 
 
 class Channel(IntEnum):
-    """The number of a stream."""
+    """The streams, by the numbers of their channels."""
 
     STDIN = 0
     STDOUT = 1
@@ -58,7 +58,7 @@ class StreamError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A part of a stream."""
+    """An event: a part of a stream has arrived."""
 
     channel: int
     data: bytes
@@ -66,14 +66,14 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class ChannelEnded:
-    """The end of a stream."""
+    """An event: a stream has ended."""
 
     channel: int
 
 
 @dataclass(frozen=True, slots=True)
 class SocketClosed:
-    """The other end has closed the WebSocket."""
+    """An event: the other end has closed the WebSocket."""
 
 
 StreamEvent: TypeAlias = Arrived | ChannelEnded | SocketClosed

@@ -36,7 +36,7 @@ _LONGEST_REMEMBERED: Final = 317
 
 
 class SelectorError(Exception):
-    """The selector cannot be read."""
+    """A text is not a valid selector; the message is kube-apiserver's."""
 
 
 class Operator(StrEnum):
@@ -106,7 +106,7 @@ class FieldTerm:
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """A conjunction of terms."""
+    """A conjunction of terms; the empty selector matches everything."""
 
     terms: tuple[FieldTerm, ...] = ()
 

@@ -23,7 +23,7 @@ _INDEX: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class OperationError(FormatError):
-    """The operation cannot be done."""
+    """An operation of a patch cannot be done; the message has the library's words."""
 
 
 def json_patched(document: JsonObject, operations: Sequence[JsonObject]) -> JsonValue:

@@ -57,13 +57,13 @@ class Run:
         self._until = time.process_time() + CPU_S
 
     def spend(self, cost: int) -> None:
-        """Add a cost. Raises CostError."""
+        """Add a cost. Raises CostError if the total cost exceeds the limit."""
         self.cost += cost
         if self.cost > CALL_LIMIT:
             raise CostError(_EXCEEDED)
 
     def check_time(self) -> None:
-        """Check that CPU time is left. Raises CostError."""
+        """Raise CostError if no CPU time is left."""
         if time.process_time() > self._until:
             self.cost = CALL_LIMIT + 1
             raise CostError(_EXCEEDED)

@@ -45,7 +45,7 @@ class ClaimController:
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         wakes = {CLAIMS: itself, PODS: self._of_pod, VOLUMES: self._of_volume}
         return Controller("PersistentVolumeClaim", self.reconcile, wakes)
 
@@ -131,7 +131,7 @@ class VolumeController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller("PersistentVolume", self.reconcile, {VOLUMES: itself, CLAIMS: self._of_claim})
 
     def _of_claim(self, change: Change) -> Iterable[Key]:

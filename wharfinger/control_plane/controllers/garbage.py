@@ -52,7 +52,7 @@ class GarbageController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller("garbage collector", self.reconcile, always=self.affected)
 
     def affected(self, change: Change) -> Iterable[Key]:

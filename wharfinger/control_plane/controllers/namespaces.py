@@ -47,7 +47,7 @@ class NamespaceController:
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller("Namespace", self.reconcile, {NAMESPACES: self._of_namespace}, always=self._of_content)
 
     def _of_namespace(self, change: Change) -> Iterable[Key]:

@@ -21,7 +21,7 @@ class QuotaController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller("ResourceQuota", self.reconcile, {QUOTAS: itself, PODS: self._of_pod}, always=self._of_any)
 
     def _of_any(self, change: Change) -> Iterable[Key]:
@@ -39,7 +39,7 @@ class QuotaController:
         return [key_of(QUOTAS, one) for one in self._state.objects(QUOTAS, namespace)]
 
     def reconcile(self, key: Key) -> float | None:
-        """Calculate the usage of one quota."""
+        """Calculate the usage of one quota, and write it into the quota's status."""
         quota = self._state.get(key)
         if quota is None or is_deleted(quota):
             return None

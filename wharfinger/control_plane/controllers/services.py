@@ -61,7 +61,7 @@ class ServiceController:
         self._balancers = 0
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         wakes = {SERVICES: itself, PODS: self._of_pod, ENDPOINTS: self._of_endpoints, SLICES: self._of_slice}
         return Controller("Service", self.reconcile, wakes)
 
@@ -83,7 +83,7 @@ class ServiceController:
             yield Key(SERVICES, change.key.namespace, name)
 
     def reconcile(self, key: Key) -> float | None:
-        """Write the endpoints of a Service."""
+        """Write the endpoints of a Service, and assign the address of its load balancer."""
         service = self._state.get(key)
         if service is None:
             self._ages.forget(key)

@@ -9,7 +9,7 @@ from wharfinger.formats.schemas.structural import parts, sorted_parts
 
 
 def list_errors(schema: JsonObject, obj: JsonValue, path: str = "") -> list[FieldError]:
-    """Return the errors of duplicates anywhere in a value."""
+    """Return an error for each duplicate in the lists of a value, at any depth."""
     if isinstance(obj, list):
         return _array_errors(schema, obj, path)
     errors: list[FieldError] = []

@@ -89,7 +89,7 @@ def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
 
 
 def _replacements(served: Served, kind: str, list_kind: str, plural: str) -> Iterable[tuple[str, str]]:
-    """Yield the replacements of names; a name that contains another name comes before it."""
+    """Yield each name of the sample kind with its replacement; a name that contains another name precedes that name."""
     group, version, name = served.kind.group, served.version.name, served.kind.kind
     camel = _identifier(group.removesuffix(".k8s.io"))
     article = "an" if name[0].lower() in "aeiou" else "a"
@@ -147,14 +147,14 @@ def _sample(version: str) -> tuple[str, ...]:
 
 
 def _reference(version: str) -> JsonObject:
-    """Return the schema of ``metadata``."""
+    """Return a reference to the schema of ``metadata``."""
     if version == "v2":
         return {"description": _METADATA, "$ref": f"#/definitions/{_OBJECT_META}"}
     return {"description": _METADATA, "allOf": [{"$ref": f"#/components/schemas/{_OBJECT_META}"}]}
 
 
 def _expanded(schema: JsonObject) -> JsonObject:
-    """Return a schema for version 3."""
+    """Return a schema in the form of OpenAPI version 3: int-or-string values and embedded objects are written out."""
     found = _mapped(schema, _expanded)
     if find(schema, "x-kubernetes-int-or-string") is True and not any(name in schema for name in ("anyOf", "allOf")):
         found["anyOf"] = [{"type": "integer"}, {"type": "string"}]
@@ -166,7 +166,7 @@ def _expanded(schema: JsonObject) -> JsonObject:
 
 
 def _reduced(schema: JsonObject) -> JsonObject:
-    """Return a schema for version 2."""
+    """Return a schema in the form of OpenAPI version 2, reduced to what kubectl can read."""
     found = {name: value for name, value in _mapped(schema, _reduced).items() if name not in {*_COMBINERS, "default"}}
     nullable = found.pop("nullable", None) is True
     open_end = find(schema, "x-kubernetes-preserve-unknown-fields") is True

@@ -16,7 +16,7 @@ Fields: TypeAlias = Mapping[str, tuple[int, Writer]]
 
 
 def version_2_protobuf(document: JsonObject) -> bytes:
-    """Encode a whole document."""
+    """Encode an OpenAPI document of version 2 in protobuf."""
     return _message(_DOCUMENT, 16)(document)
 
 

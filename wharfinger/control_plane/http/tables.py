@@ -111,7 +111,7 @@ def partial(served: Served, item: JsonObject) -> JsonObject:
 def object_view(
     served: Served, item: JsonObject, view: View, include: str, now: datetime, *, headers: bool = True
 ) -> JsonObject:
-    """Return one object in a view."""
+    """Return one object in the view that the client requested."""
     if view is View.TABLE:
         metadata = item.get("metadata")
         version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
@@ -122,7 +122,9 @@ def object_view(
 def list_view(
     served: Served, items: Sequence[JsonObject], metadata: JsonObject, view: View, include: str, now: datetime
 ) -> JsonObject:
-    """Return a list in a view; items of built-in lists have no apiVersion and kind, items of custom lists do."""
+    """Return a list in the view that the client requested; items of built-in lists have no apiVersion and kind, items of custom
+    lists do.
+    """
     if view is View.TABLE:
         return table(served, items, metadata, include, now)
     if view in {View.METADATA, View.METADATA_LIST}:

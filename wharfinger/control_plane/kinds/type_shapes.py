@@ -75,7 +75,7 @@ class Scalar(StrEnum):
     QUANTITY = "q"
     INT_OR_STRING = "x"
     TIME = "t"
-    """RFC 3339, in whole seconds."""
+    """A time in RFC 3339, in whole seconds."""
     MICRO_TIME = "m"
     SCHEMA_OR_SCHEMAS = "o"
     SCHEMA_OR_BOOL = "c"
@@ -213,12 +213,12 @@ def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
 
 @lru_cache(maxsize=1024)
 def is_builtin(group: str, version: str, kind: str) -> bool:
-    """Return whether the data has the kind."""
+    """Return whether the data file describes the kind."""
     return find(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}") is not None
 
 
 def has_version(group: str, version: str) -> bool:
-    """Return whether the data has any kind of a version of a group."""
+    """Return whether the data file describes any kind of a version of a group."""
     prefix = f"{group}/{version}/" if group else f"{version}/"
     return any(name.startswith(prefix) for name in find_object(_data(), "kinds"))
 

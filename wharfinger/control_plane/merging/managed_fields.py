@@ -215,8 +215,8 @@ def _changed_entries(
 def _own_entry(
     mine: JsonObject, own: Manager, taken: Sequence[FieldPath], sets: Comparison, now: datetime
 ) -> list[JsonValue]:
-    """Return the entry of a manager after its change, if it owns anything; ``mine`` is the manager's entry before the change,
-    or {}.
+    """Return a list with the entry of the manager after its change, or an empty list if the manager owns no field; ``mine`` is
+    the manager's entry before the change, or {}.
     """
     time = format_time(now)
     written = find_object(mine, "fieldsV1")

@@ -1,7 +1,7 @@
 """The check that a document matches the types of its kind, which server-side apply makes before it merges.
 
-The rules and the messages come from structured-merge-diff. Messages show values as Go prints the wrappers in which that library
-holds them.
+The rules and the messages come from structured-merge-diff. Messages show a value as Go prints the library's wrapper of the
+value.
 """
 
 import json

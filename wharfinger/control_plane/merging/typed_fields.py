@@ -81,7 +81,7 @@ class KeylessItemError(FormatError):
 
 
 class Comparison(NamedTuple):
-    """The differences between two documents."""
+    """The differences between two documents, as sets of fields."""
 
     added: FieldSet
     modified: FieldSet
@@ -166,7 +166,7 @@ class Changes(NamedTuple):
     removed: Sequence[FieldPath]
 
     def compared(self) -> Comparison:
-        """Return the differences as sets."""
+        """Return the differences as sets of fields."""
         return Comparison(
             FieldSet.of_paths(self.added), FieldSet.of_paths(self.modified), FieldSet.of_paths(self.removed)
         )

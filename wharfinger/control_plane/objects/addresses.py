@@ -19,7 +19,7 @@ LEADING_ZERO: Final = re.compile(r"(^|\.)0\d")
 
 
 def mapped(address: Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address inside ``::ffff:1.2.3.4``."""
+    """Return the IPv4 address inside an IPv4-mapped IPv6 address (``::ffff:1.2.3.4``); None for other addresses."""
     return address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
 
 

@@ -12,7 +12,7 @@ SUBRESOURCE_LIMIT: Final = 256
 
 
 def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
-    """Return the errors of ``ValidateManagedFields``."""
+    """Return the errors of the entries in ``metadata.managedFields`` (``ValidateManagedFields``)."""
     errors: list[FieldError] = []
     entries = metadata.get("managedFields")
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):

@@ -13,7 +13,7 @@ NameRule: TypeAlias = Callable[[str, bool], list[str]]
 
 
 def without_dash(prefix: str) -> str:
-    """Return a prefix in a form to which the rules of names apply: without the dash at its end, which a suffix follows."""
+    """Return a prefix in a form to which the rules of names apply: a dash at its end, which a suffix would follow, is masked."""
     return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 

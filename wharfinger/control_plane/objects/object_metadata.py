@@ -9,7 +9,7 @@ def metadata_of(obj: JsonObject) -> JsonObject:
 
 
 def with_metadata(obj: JsonObject, changes: JsonObject) -> JsonObject:
-    """Return a copy with metadata fields set; None removes one."""
+    """Return a copy with changed fields of the metadata; the value None removes a field."""
     metadata = {**metadata_of(obj)}
     for name in changes.keys() & metadata.keys():
         del metadata[name]

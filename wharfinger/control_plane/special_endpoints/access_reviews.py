@@ -25,21 +25,21 @@ _EVERYTHING: Final[tuple[JsonObject, ...]] = (
 
 
 def self_subject_access_review(asked: EndpointRequest) -> JsonObject:
-    """Review the access of the user who sends the request."""
+    """Answer a SelfSubjectAccessReview: whether the user who sends the request is allowed to do something."""
     review = reviewed(asked)
     _check(_exclusive(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, asked.options.user)
 
 
 def subject_access_review(asked: EndpointRequest) -> JsonObject:
-    """Review the access of any user."""
+    """Answer a SubjectAccessReview: whether the named user is allowed to do something."""
     review = reviewed(asked)
     _check(_exclusive(review) + _subject(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, _user(review))
 
 
 def local_subject_access_review(asked: EndpointRequest) -> JsonObject:
-    """Review the access of any user in a namespace."""
+    """Answer a LocalSubjectAccessReview: whether the named user is allowed to do something in a namespace."""
     review = reviewed(asked)
     errors = _exclusive(review) + _subject(review) + _selectors(review)
     errors += _bare(review, but="namespace", why="must be empty except for namespace")
@@ -56,7 +56,7 @@ def local_subject_access_review(asked: EndpointRequest) -> JsonObject:
 
 
 def self_subject_rules_review(asked: EndpointRequest) -> JsonObject:
-    """Return the permissions in a namespace of the user who sends the request."""
+    """Answer a SelfSubjectRulesReview: the permissions, in a namespace, of the user who sends the request."""
     review = reviewed(asked)
     namespace = find_str(review, "spec", "namespace")
     if not namespace:

@@ -28,7 +28,7 @@ _BOUND: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
 def token_review(asked: EndpointRequest) -> JsonObject:
-    """Return the user that a token belongs to."""
+    """Answer a TokenReview: the user to whom a token belongs."""
     review = reviewed(asked)
     token = find_str(review, "spec", "token")
     if not token:
@@ -180,7 +180,7 @@ def _bound(asked: EndpointRequest, spec: JsonObject) -> list[Binding]:
 
 
 def self_subject_review(asked: EndpointRequest) -> JsonObject:
-    """Return the user of the request itself."""
+    """Answer a SelfSubjectReview: the user who sends the request."""
     admit(asked, changed(asked, read_body(asked, asked.served)))
     return {
         "kind": "SelfSubjectReview",

@@ -94,7 +94,7 @@ class Page:
 
     @property
     def metadata(self) -> JsonObject:
-        """Return the list's own metadata."""
+        """Return the metadata of the list itself: its revision, its continue token and the number of remaining items."""
         metadata: JsonObject = {"resourceVersion": str(self.revision)}
         if self.continue_token:
             metadata["continue"] = self.continue_token

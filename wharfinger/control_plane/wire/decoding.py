@@ -87,7 +87,7 @@ class _Decoder:
         """The number of structs that enclose the outermost type with its own UnmarshalJSON; 0 if there is no such type."""
 
     def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
-        """Return an object as a struct."""
+        """Return an object in the form of a struct, with each declared member in the form of its type."""
         found: JsonObject = {}
         if not isinstance(value, Repeated):
             members, plain = list(value.items()), lists.plain_fields

@@ -123,7 +123,7 @@ def encode_at(place: str) -> bytes:
 
 
 def encode_findings(findings: Iterable[Finding]) -> bytes:
-    """Return the line with the answer."""
+    """Return the line that answers a request with these findings."""
     listed: list[JsonValue] = [
         {
             "kind": finding.kind.value,

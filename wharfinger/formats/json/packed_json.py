@@ -31,7 +31,7 @@ class PackedJson:
         return zlib.decompress(self._data) if self._deflated else self._data
 
     def value(self) -> JsonValue:
-        """Return the document, parsed. Raises JsonError for invalid JSON, or over MAX_BYTES."""
+        """Return the document, parsed. Raises JsonError for invalid JSON, and for more than MAX_BYTES."""
         return decode_json(self.text(), max_bytes=MAX_BYTES, what="a stored document")
 
     def __len__(self) -> int:

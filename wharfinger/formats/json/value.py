@@ -152,7 +152,7 @@ def _with_plain_numbers(value: JsonValue, depth: int) -> JsonValue:
 
 
 def as_object(value: JsonValue, what: str) -> JsonObject:
-    """Return the value as an object. Raises ShapeError naming ``what`` for anything else."""
+    """Return the value as an object. Raises ShapeError, which names ``what``, for a value of another type."""
     if not isinstance(value, dict):
         raise ShapeError(f"{what}: expected an object, found {type_name(value)}")
     return value
@@ -175,7 +175,7 @@ def find(value: JsonValue, *path: str | int) -> JsonValue:
 
 
 def find_str(value: JsonValue, *path: str | int, default: str = "") -> str:
-    """Return the string at ``path``; ``default`` if it is missing. Raises ShapeError for anything else."""
+    """Return the string at ``path``; ``default`` if it is missing. Raises ShapeError for a value of another type."""
     found = value
     for step in path:  # as in `find`; half of all accesses are for strings
         found = _member(found, step) if type(found) is dict else find(found, step)
@@ -187,7 +187,7 @@ def find_str(value: JsonValue, *path: str | int, default: str = "") -> str:
 
 
 def find_int(value: JsonValue, *path: str | int, default: int = 0) -> int:
-    """Return the integer at ``path``; ``default`` if it is missing. Raises ShapeError for anything else."""
+    """Return the integer at ``path``; ``default`` if it is missing. Raises ShapeError for a value of another type."""
     found = find(value, *path)
     if found is None:
         return default
@@ -197,7 +197,7 @@ def find_int(value: JsonValue, *path: str | int, default: int = 0) -> int:
 
 
 def find_object(value: JsonValue, *path: str | int) -> JsonObject:
-    """Return the object at ``path``; a new empty one if it is missing. Raises ShapeError for anything else."""
+    """Return the object at ``path``; a new empty one if it is missing. Raises ShapeError for a value of another type."""
     found = find(value, *path)
     if isinstance(found, dict):
         return found
@@ -205,7 +205,7 @@ def find_object(value: JsonValue, *path: str | int) -> JsonObject:
 
 
 def find_list(value: JsonValue, *path: str | int) -> list[JsonValue]:
-    """Return the list at ``path``; a new empty one if it is missing. Raises ShapeError for anything else."""
+    """Return the list at ``path``; a new empty one if it is missing. Raises ShapeError for a value of another type."""
     found = find(value, *path)
     if found is None:
         return []

@@ -18,14 +18,14 @@ class JsonPathError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The step ``.name``."""
+    """The step ``.name``: the member with this name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The step ``[0]``."""
+    """The step ``[0]``: the item at this position; a negative position counts from the end."""
 
     position: int
 

@@ -99,7 +99,10 @@ class _Search:
     def visit(
         self, value: JsonValue, old: JsonValue, schema: JsonObject, path: ValuePath, keys: tuple[str, ...] = ()
     ) -> None:
-        """Compare a part. If ``schema`` is a branch of the schema of a map list, ``keys`` are the keys of that list."""
+        """Compare a part of the value with the old part, and record a forbidden change.
+
+        If ``schema`` is a branch of the schema of a map list, ``keys`` are the keys of that list.
+        """
         self.work.spend(1)
         if old is None:
             return

@@ -34,7 +34,7 @@ class ParsedTexts:
         return dict(self._used)
 
     def documents(self, text: bytes, *, what: str) -> list[tuple[JsonValue, int]]:
-        """Return what :func:`read_yaml_documents` returns. Raises YamlError."""
+        """Return the same as :func:`read_yaml_documents`, without parsing a known text again. Raises YamlError."""
         key = hashlib.blake2b(text, digest_size=32).digest()
         packed = self._used.get(key) or self._known.get(key)
         if packed is not None:
@@ -51,7 +51,7 @@ class ParsedTexts:
         return read
 
     def document(self, text: bytes, *, what: str) -> JsonValue:
-        """Return what :func:`read_yaml` returns: the only document. Raises YamlError."""
+        """Return the only document of a text, as :func:`read_yaml` does, without parsing a known text again. Raises YamlError."""
         found = self.documents(text, what=what)
         if len(found) > 1:
             return read_yaml(text, what=what)  # raises YamlError for the second document

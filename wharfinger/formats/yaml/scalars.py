@@ -34,7 +34,7 @@ class ScalarError(ValueError):
 
 
 class Kind(enum.Enum):
-    """The resolver's type of a scalar."""
+    """The type that the resolver gives to a scalar."""
 
     NULL = "!!null"
     BOOL = "!!bool"

@@ -173,7 +173,7 @@ def _as_started(spec: JsonObject, template: JsonObject) -> JsonObject:
 
 
 def stateful_set_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written status."""
+    """Return the errors of a written status of a StatefulSet."""
     status = find_object(new, "status")
     errors = none_negative(status, "status", _COUNTS) + not_above(status, "status", _BOUNDS)
     return errors + collision_errors(new, old)

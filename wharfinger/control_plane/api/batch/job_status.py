@@ -49,7 +49,7 @@ class _Change:
 
 
 def job_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written status."""
+    """Return the errors of a written status of a Job."""
     change = _Change(new, old)
     errors = none_negative(new.get("status"), "status", _COUNTS) + _uncounted_errors(new)
     for rules in (_completion_errors, _finish_errors, _index_errors, _criteria_errors, _history_errors):

@@ -62,7 +62,7 @@ def _certificate_status(new: JsonObject, old: JsonObject, view: ClusterView) -> 
 
 
 def _approval(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
-    """Keep everything but the conditions."""
+    """Return the new object with its new conditions, and with the spec and the rest of the status of the old object."""
     conditions = _timed(parts(new, "status", "conditions"), old, view)
     kept: JsonObject = {"spec": old["spec"]} if "spec" in old else {}
     return {**new, **kept, **_with_conditions(find_object(old, "status"), conditions)}

@@ -23,7 +23,7 @@ def job_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def job_completions(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return succeeded and wanted completions: ``1/1``."""
+    """Return the succeeded and the wanted completions of a Job: ``1/1``."""
     done, wanted = integer(obj, "status", "succeeded"), find(obj, "spec", "completions")
     if isinstance(wanted, int):
         return f"{done}/{wanted}"
@@ -32,7 +32,7 @@ def job_completions(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG00
 
 
 def job_duration(obj: JsonObject, now: datetime) -> JsonValue:
-    """Return the time from start to completion, or until now."""
+    """Return the time from a Job's start to its completion, or to now if it is not complete."""
     started, done = said(obj, "status", "startTime"), said(obj, "status", "completionTime")
     start, end = parse_time(started) if started else None, parse_time(done) if done else now
     return human_duration(end - start) if start is not None and end is not None else ""
@@ -45,7 +45,7 @@ def cron_suspended(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def cron_last(obj: JsonObject, now: datetime) -> JsonValue:
-    """Return the age of the last schedule, ``<none>`` before the first."""
+    """Return the age of a CronJob's last scheduled time, ``<none>`` if there was none."""
     return since(("status", "lastScheduleTime"))(obj, now) if said(obj, "status", "lastScheduleTime") else NONE
 
 
@@ -65,7 +65,7 @@ def scale_target(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def metrics(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return each metric with its present and its target value: ``cpu: 40%/80%, 3/5``."""
+    """Return each metric of an autoscaler with its present and its target value: ``cpu: 40%/80%, 3/5``."""
     if obj.get("apiVersion") == "autoscaling/v1":  # v1 has most metrics in annotations
         obj = autoscaler_v2(obj)
         wanted, statuses = (

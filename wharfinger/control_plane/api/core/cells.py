@@ -24,7 +24,7 @@ _NODE_ROLE: Final = "node-role.kubernetes.io/"
 
 
 def service_address(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the first cluster address."""
+    """Return the first cluster address of a Service."""
     addresses = strings(find(obj, "spec", "clusterIPs"))
     return addresses[0] if addresses else NONE
 
@@ -39,7 +39,7 @@ def service_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def service_external(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the external addresses; for an ExternalName service, the external name."""
+    """Return the external addresses of a Service; for an ExternalName service, the external name."""
     ips = strings(find(obj, "spec", "externalIPs"))
     match said(obj, "spec", "type"):
         case "ExternalName":
@@ -75,20 +75,20 @@ def slice_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def slice_endpoints(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the addresses of all endpoints."""
+    """Return the addresses of all endpoints of an EndpointSlice."""
     shown = (address for item in objects(obj, "endpoints") for address in strings(item.get("addresses")))
     return with_more(shown) or UNSET
 
 
 def node_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``Ready``, ``NotReady`` or ``Unknown``, and whether scheduling is disabled."""
+    """Return the state of a Node: ``Ready``, ``NotReady`` or ``Unknown``, and whether scheduling is disabled."""
     ready = condition(obj, "Ready")
     shown = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
     return f"{shown},SchedulingDisabled" if find(obj, "spec", "unschedulable") is True else shown
 
 
 def node_roles(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the roles: label names after ``node-role.kubernetes.io/``."""
+    """Return the roles of a Node: the names of its labels after ``node-role.kubernetes.io/``."""
     labels = part(obj, "metadata", "labels") or {}
     roles = {key.removeprefix(_NODE_ROLE) for key in labels if key.startswith(_NODE_ROLE)}
     roles.add(said(labels, "kubernetes.io/role"))
@@ -96,13 +96,13 @@ def node_roles(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def node_address(type_: str, obj: JsonObject) -> str:
-    """Return the first address of a type."""
+    """Return the first address of a Node that has the type."""
     found = (said(item, "address") for item in objects(obj, "status", "addresses") if item.get("type") == type_)
     return next(found, NONE)
 
 
 def node_kernel(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return kernel and architecture: ``6.1.0 (amd64)``."""
+    """Return kernel and architecture of a Node: ``6.1.0 (amd64)``."""
     kernel = said(obj, "status", "nodeInfo", "kernelVersion", default="<unknown>")
     architecture = said(obj, "status", "nodeInfo", "architecture")
     return f"{kernel} ({architecture})" if architecture else kernel
@@ -114,7 +114,7 @@ def volume_phase(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def volume_class(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the storage class from the deprecated annotation or the field."""
+    """Return the storage class of a volume or claim, from the deprecated annotation or the field."""
     annotations = part(obj, "metadata", "annotations") or {}
     return said(annotations, _BETA_CLASS) if _BETA_CLASS in annotations else said(obj, "spec", "storageClassName")
 
@@ -147,12 +147,12 @@ def quota(limits: bool, obj: JsonObject) -> str:  # noqa: FBT001
 
 
 def event_first(obj: JsonObject, now: datetime) -> JsonValue:
-    """Return the age of the first occurrence."""
+    """Return the age of an Event's first occurrence."""
     return age(said(obj, "firstTimestamp") or said(obj, "deprecatedFirstTimestamp") or said(obj, "eventTime"), now)
 
 
 def event_last(obj: JsonObject, now: datetime) -> JsonValue:
-    """Return the age of the last occurrence."""
+    """Return the age of an Event's last occurrence."""
     if find(obj, "series") is not None:
         return age(said(obj, "series", "lastObservedTime"), now)
     last = said(obj, "lastTimestamp") or said(obj, "deprecatedLastTimestamp")
@@ -160,26 +160,26 @@ def event_last(obj: JsonObject, now: datetime) -> JsonValue:
 
 
 def event_count(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the number of occurrences."""
+    """Return the number of an Event's occurrences."""
     if find(obj, "series") is not None:
         return integer(obj, "series", "count")
     return integer(obj, "count") or integer(obj, "deprecatedCount") or 1
 
 
 def event_object(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the object of the event: ``pod/web-1``."""
+    """Return the object that an Event is about: ``pod/web-1``."""
     about = part(obj, "involvedObject") or part(obj, "regarding") or {}
     kind, name = said(about, "kind").lower(), said(about, "name")
     return f"{kind}/{name}" if name else kind
 
 
 def event_subobject(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the part of the object that the event is about: ``spec.containers{web}``."""
+    """Return the part of an object that an Event is about: ``spec.containers{web}``."""
     return said(obj, "involvedObject", "fieldPath") or said(obj, "regarding", "fieldPath")
 
 
 def event_source(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the source: ``kubelet, node-1``."""
+    """Return the source of an Event: ``kubelet, node-1``."""
     source = part(obj, "source") or part(obj, "deprecatedSource") or {}
     component = said(source, "component") or said(obj, "reportingComponent") or said(obj, "reportingController")
     instance = said(source, "host") or said(obj, "reportingInstance")
@@ -187,5 +187,5 @@ def event_source(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def event_message(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the message."""
+    """Return the message of an Event."""
     return (said(obj, "message") or said(obj, "note")).strip()

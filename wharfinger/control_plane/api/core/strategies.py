@@ -35,7 +35,7 @@ def _kept_namespace(new: JsonObject, old: JsonObject, _view: ClusterView) -> Jso
 
 
 def _namespace_status(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Set a missing phase to ``Active``."""
+    """Set the missing phase of a Namespace to ``Active``."""
     status = part(new, "status") or {}
     return new if status.get("phase") else {**new, "status": {**status, "phase": "Active"}}
 

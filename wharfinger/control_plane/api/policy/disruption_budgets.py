@@ -66,7 +66,7 @@ def _shown(spec: JsonObject) -> JsonObject:
 
 
 def budget_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written status."""
+    """Return the errors of a written status of a PodDisruptionBudget."""
     errors = conditions_errors(find(new, "status", "conditions"), "status.conditions")
     return errors + none_negative(new.get("status"), "status", _COUNTS)
 

@@ -82,7 +82,7 @@ def _in_list(_target: Operand | None, arguments: list[Operand], _coster: Element
 
 
 def _searched(target: Operand | None, _arguments: list[Operand], coster: Elements) -> Found | None:
-    """Return the cost of one comparison per element."""
+    """Return the cost of a function that compares each element of its target once."""
     if target is None:
         return None
     element = coster.element(target)
@@ -170,7 +170,10 @@ def _from_bytes(_target: Operand | None, arguments: list[Operand], _coster: Elem
 
 
 def _made_list(factor: float, *, squared: bool = False) -> Rule:
-    """Return the rule for a function whose result is a list as long as its target; with ``squared``, the length is squared."""
+    """Return the rule for a function whose result is a list as long as its target.
+
+    With ``squared``, the result counts as long as the square of its first argument's length.
+    """
 
     def rule(target: Operand | None, arguments: list[Operand], _coster: Elements) -> Found | None:
         source = arguments[0] if target is not None and arguments and squared else target

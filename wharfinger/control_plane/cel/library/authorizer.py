@@ -53,12 +53,12 @@ class Check:
 
 
 def authorizer_of(authorizer: Authorizer) -> Opaque:
-    """Return the value of ``authorizer``."""
+    """Return the value of the variable ``authorizer``."""
     return Opaque(AUTHORIZER, Check(authorizer))
 
 
 def resource_check(check: Check) -> Opaque:
-    """Return the value of ``authorizer.requestResource``."""
+    """Return the value of the variable ``authorizer.requestResource``."""
     return Opaque(RESOURCE_CHECK, check)
 
 

@@ -23,7 +23,7 @@ class Literal(Node):
 
 @dataclass(slots=True, eq=False)
 class Ident(Node):
-    """A name."""
+    """An identifier."""
 
     name: str
 

@@ -21,12 +21,12 @@ _LITERALS: Final = {"true": True, "false": False, "null": None}
 
 
 class NotAnExpressionError(Exception):
-    """The text is not an expression."""
+    """The text does not match the grammar of expressions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A tree and its errors."""
+    """The tree of an expression, and the errors that were found while parsing it."""
 
     root: Node
     issues: tuple[Issue, ...]

@@ -195,7 +195,7 @@ def _quotient(one: int, other: int) -> int:
 
 
 def modulo(one: Value, other: Value) -> Value:
-    """Return ``one % other``, with the sign of the first. Raises CelError."""
+    """Return ``one % other``, with the sign of the first operand. Raises CelError."""
     return _required(None if isinstance(one, float) else _numbers(one, other, math.fmod, _rest))
 
 
@@ -263,7 +263,7 @@ def _conversion_error(value: Value, to: str) -> CelError:
 
 
 def to_int(value: Value) -> Value:
-    """Return ``int(x)``."""
+    """Convert a value as ``int(x)`` does. Raises CelError."""
     if isinstance(value, bool):
         raise CelError(NO_OVERLOAD)
     if isinstance(value, float):
@@ -282,7 +282,7 @@ def to_int(value: Value) -> Value:
 
 
 def to_uint(value: Value) -> Value:
-    """Return ``uint(x)``."""
+    """Convert a value as ``uint(x)`` does. Raises CelError."""
     if isinstance(value, bool):
         raise CelError(NO_OVERLOAD)
     if isinstance(value, float):
@@ -304,7 +304,7 @@ def _parsed(text: str, kind: str, low: int, high: int) -> int:
 
 
 def to_double(value: Value) -> Value:
-    """Return ``double(x)``."""
+    """Convert a value as ``double(x)`` does. Raises CelError."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
@@ -324,7 +324,7 @@ def _raise(error: CelError) -> Value:
 
 
 def to_bool(value: Value) -> Value:
-    """Return ``bool(x)``."""
+    """Convert a value as ``bool(x)`` does. Raises CelError."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -337,7 +337,7 @@ def to_bool(value: Value) -> Value:
 
 
 def to_string(value: Value) -> Value:
-    """Return ``string(x)``."""
+    """Convert a value as ``string(x)`` does. Raises CelError."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -361,7 +361,7 @@ def to_string(value: Value) -> Value:
 
 
 def to_bytes(value: Value) -> Value:
-    """Return ``bytes(x)``."""
+    """Convert a value as ``bytes(x)`` does. Raises CelError."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
@@ -370,7 +370,7 @@ def to_bytes(value: Value) -> Value:
 
 
 def to_timestamp(value: Value) -> Value:
-    """Return ``timestamp(x)``."""
+    """Convert a value as ``timestamp(x)`` does. Raises CelError."""
     if isinstance(value, Timestamp):
         return value
     if isinstance(value, str):
@@ -384,7 +384,7 @@ def to_timestamp(value: Value) -> Value:
 
 
 def to_duration(value: Value) -> Value:
-    """Return ``duration(x)``."""
+    """Convert a value as ``duration(x)`` does. Raises CelError."""
     if isinstance(value, Duration):
         return value
     if isinstance(value, str):
@@ -398,5 +398,5 @@ def to_duration(value: Value) -> Value:
 
 
 def type_of(value: Value) -> TypeValue:
-    """Return ``type(x)``."""
+    """Return the type of a value, as ``type(x)`` does."""
     return TypeValue(type_name(value))

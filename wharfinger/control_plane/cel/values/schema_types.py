@@ -50,7 +50,7 @@ class Declared:
 
 
 def escaped(name: str) -> str | None:
-    """Return a property's name in expressions, or None if it cannot be used there."""
+    """Return a property's name in expressions, or None if expressions cannot use the property."""
     if not name or name[0].isdigit() or not _PLAIN.fullmatch(name):
         return None
     if name in RESERVED_WORDS:

@@ -40,7 +40,7 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """A type as a value."""
+    """A type that is itself the value of an expression."""
 
     name: str
 

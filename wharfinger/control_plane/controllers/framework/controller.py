@@ -69,7 +69,7 @@ class Runner:
                 self._queue.add(number, key)
 
     async def run(self) -> None:
-        """Reconcile until cancelled."""
+        """Reconcile the queued keys until cancelled."""
         while True:
             number, key = await self._queue.take()
             began = time.perf_counter()

@@ -39,7 +39,7 @@ class SimulationOptions:
 
 
 def read_options(annotations: JsonObject) -> SimulationOptions:
-    """Read the simulation annotations. An invalid number of seconds is ignored, an invalid exit code is 1."""
+    """Read the simulation annotations. An invalid number of seconds is ignored, an invalid exit code counts as 1."""
     given = {name: value for name, value in annotations.items() if name in ALL}
     if not given:
         return _NONE

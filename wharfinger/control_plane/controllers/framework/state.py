@@ -148,7 +148,7 @@ class ClusterState:
             raise
 
     def update(self, key: Key, new: JsonObject, subresource: str = "", *, manager: str = MANAGER) -> JsonObject:
-        """PUT an object that was just read; nothing is written if it is unchanged."""
+        """Write an object that was just read, like a PUT. Nothing is written if the object is unchanged or no longer exists."""
         old = self.get(key)
         if old is None:
             return new
@@ -182,7 +182,7 @@ class ClusterState:
         patching.patch(self.backend, served, key.namespace, key.name, "status", patching.PatchType.APPLY, body, options)
 
     def delete(self, key: Key, obj: JsonObject, propagation: str = "Background") -> None:
-        """DELETE an object, unless it no longer exists or another object has its name."""
+        """Delete an object, like a DELETE, unless the object no longer exists or another object now has its name."""
         found = self.get(key)
         if found is not None and uid_of(found) == uid_of(obj):
             options = DeleteOptions(propagation=propagation, uid=uid_of(obj))

@@ -33,7 +33,7 @@ class NodeController:
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller("Node", self.reconcile, {NODES: itself})
 
     def reconcile(self, key: Key) -> float | None:

@@ -53,7 +53,7 @@ _LONGEST_BACK_OFF_S: Final = 300.0
 
 
 class PodController:
-    """The scheduler and the kubelets."""
+    """The controller that simulates the scheduler and the kubelets."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -62,7 +62,7 @@ class PodController:
         self._turn = 0
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         wakes = {PODS: itself, NODES: self._unscheduled}
         owners = dict.fromkeys((DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS), self._of_owner)
         return Controller("Pod", self.reconcile, {**wakes, **owners})

@@ -41,7 +41,7 @@ class CronJobController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller("CronJob", self.reconcile, {CRON_JOBS: itself, JOBS: self._of_job})
 
     def _of_job(self, change: Change) -> Iterable[Key]:

@@ -58,7 +58,7 @@ class DaemonSetController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         wakes = {DAEMON_SETS: itself, PODS: self._of_pod, NODES: self._all}
         return Controller("DaemonSet", self.reconcile, wakes)
 

@@ -64,7 +64,7 @@ class DeploymentController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller("Deployment", self.reconcile, {DEPLOYMENTS: itself, REPLICA_SETS: self._of_set})
 
     def reconcile(self, key: Key) -> float | None:

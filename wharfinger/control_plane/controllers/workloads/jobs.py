@@ -59,7 +59,7 @@ class JobController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller("Job", self.reconcile, {JOBS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:

@@ -45,7 +45,7 @@ class ReplicaSetController:
         self._collection = collection
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller(self._collection.plural, self.reconcile, {self._collection: itself, PODS: self._of_pod})
 
     def reconcile(self, key: Key) -> float | None:

@@ -48,7 +48,7 @@ class StatefulSetController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner."""
+        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
         return Controller("StatefulSet", self.reconcile, {STATEFUL_SETS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
@@ -93,7 +93,9 @@ class StatefulSetController:
     # -- steps
 
     def _step(self, one: JsonObject, current: JsonObject, update: JsonObject) -> StatusError | None:
-        """Create, delete or replace Pods as far as the order now allows; return the error if one was refused."""
+        """Create, delete or replace Pods as far as the order now allows; return the error if the creation of a Pod or a claim
+        was refused.
+        """
         start = find_int(one, "spec", "ordinals", "start")
         wanted = min(replicas_of(one), MOST_PODS)
         parallel = find_str(one, "spec", "podManagementPolicy") == "Parallel"

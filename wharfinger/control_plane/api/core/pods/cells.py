@@ -39,7 +39,7 @@ def pod_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def pod_restarts(obj: JsonObject, now: datetime) -> JsonValue:
-    """Return the number of restarts: ``3 (2m ago)``."""
+    """Return the number of a Pod's restarts, and the age of the last one: ``3 (2m ago)``."""
     found = _summary(obj)
     return (
         f"{found.restarts} ({age(found.restarted, now)} ago)"
@@ -49,7 +49,7 @@ def pod_restarts(obj: JsonObject, now: datetime) -> JsonValue:
 
 
 def pod_ip(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the first address."""
+    """Return the first address of a Pod."""
     ips = objects(obj, "status", "podIPs")
     return said(ips[0], "ip", default=NONE) if ips else NONE
 

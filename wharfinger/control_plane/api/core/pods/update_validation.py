@@ -76,7 +76,7 @@ def spec_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def same_spec(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether two specs are equivalent."""
+    """Return whether two pod specs are equal if an empty value counts as an absent one."""
     return same_form("core.PodSpec", new, old)
 
 

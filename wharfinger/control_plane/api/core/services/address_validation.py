@@ -36,7 +36,7 @@ def headless(service: JsonObject) -> bool:
 
 
 def address_errors(service: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Return the errors of ``ValidateServiceClusterIPsRelatedFields``."""
+    """Return the errors of a Service's addresses and families (``ValidateServiceClusterIPsRelatedFields``)."""
     if text(service, "spec", "type") == "ExternalName":
         return []
     errors: list[FieldError] = []
