@@ -106,6 +106,22 @@ async def test_it_measures_at_intervals_and_reports_that(
             assert budget.has_room()
 
 
+@pytest.mark.parametrize(
+    ("admitted", "after_s"), [(True, 1 + module.MEASURE_S), (False, module.EMPTY_S + module.MEASURE_S)]
+)
+async def test_without_processes_it_measures_after_an_admission_or_rarely(
+    admitted: bool, after_s: float, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes(monkeypatch, {})
+    async with open_memory_budget(10 * MIB) as budget:
+        with budget.joined(Holder()):
+            await trio.sleep(1)
+            if admitted:
+                assert budget.admits()
+            await budget.wait_measured()
+            assert trio.current_time() == after_s
+
+
 @given(
     st.lists(st.tuples(st.floats(0, 100), st.integers(0, 50), st.integers(0, 50)), max_size=12), st.integers(-10, 300)
 )

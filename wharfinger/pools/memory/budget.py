@@ -1,7 +1,7 @@
 """The memory budget of all pools: growth is refused beyond it, and idle processes end if it is exceeded.
 
 Each pool joins the budget as a Holder, and calls `admits` before it starts a process that is to be idle. A task measures all
-processes every MEASURE_S: their sizes change, because a fork copies each page that it writes. A process that is not measured
+processes every MEASURE_S while there are any: their sizes change, because a fork copies each page that it writes. A process that is not measured
 yet counts as TYPICAL. A process that is to be started counts as much as the largest idle process of its pool: if less were
 reserved, it would be ended after the next measurement, and started again.
 
@@ -25,6 +25,8 @@ POOLS_SHARE: Final = 5
 """The budget is the memory divided by this, unless another budget is given."""
 MEASURE_S: Final = 5.0
 """The time between two measurements."""
+EMPTY_S: Final = 60.0
+"""The time after which pools without a process are measured, if no process was admitted before."""
 TYPICAL: Final = 4 * 1024 * 1024
 """The bytes that a process counts for until it is measured."""
 
@@ -76,6 +78,7 @@ class MemoryBudget:
         self._largest: dict[Holder, int] = {}
         self._holders: list[Holder] = []
         self._measured = trio.Event()
+        self._admitted = trio.Event()
 
     @contextmanager
     def joined(self, holder: Holder) -> Iterator[None]:
@@ -104,6 +107,7 @@ class MemoryBudget:
     def admits(self, holder: Holder | None = None) -> bool:
         """Return whether one more process may be started; a refusal is counted."""
         if self.has_room(holder):
+            self._admitted.set()
             return True
         self.refused += 1
         return False
@@ -136,8 +140,13 @@ class MemoryBudget:
         self._measured = trio.Event()
 
     async def keep(self) -> None:
-        """Measure again and again. Runs until cancelled."""
+        """Measure again and again, rarely while there is no process: each measurement wakes up an idle daemon. Runs until
+        cancelled."""
         while True:
+            if not self._processes():
+                self._admitted = trio.Event()
+                with trio.move_on_after(EMPTY_S):
+                    await self._admitted.wait()
             await trio.sleep(MEASURE_S)
             if self._holders:
                 await self.measure()
