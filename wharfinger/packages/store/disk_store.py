@@ -150,6 +150,19 @@ class DiskStore:
             self._pins.pop(key, None)
         return link
 
+    async def deployed(self, name: str, manifest: Manifest) -> Path | None:
+        """Return the folder with the manifest's files if its tree exists undamaged and ``deployed/<name>`` points at it. Raises
+        StoreError.
+        """
+        digest, link = manifest.descriptor.digest, self._link(name)
+        folder = self._trees / digest.hex / PACKAGE_FOLDER
+        async with self._locks.held(f"tree {digest.hex}"):
+            record = await self._record(digest, also=partial(_points_at, link, folder))
+        if record is None or record.manifest.descriptor.digest != digest:
+            return None
+        self._pins.pop(digest.hex, None)
+        return folder
+
     async def undeploy(self, name: str) -> None:
         """Remove ``deployed/<name>``, if it exists. Raises StoreError."""
         link = self._link(name)
@@ -197,8 +210,8 @@ class DiskStore:
 
             await self._run(doing, finish)
 
-    async def _record(self, digest: Digest) -> TreeRecord | None:
-        """Return the record of a tree if the tree is undamaged. The caller holds the tree's lock.
+    async def _record(self, digest: Digest, also: Callable[[], bool] = lambda: True) -> TreeRecord | None:
+        """Return the record of a tree if the tree is undamaged, and ``also`` holds (blocking). The caller holds the tree's lock.
 
         The files are not read again if no entry of the folder has changed since the last time.
         """
@@ -206,6 +219,8 @@ class DiskStore:
         known = self._sound.pop(digest.hex, None)
 
         def read() -> tuple[str, TreeRecord] | None:
+            if not also():
+                return None
             fingerprint = folder_fingerprint(tree, self._now(), with_links=True)
             if known is not None and known[0] == fingerprint:
                 return known
@@ -259,10 +274,10 @@ class DiskStore:
                 f"package sha256:{tree.name}: not installed; install it before it is deployed as {link.name}"
             )
         _refuse_foreign(link)
-        target = os.path.relpath(tree / PACKAGE_FOLDER, link.parent)
-        if link.is_symlink() and os.fspath(link.readlink()) == target:
+        folder = tree / PACKAGE_FOLDER
+        if _points_at(link, folder):
             return
-        temporary.symlink_to(target)
+        temporary.symlink_to(_target(link, folder))
         publish(temporary, link)
 
     def _deployed_trees(self) -> frozenset[str]:
@@ -390,6 +405,14 @@ def _is_there(path: Path) -> bool:
 
 def _digests_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if _HEX.match(path.name))
+
+
+def _target(link: Path, folder: Path) -> str:
+    return os.path.relpath(folder, link.parent)
+
+
+def _points_at(link: Path, folder: Path) -> bool:
+    return link.is_symlink() and os.fspath(link.readlink()) == _target(link, folder)
 
 
 def _refuse_foreign(link: Path) -> None:

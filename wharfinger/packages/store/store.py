@@ -31,6 +31,10 @@ class Store(Protocol):
         """Point ``deployed/<name>`` at the manifest's tree, atomically; return the link."""
         ...
 
+    async def deployed(self, name: str, manifest: Manifest) -> Path | None:
+        """Return the folder with the manifest's files if its tree exists undamaged and ``deployed/<name>`` points at it."""
+        ...
+
     async def undeploy(self, name: str) -> None:
         """Remove ``deployed/<name>``, if it exists. Trees are kept until `collect`."""
         ...

@@ -1,9 +1,9 @@
 """The memory budget of all pools: growth is refused beyond it, and idle processes end if it is exceeded.
 
 Each pool joins the budget as a Holder, and calls `admits` before it starts a process that is to be idle. A task measures all
-processes every MEASURE_S while there are any: their sizes change, because a fork copies each page that it writes. A process that is not measured
-yet counts as TYPICAL. A process that is to be started counts as much as the largest idle process of its pool: if less were
-reserved, it would be ended after the next measurement, and started again.
+processes every MEASURE_S while there are any: their sizes change, because a fork copies each page that it writes. A process
+that is not measured yet counts as TYPICAL. A process that is to be started counts as much as the largest idle process of its
+pool: if less were reserved, it would be ended after the next measurement, and started again.
 
 The processes that have been idle longest are ended first. Processes that run a hook are not ended, and neither are zygotes,
 which end with their pool.

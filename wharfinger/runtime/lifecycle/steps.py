@@ -1,17 +1,18 @@
 """The steps of one operation, journalled: steps that an operation completed before the daemon was killed are not repeated.
 
 A step has effects outside the process and is costly to repeat: a download, an unpacked tree, a hook run, an applied release. It
-is journalled as in flight before its first effect and as complete after its last, so after a kill a step is either done, or in
-flight and to be done again (at least once). The operation that resumes the killed one skips the steps that are done. It is the
-same operation if its *fingerprint*, which stands for all its inputs, is the same; an operation with another fingerprint begins
-with nothing done.
+is journalled as in flight before its first effect and as complete after its last. So after a kill, a step is either done, or in
+flight and to be done again (at least once). A step that turns out to need no effect is not journalled. The operation that
+resumes the killed one skips the steps that are done. It is the same operation if its *fingerprint*, which stands for all its
+inputs, is the same; an operation with another fingerprint begins with nothing done.
 
 Within one process, an attempt that failed begins anew: a beforeHelm hook, say, may have to look at what made the apply fail.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from wharfinger.formats.json.value import JsonObject, checksum
 from wharfinger.packages.kustomizing.patches import patches_checksum
@@ -24,9 +25,16 @@ from wharfinger.runtime.resources.settings import ResolvedSettings
 
 @dataclass(slots=True)
 class Taken:
-    """A step that is being taken; ``result`` is kept for the next process."""
+    """A step that is being taken; ``result`` is kept for the next process, if the step was started."""
 
+    _start: Callable[[], None]
+    started: bool = False
     result: str = ""
+
+    def start(self) -> None:
+        """Record that the step is about to have its first effect. Raises JournalError."""
+        self.started = True
+        self._start()
 
 
 @dataclass(slots=True)
@@ -55,10 +63,17 @@ class Steps:
     @contextmanager
     def taking(self, step: str) -> Iterator[Taken]:
         """Keep the step in flight while the body runs, and complete it when the body succeeds. Raises JournalError."""
-        self.journal.start(self.package, self.operation, step)
-        taken = Taken()
+        with self.taking_if_started(step) as taken:
+            taken.start()
+            yield taken
+
+    @contextmanager
+    def taking_if_started(self, step: str) -> Iterator[Taken]:
+        """Like `taking`, but the body must call `Taken.start` before the first effect, if there is any. Raises JournalError."""
+        taken = Taken(partial(self.journal.start, self.package, self.operation, step))
         yield taken
-        self.journal.complete(self.package, self.operation, step, taken.result)
+        if taken.started:
+            self.journal.complete(self.package, self.operation, step, taken.result)
 
     def finish(self) -> None:
         """End the operation. Raises JournalError."""

@@ -75,11 +75,19 @@ async def applied_before(instance: Instance, tools: Tools, done: str | None) -> 
 
 
 async def apply(
-    instance: Instance, tools: Tools, host: Host, definition: Definition, *, unchanged: bool, stamp: str = ""
+    instance: Instance,
+    tools: Tools,
+    host: Host,
+    definition: Definition,
+    *,
+    start: Callable[[], None],
+    unchanged: bool,
+    stamp: str = "",
 ) -> int:
     """Render and apply the chart unless nothing has changed; return the deployed revision.
 
-    ``stamp`` is put on a new revision of the release; see `wharfinger.runtime.lifecycle.applied_stamp`.
+    ``start`` is called before the first effect, if there is any. ``stamp`` is put on a new revision of the release; see
+    `wharfinger.runtime.lifecycle.applied_stamp`.
     """
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
@@ -106,6 +114,9 @@ async def apply(
         # The same chart may now belong to another version of the package.
         host.emit(instance, Released(applied.revision))
         return applied.revision
+    if unchanged and (revision := await _confirmed(instance, tools, host, definition, wanted, history)) is not None:
+        return revision
+    start()
     return await _apply_render(instance, tools, host, definition, wanted, history, unchanged=unchanged, stamp=stamp)
 
 
@@ -129,8 +140,6 @@ async def _apply_render(
             reason = applying_reason(laggards, "ApplyingManifests")
             host.emit(instance, Progressed(Stage.APPLIED, reason, instance.masked(waiting_for(laggards))))
 
-    if unchanged and (revision := await _confirmed(instance, tools, host, definition, wanted, history)) is not None:
-        return revision
     host.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", "rendering the chart"))
     found = await recorded(wanted, instance, tools, history, unchanged=unchanged)
     if found is None:

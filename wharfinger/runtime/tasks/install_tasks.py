@@ -36,7 +36,7 @@ from wharfinger.packages.settings.values import check_package_rules, hook_values
 from wharfinger.packages.sources.source import FolderSource, Source, expecting, source_host, source_text
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.journal_machine import MAX_RESULT
-from wharfinger.runtime.lifecycle.package_state import PackageState
+from wharfinger.runtime.lifecycle.package_state import PackageState, StateRecord
 from wharfinger.runtime.package.enabled_vote import KeptVote, globals_for, vote_key
 from wharfinger.runtime.package.events import Placed, Progressed, Voted, WarnedOf
 from wharfinger.runtime.package.findings import (
@@ -112,11 +112,16 @@ async def _former(instance: Instance, tools: Tools) -> Manifest | None:
 
 async def _keep_former(instance: Instance, tools: Tools) -> None:
     """Keep the content of the former revision, to which the package may return, if that content is on the disk."""
-    ready = (await instance.recorded(tools)).state.ready
-    if instance.wish.directives.upgrade.rollback and ready is not None:
+    record = await instance.recorded(tools)
+    if _may_return(instance, record) and (ready := record.state.ready) is not None:
         manifest = await tools.store.installed(Digest(ready.wish.digest))
         if manifest is not None:
             await tools.store.deploy(former_name(instance.id.name), manifest)
+
+
+def _may_return(instance: Instance, record: StateRecord) -> bool:
+    """Return whether the package may return to a former revision."""
+    return instance.wish.directives.upgrade.rollback and record.state.ready is not None
 
 
 def former_name(name: str) -> str:
@@ -177,26 +182,34 @@ async def install(instance: Instance, tools: Tools, host: Host) -> Unpacked:
     steps = instance.journalled()
     if steps.done(INSTALL) == digest:
         # A killed process has deployed and recorded it already.
-        tree = await _unpacked(instance, tools, manifest)
+        there = await _unpacked(instance, tools, manifest)
         host.emit(instance, Placed())
-        return Unpacked(tree)
-    with steps.taking(INSTALL) as taken:
-        tree = await _unpacked(instance, tools, manifest)
-        await _keep_former(instance, tools)
-        await tools.store.deploy(instance.id.name, manifest)
+        return Unpacked(there)
+    record = await instance.recorded(tools)
+    origin = f"{source_text(_source(instance))} {instance.wish.package}"
+    version, wanted = instance.wish.version, instance.wish.directives
+
+    def noted(state: PackageState) -> PackageState:
+        return state.installed(origin, version, digest).heard(forced=wanted.forced, reset=wanted.reset)
+
+    with steps.taking_if_started(INSTALL) as taken:
+        tree: Path | None = None
+        if noted(record.state) == record.state and not _may_return(instance, record):
+            async with tools.slots.use(Kind.LOAD, instance.id.name):
+                tree = await tools.store.deployed(instance.id.name, manifest)
+        if tree is None:
+            taken.start()
+            tree = await _unpacked(instance, tools, manifest)
+            await _keep_former(instance, tools)
+            await tools.store.deploy(instance.id.name, manifest)
         host.emit(instance, Placed())
-        record = await instance.recorded(tools)
         if isinstance(instance.id, ModuleId):
             await _ensure_namespace(tools, instance.id.namespace)
-        origin = f"{source_text(_source(instance))} {instance.wish.package}"
-        version, wanted = instance.wish.version, instance.wish.directives
         if wanted.reset != record.state.reset and record.state.reset:
             log.warning(
                 "%s: its one-time steps and the values patches of its hooks are forgotten, as requested", instance.id
             )
-        await record.update(
-            lambda state: state.installed(origin, version, digest).heard(forced=wanted.forced, reset=wanted.reset)
-        )
+        await record.update(noted)
         taken.result = digest
     return Unpacked(tree)
 

@@ -145,8 +145,8 @@ async def _apply_round(
     applied = checksum(instance.configuration.values)
     # With hooks, the run is not complete when the release is applied.
     stamp = "" if instance.files.hooks else stamp_of(inputs, applied)
-    with steps.taking(step) as taken:
-        deployed = await apply(instance, tools, host, definition, unchanged=unchanged, stamp=stamp)
+    with steps.taking_if_started(step) as taken:
+        deployed = await apply(instance, tools, host, definition, start=taken.start, unchanged=unchanged, stamp=stamp)
         taken.result = f"{deployed} {applied}"
     return applied
 
