@@ -159,7 +159,9 @@ def test_answers_of_any_server(answer: bytes, reply: Reply | str, tmp_path: Path
         def serve() -> None:
             with server.accept()[0] as client:
                 client.recv(10_000)
-                with suppress(BrokenPipeError):  # a client that has read too much closes before the whole answer is sent
+                with suppress(
+                    BrokenPipeError
+                ):  # a client that has read too much closes before the whole answer is sent
                     client.sendall(answer)
 
         thread = Thread(target=serve)

@@ -200,6 +200,23 @@ async def test_a_link_that_is_right_is_not_replaced(tmp_path: Path) -> None:
         assert link.lstat().st_ino != before.st_ino
 
 
+async def test_a_name_is_deployed_only_while_its_link_and_its_tree_are_right(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    one, two = await put(registry), await put(registry, version="2.0.0")
+    async with open_store(tmp_path) as store:
+        assert await store.deployed("prod.web", one) is None
+        await bring(store, registry, one)
+        await bring(store, registry, two, "other")
+        folder = await store.deployed("prod.web", one)
+        assert folder == await store.install(one)
+        assert await store.deployed("prod.web", two) is None
+        await store.deploy("prod.web", two)
+        assert await store.deployed("prod.web", one) is None
+        assert await store.deployed("prod.web", two) == await store.install(two)
+        (await store.install(two) / "Chart.yaml").write_text("another\n")
+        assert await store.deployed("prod.web", two) is None
+
+
 async def test_one_artifact_for_many_is_downloaded_once(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)

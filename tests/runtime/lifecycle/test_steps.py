@@ -32,6 +32,20 @@ def test_a_step_that_failed_is_not_complete() -> None:
     assert one.done("apply") is None
 
 
+def test_a_step_without_an_effect_is_not_journalled() -> None:
+    journal = Journal(None)
+    one = steps(journal)
+    one.begin("f")
+    with one.taking_if_started("apply") as taken:
+        taken.result = "7"
+    assert one.done("apply") is None
+    with one.taking_if_started("apply") as taken:
+        taken.start()
+        assert [entry.in_flight for entry in journal.entries()] == [("apply",)]
+        taken.result = "7"
+    assert one.done("apply") == "7"
+
+
 def test_an_attempt_of_the_same_process_begins_anew_unless_it_is_to_go_on() -> None:
     journal = Journal(None)
     one = steps(journal)

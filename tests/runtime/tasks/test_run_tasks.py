@@ -19,6 +19,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.process.journal_file import JournalFile
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.lifecycle.journal_machine import Effect, Event, Keep, State
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId
 from wharfinger.runtime.resources.resources import CONFIG_MAP, MODULE, SECRET
 from wharfinger.runtime.tasks.pipeline import Pipeline
@@ -98,6 +99,32 @@ async def test_a_release_that_the_journal_has_and_the_cluster_has_not_is_applied
             async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
                 await world.until_state("prod", "app", "Ready")
                 assert await world.config_map("prod", "out") is not None
+
+
+@pytest.mark.slow
+async def test_a_restart_that_finds_everything_in_place_writes_nothing_to_the_journal(tmp_path: Path) -> None:
+    """A change of the settings is journalled again."""
+    seen: list[Effect] = []
+
+    def observe(_package: str, _before: State, _event: Event, _after: State, effects: tuple[Effect, ...]) -> None:
+        seen.extend(effects)
+
+    async with open_ground(tmp_path) as ground:
+        with closing(JournalFile(tmp_path / "journal.db")) as file:
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                await world.repository()
+                await world.push("web", "1.0.0")
+                await world.create("prod", "app", package="web")
+                await world.until_state("prod", "app", "Ready")
+            journal = Journal(file)
+            journal.observe = observe
+            async with dataclasses.replace(ground, journal=journal).open_world() as world:
+                world.generations[("prod", "app")] = 1
+                await world.until_state("prod", "app", "Ready")
+                assert seen == []
+                await world.change("prod", "app", {"settings": {"text": "other"}})
+                await world.until_state("prod", "app", "Ready")
+                assert {effect.name for effect in seen if isinstance(effect, Keep)} == {"apply/1"}
 
 
 @pytest.mark.slow
