@@ -48,7 +48,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 async def _applied() -> tuple[JsonObject, JsonObject, ObjectKey, ClusterClient]:
-    """Return a Deployment: as desired, and as it is after it was applied and got a status; with its key and a client."""
+    """Return a Deployment as it is desired, the same Deployment applied and with a status, its key, and a client."""
     desired = owned(yaml_object(DEPLOYMENT), OWNER)
     async with drift_bench() as bench:
         await bench.apply(desired)

@@ -65,7 +65,7 @@ FEW: Final = 1_000
 minutes."""
 AT_ONCE: Final = 200
 FORMER_KIB: Final = 9.0
-"""The memory of an idle package that bench/README.md stated earlier. It must not grow beyond that."""
+"""The memory of an idle package that bench/README.md stated earlier; a package must not need more."""
 SETTINGS: Final = ResolvedSettings({})
 TREE: Final = {
     "package.yaml": "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\n",

@@ -208,7 +208,7 @@ async def _pods_of(connection: Connection) -> Ratio:
             for request in requests:
                 await request.answered.wait()
             took_s = time.perf_counter() - begin
-        assert len({request.prize.uid for request in requests if request.prize}) == PODS, "a pod was claimed twice"
+        assert len({request.result.uid for request in requests if request.result}) == PODS, "a pod was claimed twice"
         assert len(claimed(await cluster.pods())) == PODS
     return Ratio("pools", f"{PODS} claims of pods, embedded control plane", "one second", took_s, 1.0, 1.0)
 

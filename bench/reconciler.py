@@ -48,14 +48,14 @@ class Nothing:
     updates = 0
 
     async def update(self, attempt: Attempt[int, Row]) -> None:
-        """Nothing."""
+        """Count the update."""
         self.updates += attempt.number
 
     async def delete(self, attempt: Attempt[int, Row]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     async def prune(self, snapshot: Snapshot[int, Row]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def key_of(row: Row) -> int:

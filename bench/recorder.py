@@ -5,10 +5,10 @@ process is the daemon's own. There are two kinds of rounds. In one, every packag
 Such a reconciliation is as cheap as it can be, so the recorder's share is as large as it can be. In the other, the settings of
 every package change, so that each package is rendered again and gets a new revision.
 
-The steps of a few packages are collected, and given to recorders apart, which is exact also on a busy machine. With ``--long``,
-the same is done for 200 packages. Then rounds of 200 packages alternate: not recorded, kept in memory, and written to disk.
-Consecutive rounds, one of each kind, are compared, because a machine is faster at one time than at another; the row has the
-median of these ratios.
+The steps of a few packages are collected, and given to recorders separately; such a measurement is exact on a busy machine, too.
+With ``--long``, the same is done for 200 packages. Then rounds of 200 packages alternate: not recorded, kept in memory, and
+written to disk. Consecutive rounds, one of each kind, are compared, because a machine is faster at one time than at another; the
+row has the median of these ratios.
 """
 
 import gc
@@ -72,7 +72,7 @@ DISK_BUDGET: Final = 0.04
 them, and with `--flight-recorder`.
 """
 CHURN_BUDGET: Final = 0.03
-"""The same with `--flight-recorder`, if the settings of each package change."""
+"""The highest share with `--flight-recorder`, if the settings of each package change."""
 OBSERVERS: Final = ("lifecycle", "journal", "queue", "scheduler", "package")
 Calls: TypeAlias = list[tuple[str, tuple[object, ...]]]
 NAMESPACE: Final = ObjectKey(ResourceType("", "v1", "Namespace", "namespaces", namespaced=False), "", "bench")
@@ -80,9 +80,9 @@ PATIENCE_S: Final = 1_800
 LOOK_S: Final = 0.05
 CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 Ask: TypeAlias = Callable[[str], JsonObject]
-"""A function that returns the patch of an Application that a round begins with, for the text of the round."""
+"""A function that returns the patch with which a round changes an Application; its argument is the text of the round."""
 Seen: TypeAlias = Callable[[Instance, str], bool]
-"""A function that returns whether a package has taken up that patch."""
+"""A function that returns whether the daemon has observed the patch of a package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 async def _measure_apart(packages: int) -> list[Ratio]:
-    """Measure what a recorder takes for the steps of a reconciliation, against the reconciliation."""
+    """Measure the processor time of a recorder for the steps of a reconciliation, against that of the reconciliation itself."""
     gc.set_threshold(*GC_THRESHOLDS)
     with tempfile.TemporaryDirectory() as name:
         async with _open(Path(name)) as (switch, client):
@@ -262,7 +262,8 @@ async def _in_turns(
     """Return the processor times of the rounds of each kind, for one package."""
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
     for number in range(len(kinds) * (1 + BLOCKS)):
-        kind = tuple(kinds)[(number + number // len(kinds)) % len(kinds)]  # each kind begins as many blocks
+        # Every kind is the first one in equally many blocks.
+        kind = tuple(kinds)[(number + number // len(kinds)) % len(kinds)]
         switch.turn(kinds[kind])
         before = time.process_time()
         await _run(what, switch.runtime, client, packages, f"round-{number}")
@@ -271,7 +272,7 @@ async def _in_turns(
         print(f"recorder: round {number}, {kind}: {times[kind][-1] * 1000:.2f} ms a package", file=sys.stderr)
         if what is CHANGED:
             await _check_applied(client, packages, f"round-{number}")
-    return [each[1:] for each in times.values()]  # the first block is to warm up
+    return [each[1:] for each in times.values()]  # the first block only warms up
 
 
 async def _check_applied(client: HttpClusterClient, packages: int, text: str) -> None:

@@ -120,7 +120,7 @@ type tracedFiles struct {
 	place  string
 	made   map[string][]byte
 	states map[string]string
-	isLost bool // whether the build asked for something that cannot be recorded: a restricted build asks where links lead
+	isLost bool // whether the build has read something that cannot be recorded, such as the target of a link
 }
 
 func newTracedFiles(request Kustomization) *tracedFiles {

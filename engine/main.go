@@ -103,7 +103,7 @@ func readFrame(reader io.Reader) ([]byte, error) {
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(reader, text); err != nil {
-		return nil, fmt.Errorf("a request breaks off: %w", errors.Join(err, io.ErrUnexpectedEOF))
+		return nil, fmt.Errorf("a request is incomplete: %w", errors.Join(err, io.ErrUnexpectedEOF))
 	}
 	return text, nil
 }

@@ -44,7 +44,7 @@ type Answer struct {
 	// Files is what a build has read from the disk: the sha256 of each file in hexadecimal, "folder" or "absent", by path. It
 	// is missing if the result may depend on anything else.
 	Files map[string]string `json:"files,omitempty"`
-	// Remote says that a build failed because it needs a network.
+	// Remote is true if a build failed because it needs a network.
 	Remote bool `json:"remote,omitempty"`
 }
 

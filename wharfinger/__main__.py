@@ -78,11 +78,11 @@ def _guarded(argv: Sequence[str] | None) -> int:
         try:
             return _run(list(sys.argv[1:] if argv is None else argv))
         finally:
-            sys.stdout.flush()  # now, while an error can still be reported
+            sys.stdout.flush()  # flushed now, while an error can still be reported
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BaseExceptionGroup as group:
-        # An exception that ends a command within tasks leaves their nurseries wrapped in groups.
+        # The nurseries of a command wrap an exception that ends it in groups.
         if group.split(KeyboardInterrupt)[1] is None:
             return EXIT_INTERRUPTED
         if group.split(StdoutError)[1] is None:

@@ -1,6 +1,7 @@
 """Completion at the Tab key: ``wharfinger completion SHELL``, and the names for commands that write into a cluster.
 
-These commands are in `runtime`, which must not import `debug`, where the client of the daemon's socket is.
+These commands are in `runtime`, which must not import `debug`; but the names come from the running daemon, and its client is in
+`debug`. So the two are joined here.
 """
 
 import argparse

@@ -3,11 +3,11 @@
 import h11
 import pytest
 
-from wharfinger.httpd.head import MAX_HEADERS, Head, check_head
+from wharfinger.httpd.head import MAX_HEADERS, RequestHead, check_head
 from wharfinger.httpd.target import RefusedRequestError, Target
 
 
-def head_of(raw: bytes) -> Head:
+def head_of(raw: bytes) -> RequestHead:
     connection = h11.Connection(h11.SERVER)
     connection.receive_data(raw.replace(b"\n", b"\r\n") + b"\r\n\r\n")
     event = connection.next_event()

@@ -110,7 +110,7 @@ def test_failures_do_not_count_as_deletions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("against", "told"),
-    [("absent", "no such folder, and"), ("empty", "clusters does not exist there; name a folder or a revision")],
+    [("absent", "no such folder, and"), ("empty", "clusters does not exist in it; name a folder or a revision")],
 )
 def test_wrong_sides(against: str, told: str, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"clusters/map.yaml": config_map("x")})

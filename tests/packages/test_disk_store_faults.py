@@ -129,7 +129,7 @@ async def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "says"),
-    [(errno.ENOSPC, "the disk is full: make room"), (errno.EACCES, "no permission"), (errno.EROFS, "read-only")],
+    [(errno.ENOSPC, "the disk is full: free some space"), (errno.EACCES, "no permission"), (errno.EROFS, "read-only")],
 )
 async def test_a_disk_that_refuses(number: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = MemoryRegistry()

@@ -47,7 +47,7 @@ def _parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, 
 
 
 def kinds() -> str:
-    """Return the page of kinds: each field of each custom resource, with its type and what its definition says."""
+    """Return the page of kinds: each field of each custom resource, with its type and the description in its definition."""
     parts = ["# Kinds\n", NOTE, "[Resources](../resources.md) explains them with examples.\n"]
     for crd in sorted(own_crds(), key=lambda each: find_str(each, "spec", "names", "kind")):
         version = find_list(crd, "spec", "versions")[0]

@@ -1,4 +1,4 @@
-"""The hook of mkdocs that lets links out of docs/ lead to the repository, and checks that they lead somewhere."""
+"""A hook of mkdocs: it replaces links out of docs/ by links to the repository, and checks that all targets exist."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ def on_page_markdown(markdown: str, page: object, **_others: object) -> str:
 
 
 def site_target(target: str, folder: Path) -> str:
-    """Return the target of a link on a page in ``folder``. Raises FileNotFoundError if it leads nowhere."""
+    """Return the target of a link on a page in ``folder``. Raises FileNotFoundError if the target does not exist."""
     path, hash_sign, anchor = target.partition("#")
     if "://" in target or not path:
         return target

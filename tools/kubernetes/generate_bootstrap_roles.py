@@ -5,7 +5,7 @@ They are read from a new kube-apiserver of the version that the control plane fo
     python tools/kubernetes/generate_bootstrap_roles.py --server https://127.0.0.1:6443 --token-file token
 
 For a version without a server at hand, they are read from the files that Kubernetes publishes with its code. The rules of
-aggregated roles are not in these files; they are taken from roles.json, so its version must have the same ones::
+aggregated roles are not in these files; they are taken from roles.json, so they must be the same in the version of roles.json::
 
     python tools/kubernetes/generate_bootstrap_roles.py --published DIR --output …/bootstrap/roles-1.37.json
 

@@ -9,10 +9,9 @@ gates::
     python tools/kubernetes/generate_documents.py --url http://127.0.0.1:8001
 
 ``openapi.xz`` is compressed. It begins with a line of JSON that has the place of each document after the line (``[offset,
-size]``, by name: ``v2``, ``v3/api/v1`` …). The documents follow, byte by byte as the server sent them, because clients
-identify them by their hashes. Two more, ``custom/v2`` and ``custom/v3``, are the server's documents of two sample
-definitions, which this script creates and deletes again. The documents of custom kinds are made from them by replacing
-the names.
+size]``, by name: ``v2``, ``v3/api/v1`` …). The documents follow, byte by byte as the server sent them, because clients identify
+them by their hashes. Two further documents, ``custom/v2`` and ``custom/v3``, are the server's documents of two sample
+definitions, which this script creates and deletes again. The documents of custom kinds are made from them by replacing the names.
 
 ``table_columns-1.37.json`` is the file of 1.36 with the columns of the new kinds (``pkg/printers/internalversion/printers.go``);
 ``generate_published_documents.py`` made ``openapi-1.37.xz``.

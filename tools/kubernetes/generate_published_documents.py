@@ -85,7 +85,7 @@ def names_of(kinds: list[dict[str, Any]], sent: Documents) -> list[str]:
 
 
 def published(folder: Path, names: list[str]) -> Documents:
-    """Return the published documents: version 2, and these of version 3."""
+    """Return the published documents: the one of version 2, and those of version 3 that ``names`` lists."""
     specs = folder / "api" / "openapi-spec"
     found = {name: json.loads((specs / "v3" / f"{_file_name(name)}_openapi.json").read_text()) for name in names}
     return {**found, "v2": json.loads((specs / "swagger.json").read_text())}

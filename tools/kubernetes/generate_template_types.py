@@ -1,8 +1,8 @@
 """Make the table of a pod template's Go types (wharfinger/control_plane/controllers/workloads/template_types.json).
 
-The names of ReplicaSets and the revisions of DaemonSets end in a hash of the pod template as Go prints it, field by field
-in the order of the Go types. They are read from the Go module ``k8s.io/api`` by reflection (with the small program below,
-run by ``go run`` in a temporary folder). To make the table for another version of Kubernetes::
+The names of ReplicaSets and the revisions of DaemonSets end in a hash of the pod template as Go prints it, field by field in the
+order of the Go types. The types are read from the Go module ``k8s.io/api`` by reflection (with the small program below, run by
+``go run`` in a temporary folder). To make the table for another version of Kubernetes::
 
     python tools/kubernetes/generate_template_types.py --minor 36 --patch 2
 

@@ -10,7 +10,9 @@ class DebugSocketError(DebugError, OSError):
 
 
 class MetricsAddressError(DebugError, OSError):
-    """A daemon cannot listen for scrapers of its metrics. It is an OSError for the same reason as DebugSocketError."""
+    """A daemon cannot listen for scrapers of its metrics. It is an OSError, so that callers can treat it like the error of any
+    listener.
+    """
 
 
 class NoDaemonError(DebugError):

@@ -3,7 +3,7 @@
 The HTTP protocol is handled by h11 or, for an ordinary request, by :mod:`~wharfinger.httpd.lean`; this module is the trio
 shell of both. Invariants:
 
-* one request at a time: pipelined ones wait in bounded buffers, and are answered in order;
+* one request at a time: pipelined requests wait in bounded buffers, and are answered in order;
 * every wait for the client has a deadline, every size a limit;
 * a connection ends after malformed input: bytes that follow it are never read as a request;
 * an answer that could not be sent completely ends the connection, so that no client mistakes a part of it for the whole;
@@ -22,7 +22,7 @@ import trio
 
 from wharfinger.httpd import lean
 from wharfinger.httpd.framing import Framing, H11Framing, LeanFraming
-from wharfinger.httpd.head import Head, check_head
+from wharfinger.httpd.head import RequestHead, check_head
 from wharfinger.httpd.large_bodies import LargeBodies
 from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.messages import Handler, NoAnswer, Request, Response, StreamingResponse, Upgrade, is_cut
@@ -71,8 +71,8 @@ class Connection:
         self._idle = False
         self._reading_since = math.inf  # the time of the first byte of an incomplete request
         self._latest = 0  # the size of the latest piece that was received
-        self._small_pieces = 0  # of the present request
-        self._useful = False  # it had a valid request, and no invalid one
+        self._small_pieces = 0  # the number of small pieces of the present request
+        self._useful = False  # the connection has had a valid request, and no invalid one
         self._patience = trio.CancelScope()  # cancels only the wait for a request
         self._late = False  # a request arrived just when the wait for it was cancelled
         self._streaming: trio.CancelScope | None = None
@@ -112,7 +112,7 @@ class Connection:
             self._streaming.cancel(reason=reason)
 
     async def run(self) -> None:
-        """Serve until either side ends it; closes the stream. Raises nothing but cancellation."""
+        """Serve until either side ends the connection; closes the stream. Raises nothing but cancellation."""
         try:
             while await self._serve():
                 self._patience = trio.CancelScope()
@@ -221,7 +221,7 @@ class Connection:
         head = check_head(event, header_bytes=self._limits.header_bytes, body_bytes=self._limits.body_bytes)
         return await self._with_body(head)
 
-    async def _with_body(self, head: Head) -> Request | None:
+    async def _with_body(self, head: RequestHead) -> Request | None:
         body = bytearray()
         self._bodies.take(self, self._limits.body_bytes if head.length is None else head.length)
         with trio.move_on_after(self._limits.body_read_s):
@@ -290,7 +290,7 @@ class Connection:
                 await self._stream_out(request, response)
 
     async def _upgrade(self, request: Request, upgrade: Upgrade) -> None:
-        """Continue with another protocol, until it is over, if the client has asked for it."""
+        """If the client has asked for another protocol, serve that protocol until it ends."""
         if request.headers.get("upgrade", "").lower() != upgrade.protocol:
             await self._send_whole(text_response(400, f"expected a request to upgrade to {upgrade.protocol}"))
             return
@@ -355,7 +355,7 @@ class Connection:
             return
         if self._framing.begun:
             await self._send(self._framing.end())
-        else:  # drained before it began
+        else:  # the server was drained before the stream began
             await self._send_whole(text_response(503, "the server is shutting down"))
 
     async def _send_chunks(self, response: StreamingResponse, chunks: AsyncIterator[bytes]) -> None:

@@ -19,7 +19,7 @@ _LINE_OVERHEAD: Final = 4  # ": " and CRLF
 _CONTROL: Final = frozenset(range(32)) - {0x09} | {0x7F}
 
 
-class Head(msgspec.Struct, frozen=True):
+class RequestHead(msgspec.Struct, frozen=True):
     """A request before its body. ``length`` is the declared size of the body in bytes, None when it is chunked."""
 
     method: str
@@ -28,7 +28,7 @@ class Head(msgspec.Struct, frozen=True):
     length: int | None
 
 
-def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Head:
+def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> RequestHead:
     """Return the head of ``event``. Raises RefusedRequestError: 400, 413, 417, 431, 501 (CONNECT) or 505."""
     method = event.method.decode("ascii")
     if not event.http_version.startswith(b"1."):
@@ -43,7 +43,7 @@ def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Hea
     length = None if "transfer-encoding" in headers else int(headers.get("content-length", "0"))
     if length is not None and length > body_bytes:
         raise RefusedRequestError(413, f"the body of {length} bytes is over the limit of {body_bytes}")
-    return Head(method=method, target=parse_target(event.target), headers=headers, length=length)
+    return RequestHead(method=method, target=parse_target(event.target), headers=headers, length=length)
 
 
 def joined(name: str, values: str, value: str) -> str:

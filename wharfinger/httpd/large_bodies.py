@@ -1,8 +1,9 @@
-"""The room for large request bodies, which all connections of a server share.
+"""The memory for large request bodies, which all connections of a server share.
 
 A server whose clients are not known must not hold as many of the largest bodies as it has connections. Bodies of at most
-SMALL_BODY bytes are not counted, so that large requests never keep small ones out. A client that announces a large body and does
-not send it makes room for others, as it does if there are no connections left.
+SMALL_BODY bytes are not counted, so that large requests never keep small ones out. If another client needs the memory, the
+connection of a client that announces a large body and does not send it is closed. Such a connection is also closed if no
+connections are left.
 """
 
 from typing import Final, Protocol
@@ -12,8 +13,8 @@ from wharfinger.httpd.target import RefusedRequestError
 SMALL_BODY: Final = 1024 * 1024
 
 
-class Holder(Protocol):
-    """A connection, as the room needs it."""
+class BodyHolder(Protocol):
+    """The methods of a connection that `LargeBodies` uses."""
 
     @property
     def slow(self) -> bool:
@@ -26,18 +27,18 @@ class Holder(Protocol):
 
 
 class LargeBodies:
-    """The room of one server; ``most`` is its size in bytes, 0 for no limit."""
+    """The memory of one server for large bodies; ``most`` is its size in bytes, 0 for no limit."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._taken = 0
-        self._held: dict[Holder, int] = {}
+        self._held: dict[BodyHolder, int] = {}
         """The bytes for the present request of each connection, oldest first."""
 
-    def take(self, holder: Holder, size: int) -> None:
-        """Take room for the body of a request, if none was taken for it.
+    def take(self, holder: BodyHolder, size: int) -> None:
+        """Reserve memory for the body of a request, unless it was reserved before.
 
-        If there is not enough, slow connections are closed. Raises RefusedRequestError (503) if that is not enough either.
+        If there is not enough memory, slow connections are closed. Raises RefusedRequestError (503) if there is still not enough.
         """
         if not self._most or size <= SMALL_BODY or holder in self._held:
             return
@@ -46,10 +47,10 @@ class LargeBodies:
             if slow is None:
                 raise RefusedRequestError(503, "the server holds too many large requests; try again later")
             self.give_back(slow)
-            slow.retire("the body of another client needs the room")
+            slow.retire("the body of another client needs the memory")
         self._held[holder] = size
         self._taken += size
 
-    def give_back(self, holder: Holder) -> None:
-        """Give back what a connection has taken, if anything."""
+    def give_back(self, holder: BodyHolder) -> None:
+        """Release the memory that is reserved for a connection, if any."""
         self._taken -= self._held.pop(holder, 0)

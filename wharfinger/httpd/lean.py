@@ -13,7 +13,7 @@ from email.utils import formatdate
 from functools import lru_cache
 from typing import Final
 
-from wharfinger.httpd.head import MAX_HEADERS, Head
+from wharfinger.httpd.head import MAX_HEADERS, RequestHead
 from wharfinger.httpd.messages import Response, StreamingResponse
 from wharfinger.httpd.reply import REASONS, SERVER_HEADERS, may_have_body
 from wharfinger.httpd.target import RefusedRequestError, parse_target
@@ -30,7 +30,7 @@ _MOST_REMEMBERED: Final = 2048
 """The largest number of bytes of headers that are cached with their parsed form."""
 
 
-def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Head, int] | None:
+def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[RequestHead, int] | None:
     """Return the head at the beginning of ``data``, and the start of its body; None if it is incomplete, or not ordinary."""
     end = data.find(b"\r\n\r\n", 0, header_bytes)
     line = _LINE.match(data)
@@ -48,7 +48,7 @@ def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Head,
         target = parse_target(line[2])
     except RefusedRequestError:
         return None
-    return Head(line[1].decode("ascii"), target, headers, length), end + 2
+    return RequestHead(line[1].decode("ascii"), target, headers, length), end + 2
 
 
 def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:

@@ -13,7 +13,7 @@ class HttpLimits:
     """The bounds of a server. Raises ValueError unless all are positive (a body limit and pauses of 0 are allowed too).
 
     In the worst case a server holds ``connections * (header_bytes + body_bytes)`` of requests in memory; with
-    ``large_bodies_bytes``, that many bytes, and ``connections * (header_bytes + SMALL_BODY)``.
+    ``large_bodies_bytes``, the bound is ``large_bodies_bytes + connections * (header_bytes + SMALL_BODY)``.
     """
 
     header_bytes: int = 32 * 1024

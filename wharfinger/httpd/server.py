@@ -26,11 +26,11 @@ _ACCEPT_PAUSE_S: Final = 0.1
 _LEAST_PAUSE_S: Final = 0.05
 """Shorter pauses are added up, because waking up costs more than closing a connection."""
 _RECONSIDER_S: Final = 0.25
-"""The time after which another connection is asked to make room."""
+"""The time after which another open connection is ended, if a waiting client has got none."""
 
 
 async def serve_connection(stream: trio.abc.Stream, handler: Handler, limits: HttpLimits) -> None:
-    """Serve one connection until either side ends it; closes the stream. Raises nothing but cancellation."""
+    """Serve one connection until either side ends the connection; closes the stream. Raises nothing but cancellation."""
     await Connection(stream, handler, limits, peer_of(stream)).run()
 
 
@@ -57,7 +57,7 @@ class _Server:
         self._intakes: list[trio.CancelScope] = []
         self._slots = trio.Semaphore(limits.connections)
         self._open: dict[Connection, None] = {}
-        self._pause_s = 0.0  # before the next connection is accepted
+        self._pause_s = 0.0  # the pause before the next connection is accepted
 
     def new_intake(self) -> trio.CancelScope:
         """Return the cancel scope for an accept loop, made before its task runs, so that an early drain cancels it."""
@@ -111,9 +111,8 @@ class _Server:
             raise
 
     def _make_room(self) -> None:
-        """End the oldest idle connection, or else the oldest whose request does not become complete.
-
-        If there is neither, the oldest that sends no streamed answer ends after its current answer.
+        """End the oldest idle connection, or else the oldest one whose client does not complete its request. If there is neither,
+        the oldest connection that sends no streamed answer ends after its current answer.
         """
         chosen = (
             next((connection for connection in self._open if connection.idle), None)

@@ -29,7 +29,7 @@ class RefusedRequestError(Exception):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A decoded target. ``query`` keeps repeated keys; ``path`` starts with ``/``, or is ``*`` (of OPTIONS)."""
+    """A decoded target. ``query`` keeps repeated keys; ``path`` starts with ``/``, or is ``*`` (for OPTIONS)."""
 
     path: str
     query: Mapping[str, tuple[str, ...]]

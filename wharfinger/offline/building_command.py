@@ -58,7 +58,9 @@ def run_build(options: OfflineOptions) -> Result:
 
 
 async def build_paths(options: OfflineOptions, tools: Tools) -> Result | BuildError:
-    """Return the result or the error, which is not raised: the nurseries of the pools would wrap it in an exception group."""
+    """Return the result or the error. The error is not raised, because the nurseries of the pools would wrap it in an exception
+    group.
+    """
     packages, trees = await trio.to_thread.run_sync(packages_and_trees, options.paths)
     if options.name and len(packages) > 1:
         return BuildError(

@@ -26,7 +26,7 @@ from wharfinger.offline.discovery.walk import TreeError
 from wharfinger.offline.options import OfflineOptions, OptionError, add_filter, add_options, add_path, read_options
 from wharfinger.offline.orchestrator.orchestrator import Tools
 from wharfinger.offline.orchestrator.selection import SelectionError, check_filters, selected, selection_of
-from wharfinger.offline.orchestrator.sides import Sides, Version, build_sides
+from wharfinger.offline.orchestrator.sides import Sides, TreeVersion, build_sides
 from wharfinger.offline.orchestrator.toolbox import open_tools
 from wharfinger.offline.output.comparison import compared
 from wharfinger.offline.output.diff_html import diff_html
@@ -143,7 +143,9 @@ def run_diff(options: OfflineOptions, against: str, *, everything: bool = False)
 
 
 async def _sides(options: OfflineOptions, against: str, *, everything: bool) -> Sides | BuildError:
-    """Return both sides or the error, which is not raised: the nurseries of the pools would wrap it in an exception group."""
+    """Return both sides or the error. The error is not raised, because the nurseries of the pools would wrap it in an exception
+    group.
+    """
     options = options.without_filters()
     try:
         base = await _base(options, against)
@@ -160,7 +162,7 @@ async def _both(base: OfflineOptions, options: OfflineOptions, tools: Tools, *, 
     folder = base.tools.packages
     base_tools = replace(tools, packages=replace(tools.packages, folder=folder))
     if not any(packages):
-        sides = (Version(base.config, base_tools), Version(options.config, tools))
+        sides = (TreeVersion(base.config, base_tools), TreeVersion(options.config, tools))
         try:
             return await build_sides(*sides, everything=everything)
         except (PackageError, TreeError) as error:
@@ -186,7 +188,7 @@ async def _base(options: OfflineOptions, against: str) -> OfflineOptions:
     there = await trio.to_thread.run_sync(_counterparts, options, root, other)
     if not there:
         named = ", ".join(str(path.resolve().relative_to(root)) for path in options.paths)
-        raise SourceError(f"--against {against}: {named} does not exist there; name a folder or a revision that has it")
+        raise SourceError(f"--against {against}: {named} does not exist in it; name a folder or a revision that has it")
     # A checkout of a revision has no remotes of its own.
     found = await trio.to_thread.run_sync(repository_of, root)
     tools = replace(

@@ -50,7 +50,7 @@ class OfflineOptions:
         return (self.config.path, *self.config.others)
 
     def without_filters(self) -> "OfflineOptions":
-        """Return the same options for a whole build."""
+        """Return the same options without filters, so that everything is built."""
         return replace(self, config=replace(self.config, filters=()))
 
     def of(self, paths: Sequence[Path]) -> "OfflineOptions":

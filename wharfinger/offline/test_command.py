@@ -110,7 +110,9 @@ def _targets(options: OfflineOptions, files: list[Path]) -> list[_Target]:
 
 
 async def _verdicts(options: OfflineOptions, targets: Sequence[_Target]) -> tuple[Verdict, ...] | BuildError:
-    """Return the verdicts or the error, which is not raised: the nurseries of the pools would wrap it in an exception group."""
+    """Return the verdicts or the error. The error is not raised, because the nurseries of the pools would wrap it in an exception
+    group.
+    """
     try:
         async with open_tools(options.tools) as tools, open_progress(options, tools):
             verdicts: list[Verdict] = []
@@ -122,7 +124,7 @@ async def _verdicts(options: OfflineOptions, targets: Sequence[_Target]) -> tupl
                     if case.values is not None:
                         settings = overlaid(options.settings, case.values)
                         result = await build_paths(replace(target.options, settings=settings), tools)
-                    else:  # without values of their own all tests of a target judge one build
+                    else:  # tests without values of their own share one build of their target
                         result = plain = plain or await build_paths(target.options, tools)
                     if isinstance(result, BuildError):
                         return result

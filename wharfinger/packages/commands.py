@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from wharfinger.packages.trust.signer import Signer
 
 OpenJq: TypeAlias = Callable[[], AbstractAsyncContextManager[JqRunner]]
-"""A function that opens the jq runner of `check`. The daemon's pool is above this part, so the composition root passes it."""
+"""A function that opens the jq runner of `check`. The composition root passes it, because this part may not import the daemon's
+pool of jq workers.
+"""
 
 MAX_KEY: Final = 64 * 1024
 MAX_DIGITS: Final = 9
@@ -61,7 +63,9 @@ _SHOWN: Final = {
 
 
 class AddAction(Protocol):
-    """A function that adds an action to `wharfinger package`, for a part that this one may not import."""
+    """A function that adds an action to `wharfinger package`. The composition root passes the functions of parts that this part
+    may not import.
+    """
 
     def __call__(self, actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None: ...
 
@@ -76,7 +80,8 @@ def add_package(parser: argparse.ArgumentParser) -> None:
         "push",
         help="push a package's folder or a packed chart (.tgz)",
         description="Push a package's folder (package.yaml, a module folder, a chart) or a packed chart (.tgz). A chart is "
-        "pushed as `helm push` does; every other package as an image. The same files always have the same digest.",
+        "pushed in the form that `helm push` uses, and every other package as an image. The same files always have the same "
+        "digest.",
     )
     push.add_argument("path", type=Path, metavar="PATH", help="the package's folder, or a chart's .tgz")
     push.add_argument(
@@ -161,7 +166,9 @@ def _check(args: argparse.Namespace) -> int:
 async def _check_async(
     folder: Path, open_jq: OpenJq, given: GivenSettings | None, hooks: HookCheck
 ) -> CheckReport | PackageError:
-    """Return the report or the error, which is not raised: the nurseries of the pools would wrap it in an exception group."""
+    """Return the report or the error. The error is not raised, because the nurseries of the pools would wrap it in an exception
+    group.
+    """
     async with open_jq() as jq, open_cel_pool(None, workers=1) as rules:
         try:
             return await check_package(folder, SettingsChecker(jq, rules), given, hooks=hooks)

@@ -2,19 +2,15 @@
 
 ::
 
-    PackageError                  base; .transient says whether a retry without a change can help
-    ├── RegistryError             the registry failed or refused: .transient by status
-    │   ├── LoginRefusedError     the login was refused, or is missing; permanent until it changes
-    │   └── ArtifactNotFoundError no such repository, tag or digest; permanent until it is pushed or the name changes
-    ├── DigestError               bytes do not match their digest
-    ├── TrustError                no signature satisfies the policy of the repository
-    ├── AddressError              an address that cannot be read
-    ├── ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml)
-    ├── StoreError                the disk failed
-    ├── RulesError                the rules of a schema could not be evaluated, although they are not at fault
-    ├── RenderError               helm refused the chart or the values
-    │   └── LookupRefusedError    a template looked up what it may not read
-    └── ConversionError           settings of an older version could not be converted to the newest
+    PackageError                  base; .transient says whether a retry without a change can help ├── RegistryError
+    the registry failed, or refused a request: .transient by its status │   ├── LoginRefusedError     the login was refused, or is
+    missing; permanent until it changes │   └── ArtifactNotFoundError no such repository, tag or digest; permanent until it is
+    pushed or the name changes ├── DigestError               bytes do not match their digest ├── TrustError                no
+    signature satisfies the policy of the repository ├── AddressError              an address that cannot be read ├──
+    ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml) ├── StoreError
+    the disk failed ├── RulesError                the rules of a schema could not be evaluated, although they are not at fault ├──
+    RenderError               helm refused the chart or the values │   └── LookupRefusedError    a template looked up what it may
+    not read └── ConversionError           settings of an older version could not be converted to the newest
 """
 
 
@@ -25,7 +21,7 @@ class PackageError(Exception):
 
 
 class RegistryError(PackageError):
-    """The registry failed or refused."""
+    """The registry failed, or refused a request."""
 
     def __init__(self, message: str, *, transient: bool) -> None:
         super().__init__(message)
@@ -53,7 +49,7 @@ class LoginRefusedError(RegistryError):
 
 
 class DigestError(PackageError):
-    """Bytes that do not match their digest, or an invalid digest. Transient in a transfer, which may have been broken."""
+    """Bytes that do not match their digest, or an invalid digest. Transient if the bytes were damaged in a transfer."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)

@@ -17,7 +17,7 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.errors import AddressError, PackageError
 from wharfinger.packages.files.disk_files import disk_errors
-from wharfinger.packages.mirroring.mirror import End, Mirror, OpenImage, Wanted, names_of
+from wharfinger.packages.mirroring.mirror import Mirror, OpenImage, PackageRoot, RequestedPackage, names_of
 from wharfinger.packages.mirroring.rendered_images import open_rendered_images
 from wharfinger.packages.network.proxies import read_proxies
 from wharfinger.packages.registry.address import RepositoryAddress, is_repository, is_tag
@@ -101,7 +101,7 @@ def _shortcomings(mirror: Mirror) -> list[str]:
 
 
 async def _mirror_async(args: argparse.Namespace) -> Mirror:
-    """Copy, and return the mirror with what it could not copy."""
+    """Copy, and return the mirror, which has recorded everything that could not be copied."""
     wanted = [_wanted(text) for text in cast("list[str]", args.package)]
     settings = _all_settings(cast("list[str]", args.settings))
     async with (
@@ -110,7 +110,7 @@ async def _mirror_async(args: argparse.Namespace) -> Mirror:
         open_rendered_images(settings, str(args.kubernetes_version)) as rendered,
     ):
         mirror = Mirror(
-            End(source, path),
+            PackageRoot(source, path),
             target,
             below,
             _images(args),
@@ -119,7 +119,7 @@ async def _mirror_async(args: argparse.Namespace) -> Mirror:
             dry_run=bool(args.dry_run),
         )
         if not wanted:
-            wanted = [Wanted(name) for name in await _names(str(args.source), source, path)]
+            wanted = [RequestedPackage(name) for name in await _names(str(args.source), source, path)]
         for name in settings:
             if name not in {each.name for each in wanted}:
                 raise AddressError(f"--settings {name}=…: no package {name} is to be copied; correct the name")
@@ -157,11 +157,11 @@ def _settings(text: str) -> tuple[str, JsonObject]:
         raise AddressError(f"--settings: {error}") from error
 
 
-def _wanted(text: str) -> Wanted:
+def _wanted(text: str) -> RequestedPackage:
     name, colon, tag = text.partition(":")
     if not is_repository(name) or (colon and not is_tag(tag)):
         raise AddressError(f"--package {text[:200]!r}: expected NAME or NAME:TAG, such as web:1.2.0")
-    return Wanted(name, tag)
+    return RequestedPackage(name, tag)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from tests.debug.support.dashboard_samples import WHOLE, inspector
 from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.client.exchange import Question, Reply
 from wharfinger.debug.client.unknown_names import NoSuchPackageError
-from wharfinger.debug.dashboard.source import MOST_KEPT, Source
+from wharfinger.debug.dashboard.source import MOST_KEPT, AnswerCache
 from wharfinger.debug.errors import NoDaemonError
 from wharfinger.debug.server.routes import make_handler
 from wharfinger.httpd.messages import Request, Response
@@ -32,8 +32,8 @@ class Daemon:
         assert isinstance(answer, Response)
         return Reply(answer.status, answer.body)
 
-    def source(self) -> Source:
-        return Source(DebugClient("s", self.exchange))  # type: ignore[arg-type]
+    def source(self) -> AnswerCache:
+        return AnswerCache(DebugClient("s", self.exchange))  # type: ignore[arg-type]
 
 
 async def test_many_browsers_ask_once_a_second(autojump_clock: MockClock) -> None:

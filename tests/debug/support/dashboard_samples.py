@@ -12,15 +12,15 @@ from tests.debug.support.samples import DAEMON, LOG, STATISTICS
 from tests.debug.support.top_samples import PACKAGES, PAGE
 from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.dashboard.server import open_dashboard
-from wharfinger.debug.dashboard.source import One, Whole, exchange_in_thread
+from wharfinger.debug.dashboard.source import DaemonAnswer, PackageAnswer, exchange_in_thread
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.httpd.messages import Request
 from wharfinger.runtime.inspector import Inspector
 
 NODES = graph_samples.NODES
-WHOLE = Whole(DAEMON, PACKAGES, NODES, STATISTICS)
+WHOLE = DaemonAnswer(DAEMON, PACKAGES, NODES, STATISTICS)
 assert PAGE.description is not None
-ONE = One(DAEMON, PAGE.description, LOG, NODES, PACKAGES)
+ONE = PackageAnswer(DAEMON, PAGE.description, LOG, NODES, PACKAGES)
 HOST = {"host": "127.0.0.1:8080"}
 
 

@@ -13,7 +13,7 @@ from wharfinger.debug.top.machine import first_view
 from wharfinger.debug.top.questions import Crashed
 from wharfinger.debug.top.screen import Line
 from wharfinger.debug.top.view import GIVE_UP_S, Answered, Failed, PageAnswered
-from wharfinger.debug.top.wake import Wake, open_wake
+from wharfinger.debug.top.wake import WakePipe, open_wake
 
 
 @dataclass
@@ -60,7 +60,7 @@ def keyboard() -> Iterator[Keyboard]:
     os.close(writer)
 
 
-def run(keyboard: Keyboard, prepare: Callable[[Loop, Wake], list[Callable[[], object]]]) -> Ending:
+def run(keyboard: Keyboard, prepare: Callable[[Loop, WakePipe], list[Callable[[], object]]]) -> Ending:
     with open_wake() as wake:
         loop = Loop(first_view(OVERVIEW, 80, 24), keyboard, keyboard.reader, wake)
         keyboard.actions = prepare(loop, wake)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.offline.support import OPTIONS, flux_id, write_tree
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.offline.controllers.controller import Desk
+from wharfinger.offline.controllers.controller import RunContext
 from wharfinger.offline.controllers.gate import Gate
 from wharfinger.offline.controllers.inputs import inputs_digest
 from wharfinger.offline.discovery.tree import discover
@@ -35,7 +35,7 @@ def digest(tmp_path: Path, objects: dict[Id, JsonObject], *more: str) -> str:
     stored = store.get(RELEASE)
     assert stored is not None
     gate = Gate(RELEASE, Level.NONE, (), store, tree, reads={OTHER, SOURCE, DATA})
-    return inputs_digest(Desk(tree, store, OPTIONS, tmp_path), stored, gate, more)
+    return inputs_digest(RunContext(tree, store, OPTIONS, tmp_path), stored, gate, more)
 
 
 @pytest.mark.parametrize("who", [RELEASE, SOURCE, LOGIN, DATA])

@@ -7,7 +7,7 @@ import pytest
 
 from tests.offline.support import flux_id
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.offline.controllers.controller import Produced
+from wharfinger.offline.controllers.controller import NodeResult
 from wharfinger.offline.controllers.gate import BlockedError, DependencyFailedError, Gate, MissingError, ReconcileError
 from wharfinger.offline.discovery.tree import Tree
 from wharfinger.offline.orchestrator.bodies import TreeBodies, has_nul
@@ -24,25 +24,25 @@ MAP = Id("ConfigMap", "default", "x")
 class Answering:
     """A controller with given results."""
 
-    def __init__(self, answer: Callable[[], Produced]) -> None:
+    def __init__(self, answer: Callable[[], NodeResult]) -> None:
         self.answer = answer
 
-    async def reconcile(self, _stored: Stored, _gate: Gate) -> Produced:
+    async def reconcile(self, _stored: Stored, _gate: Gate) -> NodeResult:
         return self.answer()
 
 
-def raising(error: Exception) -> Callable[[], Produced]:
-    def answer() -> Produced:
+def raising(error: Exception) -> Callable[[], NodeResult]:
+    def answer() -> NodeResult:
         raise error
 
     return answer
 
 
-def made(*names: str) -> Produced:
+def made(*names: str) -> NodeResult:
     objects: list[JsonObject] = [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in names
     ]
-    return Produced(tuple(objects), revision="1")
+    return NodeResult(tuple(objects), revision="1")
 
 
 def bodies(controller: Answering) -> tuple[TreeBodies, ObjectStore]:
@@ -112,13 +112,13 @@ async def test_an_object_of_a_lower_producer_is_kept() -> None:
 
 
 async def test_a_document_that_is_not_an_object_fails_its_producer() -> None:
-    run, store = bodies(Answering(lambda: Produced(({"a": 1},))))
+    run, store = bodies(Answering(lambda: NodeResult(({"a": 1},))))
     await run.run(ME, Level.NONE, ())
     assert store.status(ME).message == "it renders a document that lacks apiVersion or kind"
 
 
 async def test_missing_nodes_do_nothing_and_skips_are_typed() -> None:
-    run, store = bodies(Answering(lambda: Produced(skipped="suspended")))
+    run, store = bodies(Answering(lambda: NodeResult(skipped="suspended")))
     assert await run.run(OTHER, Level.NONE, ()) == Terminal("gone")
     await run.run(ME, Level.NONE, ())
     assert store.status(ME).state is State.SKIPPED
@@ -127,7 +127,7 @@ async def test_missing_nodes_do_nothing_and_skips_are_typed() -> None:
 
 async def test_a_name_that_no_server_accepts_fails_its_producer() -> None:
     wrong: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "../x"}}
-    run, store = bodies(Answering(lambda: Produced((wrong,))))
+    run, store = bodies(Answering(lambda: NodeResult((wrong,))))
     await run.run(ME, Level.NONE, ())
     assert "metadata.name: '../x' cannot be a name" in store.status(ME).message
 

@@ -19,7 +19,7 @@ from tests.offline.support import (
 )
 from tests.packages.rendering.test_chart_engine import engine_program
 from wharfinger.offline.orchestrator.orchestrator import Config, Surveyed
-from wharfinger.offline.orchestrator.sides import Sides, Version, build_sides, differing
+from wharfinger.offline.orchestrator.sides import Sides, TreeVersion, build_sides, differing
 from wharfinger.offline.orchestrator.toolbox import open_tools
 from wharfinger.offline.output.comparison import compared
 from wharfinger.offline.sources.fetcher import Artifact, SourceRequest
@@ -100,7 +100,7 @@ async def sides(
         fetchers = tools.fetchers if fetcher is None else dict.fromkeys(tools.fetchers, fetcher)
         counted = replace(tools, renderer=renderer, fetchers=fetchers)
         configs = [Config(folder, OPTIONS, root=folder) for folder in (before, after)]
-        built = await build_sides(*(Version(config, counted) for config in configs), everything=everything)
+        built = await build_sides(*(TreeVersion(config, counted) for config in configs), everything=everything)
         return built, sorted(renderer.releases)
 
 

@@ -31,7 +31,7 @@ from wharfinger.packages.files.disk_files import (
 @pytest.mark.parametrize(
     ("number", "remedy"),
     [
-        (errno.ENOSPC, "make room"),
+        (errno.ENOSPC, "free some space"),
         (errno.EDQUOT, "quota"),
         (errno.EACCES, "no permission"),
         (errno.EROFS, "read-only"),

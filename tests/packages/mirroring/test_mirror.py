@@ -20,7 +20,7 @@ from wharfinger.packages.digest import Digest, digest_of
 from wharfinger.packages.errors import ArtifactNotFoundError, RegistryError, RenderError
 from wharfinger.packages.mirroring.copying import StreamTarget
 from wharfinger.packages.mirroring.image_references import image_reference
-from wharfinger.packages.mirroring.mirror import End, Mirror, OpenImage, Wanted, names_of
+from wharfinger.packages.mirroring.mirror import Mirror, OpenImage, PackageRoot, RequestedPackage, names_of
 from wharfinger.packages.registry import oci_registry
 from wharfinger.packages.registry.address import PackageReference, RepositoryAddress
 from wharfinger.packages.registry.manifest import HELM_CHART, HELM_CONFIG, OCI_MANIFEST, write_manifest
@@ -52,11 +52,11 @@ async def found_none(*_: object) -> tuple[PackageReference, ...]:
 
 
 def mirror(source: Registry, path: str, target: StreamTarget, below: str = "", *, dry_run: bool = False) -> Mirror:
-    return Mirror(End(source, path), target, below, no_image, found_none, dry_run=dry_run)
+    return Mirror(PackageRoot(source, path), target, below, no_image, found_none, dry_run=dry_run)
 
 
 async def lines(made: Mirror, *names: str) -> list[str]:
-    wanted = [Wanted(*name.split(":")) for name in names]
+    wanted = [RequestedPackage(*name.split(":")) for name in names]
     return [line async for line in made.run(wanted)]
 
 

@@ -144,7 +144,7 @@ def test_a_container_whose_image_is_none_is_an_error() -> None:
 def test_an_image_in_the_own_registry_is_known_only_by_its_digest() -> None:
     """It has no host yet, so that a copy would ask for a host that does not exist."""
     with pytest.raises(
-        ArtifactError, match="the image '/side:1' in the package's own registry, which is known only while"
+        ArtifactError, match="the image '/side:1' in the package's own registry, whose digest is known only"
     ):
         images_in([spec(containers=[{"image": f"{OWN_REGISTRY}/side:1"}])], "web 1.0")
     assert images_in([spec(image=f"{OWN_REGISTRY}/side:1")], "web 1.0") == ()

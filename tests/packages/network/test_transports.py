@@ -19,10 +19,10 @@ from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import RegistryAddress, Scheme
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.oci_registry import open_registry
-from wharfinger.packages.registry.wire import Access, Ask, Patience, open_wire
+from wharfinger.packages.registry.wire import Access, RegistryRequest, Timeouts, open_wire
 
 HOST = "registry.test"
-GET = Ask("GET", "/v2/x", "x", "the thing")
+GET = RegistryRequest("GET", "/v2/x", "x", "the thing")
 LAYER = bytes(range(256)) * 4096
 
 
@@ -69,7 +69,7 @@ async def test_a_proxy_that_demands_a_login(login: str, scheme: Scheme) -> None:
         address = proxy.url(login)
         access = Access(proxies=read_proxies({"HTTPS_PROXY": address, "HTTP_PROXY": address}))
         async with open_wire(
-            RegistryAddress(HOST), scheme=scheme, credentials=None, ca="", patience=Patience(), access=access
+            RegistryAddress(HOST), scheme=scheme, credentials=None, ca="", patience=Timeouts(), access=access
         ) as wire:
             with pytest.raises(RegistryError) as caught:
                 await wire.ask(GET, max_bytes=10)
@@ -87,7 +87,7 @@ async def test_a_proxy_that_refuses_and_one_that_does_not_run() -> None:
         via = f"the thing through the proxy 127.0.0.1:{proxy.port}"
         access = Access(proxies=read_proxies({"HTTPS_PROXY": proxy.url(LOGIN)}))
         async with open_wire(
-            RegistryAddress(HOST), scheme="https", credentials=None, ca="", patience=Patience(), access=access
+            RegistryAddress(HOST), scheme="https", credentials=None, ca="", patience=Timeouts(), access=access
         ) as wire:
             with pytest.raises(RegistryError) as caught:
                 await wire.ask(GET, max_bytes=10)
@@ -97,7 +97,7 @@ async def test_a_proxy_that_refuses_and_one_that_does_not_run() -> None:
     )
     assert caught.value.transient
     async with open_wire(
-        RegistryAddress(HOST), scheme="https", credentials=None, ca="", patience=Patience(), access=access
+        RegistryAddress(HOST), scheme="https", credentials=None, ca="", patience=Timeouts(), access=access
     ) as wire:
         with pytest.raises(RegistryError, match=via) as caught:
             await wire.ask(GET, max_bytes=10)
@@ -132,7 +132,7 @@ async def test_a_redirect_to_another_server_does_not_carry_the_certificate(tmp_p
             scheme="https",
             credentials=Credentials(USER, PASSWORD),
             ca=server.file.read_text(),
-            patience=Patience(),
+            patience=Timeouts(),
             access=known,
         ) as wire,
     ):

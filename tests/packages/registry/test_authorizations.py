@@ -8,14 +8,14 @@ from wharfinger.packages.registry.authorizations import (
     MAX_TOKENS,
     Authorization,
     Authorizations,
-    Client,
-    Purpose,
+    ClientIdentity,
+    TokenScope,
 )
 from wharfinger.packages.registry.credentials import BearerChallenge, Credentials
 
-PULL = Purpose("web", write=False)
+PULL = TokenScope("web", write=False)
 CHALLENGE = BearerChallenge("https://realm.test/token", "wharf", "repository:web:pull")
-CLIENT = Client("https://registry.test", Credentials("porter", "geheim"), ClientCertificate("c", "k"), "ca")
+CLIENT = ClientIdentity("https://registry.test", Credentials("porter", "geheim"), ClientCertificate("c", "k"), "ca")
 
 
 def test_a_token_is_used_until_it_expires_and_its_challenge_is_kept() -> None:
@@ -51,11 +51,11 @@ def test_no_secret_is_printed() -> None:
 def test_the_number_of_clients_and_tokens_is_limited() -> None:
     known = Authorizations()
     for number in range(MAX_CLIENTS + 1):
-        known.of(Client(f"https://{number}.test")).basic = True
-    assert not known.of(Client("https://0.test")).basic
-    assert known.of(Client(f"https://{MAX_CLIENTS}.test")).basic
+        known.of(ClientIdentity(f"https://{number}.test")).basic = True
+    assert not known.of(ClientIdentity("https://0.test")).basic
+    assert known.of(ClientIdentity(f"https://{MAX_CLIENTS}.test")).basic
     one = Authorization()
     for number in range(MAX_TOKENS + 1):
-        one.put(Purpose(str(number), write=False), CHALLENGE, "Bearer t", until=1)
-    assert one.challenge(Purpose("0", write=False)) is None
-    assert one.header(Purpose("1", write=False), 0)
+        one.put(TokenScope(str(number), write=False), CHALLENGE, "Bearer t", until=1)
+    assert one.challenge(TokenScope("0", write=False)) is None
+    assert one.header(TokenScope("1", write=False), 0)

@@ -8,7 +8,7 @@ import pytest
 from tests.packages.support.charts import chart
 from tests.packages.support.registry_contract import read
 from wharfinger.packages.registry import folder_packs, folder_registry
-from wharfinger.packages.registry.folder_packs import FolderPacks, Identity
+from wharfinger.packages.registry.folder_packs import FolderPacks, PackedIdentity
 from wharfinger.packages.registry.folder_registry import FolderRegistry
 from wharfinger.packages.registry.pusher import Package, pack_package
 
@@ -72,6 +72,6 @@ def test_only_the_last_folders_are_kept(tmp_path: Path, monkeypatch: pytest.Monk
     assert packs.find(tmp_path / "two", found["two"]) is not None
 
 
-def _identity(folder: Path) -> Identity:
+def _identity(folder: Path) -> PackedIdentity:
     manifest = pack_package(folder).manifest
-    return Identity("1.0.0", manifest.descriptor, manifest.data)
+    return PackedIdentity("1.0.0", manifest.descriptor, manifest.data)

@@ -22,10 +22,10 @@ from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.manifest import HELM_CHART, MAX_MANIFEST, OCI_INDEX, OCI_MANIFEST
 from wharfinger.packages.registry.oci_registry import OciRegistry, open_registry
 from wharfinger.packages.registry.verified_blob import LeastSpeed
-from wharfinger.packages.registry.wire import Patience
+from wharfinger.packages.registry.wire import Timeouts
 
 TYPE = ("Content-Type", OCI_MANIFEST)
-ABRUPT = Patience(connect_s=5, read_s=0.2, write_s=5, answer_s=5)
+ABRUPT = Timeouts(connect_s=5, read_s=0.2, write_s=5, answer_s=5)
 
 
 @pytest.mark.sampled(4)
@@ -173,7 +173,7 @@ async def test_a_blob_that_is_too_short() -> None:
 
 async def test_a_blob_that_comes_too_slowly_is_given_up() -> None:
     artifact = sample(b"x" * 100)
-    hurry = Patience(read_s=60, least=LeastSpeed(10**9, 0.2))
+    hurry = Timeouts(read_s=60, least=LeastSpeed(10**9, 0.2))
     async with (
         open_faulty_registry() as faulty,
         open_registry(faulty.address, scheme="http", patience=hurry) as registry,

@@ -14,21 +14,21 @@ from tests.packages.support.faulty_registry import FaultyRegistry, Reply, error_
 from tests.registry_server import make_certificate, open_registry_server
 from wharfinger.packages.errors import RegistryError
 from wharfinger.packages.registry.address import RegistryAddress
-from wharfinger.packages.registry.authorizations import Authorizations, Client, Purpose
+from wharfinger.packages.registry.authorizations import Authorizations, ClientIdentity, TokenScope
 from wharfinger.packages.registry.credentials import BearerChallenge, Credentials
-from wharfinger.packages.registry.wire import Access, Ask, Patience, Wire, open_wire
+from wharfinger.packages.registry.wire import Access, RegistryRequest, Timeouts, Wire, open_wire
 
 PORTER = Credentials("porter", "geheim")
 BASIC = PORTER.basic()
-GET = Ask("GET", "/v2/x", "x", "the thing")
-PATIENT = Patience()
-PULL = Purpose("x", write=False)
-NO_TIME = Patience(connect_s=5, read_s=0.1, write_s=5, answer_s=5)
+GET = RegistryRequest("GET", "/v2/x", "x", "the thing")
+PATIENT = Timeouts()
+PULL = TokenScope("x", write=False)
+NO_TIME = Timeouts(connect_s=5, read_s=0.1, write_s=5, answer_s=5)
 
 
 @asynccontextmanager
 async def pair(
-    credentials: Credentials | None = None, patience: Patience = PATIENT, at_once: int = 8
+    credentials: Credentials | None = None, patience: Timeouts = PATIENT, at_once: int = 8
 ) -> AsyncIterator[tuple[FaultyRegistry, Wire]]:
     async with (
         open_faulty_registry() as faulty,
@@ -102,7 +102,7 @@ async def test_an_answer_that_never_comes() -> None:
 
 
 async def test_an_answer_that_never_ends() -> None:
-    async with pair(patience=Patience(read_s=60, answer_s=0.2)) as (faulty, wire):
+    async with pair(patience=Timeouts(read_s=60, answer_s=0.2)) as (faulty, wire):
         faulty.on("GET", "/v2/x", Reply(headers=(("Content-Length", "9"),), body=b"x", stay=True))
         with pytest.raises(RegistryError, match="no complete answer within 0 s") as caught:
             await wire.ask(GET, max_bytes=10)
@@ -145,7 +145,7 @@ async def test_a_registry_over_tls_is_trusted_by_its_authority_only(tmp_path: Pa
         async with open_wire(
             address, scheme="https", credentials=None, ca=certificate.file.read_text(), patience=PATIENT
         ) as wire:
-            assert (await wire.ask(Ask("GET", "/v2/", "x", "the thing"), max_bytes=10)).body == b"{}"
+            assert (await wire.ask(RegistryRequest("GET", "/v2/", "x", "the thing"), max_bytes=10)).body == b"{}"
         async with open_wire(address, scheme="https", credentials=None, ca="", patience=PATIENT) as wire:
             with pytest.raises(RegistryError, match=r"certificate is not trusted.*--ca") as caught:
                 await wire.ask(GET, max_bytes=10)
@@ -232,7 +232,7 @@ async def test_an_upload_is_not_redirected() -> None:
     async with pair() as (faulty, wire):
         faulty.on("PUT", "/v2/x", Reply(307, (("Location", "/elsewhere"),)))
         with pytest.raises(RegistryError, match=r"refused \(307\)"):
-            await wire.ask(Ask("PUT", "/v2/x", "x", "the thing", content=b"data"), max_bytes=10)
+            await wire.ask(RegistryRequest("PUT", "/v2/x", "x", "the thing", content=b"data"), max_bytes=10)
         assert len(faulty.requests) == 1
 
 
@@ -272,7 +272,7 @@ async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> 
         for _ in range(2):
             async with wire_to(faulty, PORTER, known) as wire:
                 await wire.ask(GET, max_bytes=10)
-                client = Client(str(wire.base), PORTER)
+                client = ClientIdentity(str(wire.base), PORTER)
             known.of(client).put(PULL, BearerChallenge(f"http://{faulty.address}/token", "wharf", ""), "", 0)
         assert [path for _, path in faulty.asked()] == ["/v2/x", "/token", "/v2/x", "/token", "/v2/x"]
         assert sent(faulty)[-1] == "Bearer t1"
@@ -302,7 +302,7 @@ async def test_a_realm_that_is_gone_is_forgotten() -> None:
         faulty.on("GET", "/token", Reply(500))
         async with wire_to(faulty, PORTER, known) as wire:
             old = BearerChallenge(f"http://{faulty.address}/token", "wharf", "")
-            known.of(Client(str(wire.base), PORTER)).put(PULL, old, "Bearer old", 0)
+            known.of(ClientIdentity(str(wire.base), PORTER)).put(PULL, old, "Bearer old", 0)
             for _ in range(2):
                 await wire.ask(GET, max_bytes=10)
         assert [path for _, path in faulty.asked()] == ["/token", "/v2/x", "/v2/x"]
@@ -333,8 +333,8 @@ async def test_tokens_are_per_repository_and_right() -> None:
         faulty.on("PUT", "/v2/x", bearer(faulty, scope=""), Reply(body=b"yes"))
         faulty.on("GET", "/v2/y", bearer(faulty, scope=""), Reply(body=b"yes"))
         await wire.ask(GET, max_bytes=10)
-        await wire.ask(Ask("PUT", "/v2/x", "x", "the thing", write=True), max_bytes=10)
-        await wire.ask(Ask("GET", "/v2/y", "y", "the thing"), max_bytes=10)
+        await wire.ask(RegistryRequest("PUT", "/v2/x", "x", "the thing", write=True), max_bytes=10)
+        await wire.ask(RegistryRequest("GET", "/v2/y", "y", "the thing"), max_bytes=10)
         asked = [request.query for request in faulty.requests if request.path == "/token"]
         assert [query.rpartition("scope=")[2] for query in asked] == [
             "repository%3Ax%3Apull",
@@ -379,12 +379,14 @@ async def test_the_number_of_tokens_kept_is_bounded(monkeypatch: pytest.MonkeyPa
         faulty.on("GET", "/token", Reply(body=b'{"token":"t"}'))
         for name in ("a", "b", "c", "a"):
             faulty.on("GET", f"/v2/{name}", bearer(faulty), Reply(body=b"yes"))
-            assert (await wire.ask(Ask("GET", f"/v2/{name}", name, "the thing"), max_bytes=10)).body == b"yes"
+            assert (
+                await wire.ask(RegistryRequest("GET", f"/v2/{name}", name, "the thing"), max_bytes=10)
+            ).body == b"yes"
         assert sum(path == "/token" for _, path in faulty.asked()) == 4
 
 
 async def test_no_more_run_together_than_allowed() -> None:
-    async with pair(at_once=2, patience=Patience(read_s=60)) as (faulty, wire):
+    async with pair(at_once=2, patience=Timeouts(read_s=60)) as (faulty, wire):
         faulty.on("GET", "/v2/x", Reply(hang=True))
         faulty.on("GET", "/v2/y", Reply(body=b"yes"))
         async with trio.open_nursery() as nursery:
@@ -393,11 +395,11 @@ async def test_no_more_run_together_than_allowed() -> None:
             while len(faulty.requests) < 2:
                 await trio.lowlevel.checkpoint()
             with trio.move_on_after(0.1) as scope:
-                await wire.ask(Ask("GET", "/v2/y", "y", "another"), max_bytes=10)
+                await wire.ask(RegistryRequest("GET", "/v2/y", "y", "another"), max_bytes=10)
             assert scope.cancelled_caught
             assert len(faulty.requests) == 2
             nursery.cancel_scope.cancel()
-        assert (await wire.ask(Ask("GET", "/v2/y", "y", "another"), max_bytes=10)).body == b"yes"
+        assert (await wire.ask(RegistryRequest("GET", "/v2/y", "y", "another"), max_bytes=10)).body == b"yes"
 
 
 @pytest.mark.parametrize("trials", [100])

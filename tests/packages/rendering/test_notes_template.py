@@ -139,7 +139,9 @@ async def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("wharfinger.packages.rendering.helm_renderer.link_chart", full)
-    with pytest.raises(RenderError, match="laid out for helm: No space left on device; check the disk") as caught:
+    with pytest.raises(
+        RenderError, match="folder for helm cannot be made: No space left on device; check the disk"
+    ) as caught:
         await rendered("helm", chart(tmp_path / "chart", files=FILES), tmp_path)
     assert caught.value.transient
 

@@ -354,7 +354,10 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "no promise",
         bundled(GOOD, no_promise),
         KEYLESS,
-        f"the log has not signed the time of the signature, so it may be later than the certificate; {AGAIN}",
+        (
+            "the log has not signed the time of the signature, so the signature may have been made after the certificate "
+            f"expired; {AGAIN}"
+        ),
     ),
     (
         "another time",

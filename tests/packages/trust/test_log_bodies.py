@@ -8,9 +8,9 @@ import pytest
 
 from wharfinger.formats.json.value import JsonObject, canonical_json
 from wharfinger.packages.errors import ArtifactError
-from wharfinger.packages.trust.log_bodies import Logged, check_body
+from wharfinger.packages.trust.log_bodies import LoggedSignature, check_body
 
-LOGGED = Logged(b"payload", b"signature", b"der of a certificate", b"document")
+LOGGED = LoggedSignature(b"payload", b"signature", b"der of a certificate", b"document")
 PEM = f"-----BEGIN CERTIFICATE-----\n{base64.b64encode(LOGGED.certificate).decode()}\n-----END CERTIFICATE-----\n"
 
 

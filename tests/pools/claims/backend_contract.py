@@ -7,15 +7,15 @@ from typing import Generic
 import pytest
 import trio
 
-from wharfinger.pools.claims.backend import Backend, Claimed, ConflictError, Prize, Spec
+from wharfinger.pools.claims.backend import Backend, Claimed, ConflictError, Result, Spec
 from wharfinger.pools.claims.events import Lost, Member, Seen
 
 
-class BackendContract(ABC, Generic[Spec, Prize]):
+class BackendContract(ABC, Generic[Spec, Result]):
     """Derive, and say how it is opened."""
 
     @abstractmethod
-    def opened(self) -> AbstractAsyncContextManager[tuple[Backend[Spec, Prize], Spec]]:
+    def opened(self) -> AbstractAsyncContextManager[tuple[Backend[Spec, Result], Spec]]:
         """A backend with three idle members, none of which was shown yet, and something to claim them for."""
 
     def other(self, spec: Spec) -> Spec:
@@ -42,7 +42,7 @@ class BackendContract(ABC, Generic[Spec, Prize]):
     async def test_of_two_claims_at_one_version_one_succeeds(self) -> None:
         async with self.opened() as (backend, spec):
             member = shown(backend)[0]
-            ends: list[Claimed[Prize] | ConflictError] = []
+            ends: list[Claimed[Result] | ConflictError] = []
 
             async def claim(spec: Spec) -> None:
                 try:
@@ -77,6 +77,6 @@ class BackendContract(ABC, Generic[Spec, Prize]):
                 await backend.claim(member, spec)
 
 
-def shown(backend: Backend[Spec, Prize]) -> list[Member]:
+def shown(backend: Backend[Spec, Result]) -> list[Member]:
     """The members that the changes show."""
     return [change.member for change in backend.changes() if isinstance(change, Seen)]

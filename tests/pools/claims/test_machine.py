@@ -17,11 +17,11 @@ from wharfinger.pools.claims.events import (
     Limits,
     Lost,
     Member,
-    Passed,
     Recycle,
     Seen,
     StartClaim,
     Succeeded,
+    TimePassed,
     Withdrawn,
 )
 from wharfinger.pools.claims.machine import IllegalPoolEvent, accepts, next_deadline, step
@@ -158,24 +158,24 @@ def test_conflicts_are_capped() -> None:
 
 def test_deadlines_are_kept_to_the_moment() -> None:
     events: list[Event] = [Enqueued(0, 5.0), Enqueued(1, 4.0)]
-    assert play(*events, Passed(3.9))[1] == []
-    assert play(*events, Passed(5.0))[1] == [Answered(1, Answer.EXPIRED), Answered(0, Answer.EXPIRED)]
+    assert play(*events, TimePassed(3.9))[1] == []
+    assert play(*events, TimePassed(5.0))[1] == [Answered(1, Answer.EXPIRED), Answered(0, Answer.EXPIRED)]
 
 
 def test_a_success_after_the_deadline_is_recycled() -> None:
-    events: list[Event] = [seen("a"), Enqueued(0, 5.0), Passed(5.0)]
-    assert play(*events, Passed(6.0), Succeeded(0, 2))[1][1:] == [Answered(0, Answer.EXPIRED), Recycle("a")]
+    events: list[Event] = [seen("a"), Enqueued(0, 5.0), TimePassed(5.0)]
+    assert play(*events, TimePassed(6.0), Succeeded(0, 2))[1][1:] == [Answered(0, Answer.EXPIRED), Recycle("a")]
     assert play(*events, Conflicted(0))[1][1:] == [Answered(0, Answer.EXPIRED)]
 
 
 def test_a_claim_that_may_have_begun_something_is_waited_for_beyond_the_deadline() -> None:
     limits = Limits(expires_claims=False)
-    events: list[Event] = [seen("a"), Enqueued(0, 5.0), Passed(5.0), Passed(6.0)]
+    events: list[Event] = [seen("a"), Enqueued(0, 5.0), TimePassed(5.0), TimePassed(6.0)]
     state, effects = play(*events, limits=limits)
     assert len(effects) == 1
     assert next_deadline(state) == math.inf
     assert play(*events, Succeeded(0, 2), limits=limits)[1][1:] == [Answered(0, Answer.CLAIMED)]
-    assert play(*events, Conflicted(0), Passed(7.0), limits=limits)[1][1:] == [Answered(0, Answer.EXPIRED)]
+    assert play(*events, Conflicted(0), TimePassed(7.0), limits=limits)[1][1:] == [Answered(0, Answer.EXPIRED)]
 
 
 def test_a_withdrawn_request_is_answered_and_its_success_recycled() -> None:

@@ -28,11 +28,11 @@ from wharfinger.pools.claims.events import (
     Limits,
     Lost,
     Member,
-    Passed,
     Recycle,
     Seen,
     StartClaim,
     Succeeded,
+    TimePassed,
     Withdrawn,
 )
 from wharfinger.pools.claims.machine import accepts, next_deadline, step
@@ -113,7 +113,7 @@ class ClaimsMachine(RuleBasedStateMachine):
     @rule(seconds=st.integers(0, 2))
     def wait(self, seconds: int) -> None:
         self.now += seconds
-        self.tell(Passed(self.now))
+        self.tell(TimePassed(self.now))
 
     # --- members -----------------------------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ def asked(scheduler: Scheduler, *names: str, within: float = math.inf) -> list[R
 
 
 def answers(requests: list[Request[str, str]]) -> list[str]:
-    return [request.prize if request.answer is Answer.CLAIMED else str(request.answer) for request in requests]  # type: ignore[misc]
+    return [request.result if request.answer is Answer.CLAIMED else str(request.answer) for request in requests]  # type: ignore[misc]
 
 
 settled = trio.testing.wait_all_tasks_blocked
@@ -184,7 +184,7 @@ async def test_many_more_requests_than_members(autojump_clock: trio.testing.Mock
             await request.answered.wait()
         found = Counter(request.answer for request in requests)
         assert found == {Answer.CLAIMED: 100, Answer.EXPIRED: 400}
-        assert len({request.prize for request in requests[:100]}) == 100
+        assert len({request.result for request in requests[:100]}) == 100
         assert max(backend.owners.values()) == 1
 
 

@@ -26,7 +26,7 @@ async def test_two_thousand_requests_for_five_hundred_members(autojump_clock: tr
         for request in requests:
             await request.answered.wait()
     assert Counter(request.answer for request in requests) == {Answer.CLAIMED: 500, Answer.EXPIRED: 1500}
-    assert len({request.prize for request in requests if request.prize}) == 500
+    assert len({request.result for request in requests if request.result}) == 500
     assert [request.answer for request in requests[:500]] == [Answer.CLAIMED] * 500
 
 

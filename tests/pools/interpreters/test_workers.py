@@ -54,7 +54,7 @@ async def opened(size: int, ledger: ProcessLedger | None = None) -> AsyncGenerat
 
 async def run(workers: WarmWorkers, job: Job) -> Outcome:
     claimed = await workers.claim(shown(workers)[0], job)
-    return await conduct(claimed.prize.take(), job.command, job.limits)
+    return await conduct(claimed.result.take(), job.command, job.limits)
 
 
 class TestWarmWorkers(BackendContract[Job, ClaimedWorker]):
@@ -209,7 +209,7 @@ async def test_a_worker_that_its_pool_has_ended_cannot_be_taken(tmp_path: Path) 
         claimed = await workers.claim(shown(workers)[0], job_of(tmp_path, "import time\ntime.sleep(1000)"))
         await workers.close()
         with pytest.raises(ConflictError, match="closed"):
-            claimed.prize.take()
+            claimed.result.take()
 
 
 @pytest.mark.sampled(3)

@@ -14,15 +14,15 @@ from wharfinger.pools.pods.claim_machine import (
     EXPIRED,
     FAILED,
     PENDING,
-    Ask,
-    Asked,
+    ClaimFacts,
     ClaimStatus,
-    GiveUp,
-    Known,
     Reason,
+    ReleasePods,
+    RequestPod,
+    RequestState,
     Step,
     Wait,
-    Write,
+    WriteStatus,
     bound,
     decide,
     read_status,
@@ -34,76 +34,81 @@ OWN = pod("p", phase=Phase.CLAIMED, claim="one", claim_uid="c-1")
 OTHER = pod("q", phase=Phase.CLAIMED, claim="one", claim_uid="c-1")
 STRANGER = pod("s", phase=Phase.CLAIMED, claim="one", claim_uid="c-0")
 NOTHING = ClaimStatus("", "", "")
-NEW = Known("c-1", pool="workers")
+NEW = ClaimFacts("c-1", pool="workers")
 TIMEOUT = ClaimStatus(EXPIRED, Reason.TIMEOUT, "no pod of pool workers was ready in time")
 
 
 def test_a_new_claim_is_requested() -> None:
-    assert decide(NEW) == Ask()
-    assert decide(replace(NEW, asked=Asked())) == Wait()
+    assert decide(NEW) == RequestPod()
+    assert decide(replace(NEW, asked=RequestState())) == Wait()
 
 
 def test_a_claim_that_waits_long_says_so_once() -> None:
     waits = ClaimStatus(PENDING, Reason.WAITING, "waits for a pod of pool workers")
-    assert decide(replace(NEW, asked=Asked(waited=True))) == Write(waits)
-    assert decide(replace(NEW, asked=Asked(waited=True), written=waits)) == Wait()
+    assert decide(replace(NEW, asked=RequestState(waited=True))) == WriteStatus(waits)
+    assert decide(replace(NEW, asked=RequestState(waited=True), written=waits)) == Wait()
 
 
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        (Asked(Answer.CLAIMED, OWN), Write(bound(OWN))),
-        (Asked(Answer.FAILED, problem="no such image"), Write(ClaimStatus(FAILED, Reason.REFUSED, "no such image"))),
-        (Asked(Answer.EXPIRED), Write(TIMEOUT)),
-        (Asked(Answer.CONFLICTED), Ask()),
-        (Asked(Answer.CLOSED), Ask()),
-        (Asked(Answer.WITHDRAWN), Ask()),
+        (RequestState(Answer.CLAIMED, OWN), WriteStatus(bound(OWN))),
+        (
+            RequestState(Answer.FAILED, problem="no such image"),
+            WriteStatus(ClaimStatus(FAILED, Reason.REFUSED, "no such image")),
+        ),
+        (RequestState(Answer.EXPIRED), WriteStatus(TIMEOUT)),
+        (RequestState(Answer.CONFLICTED), RequestPod()),
+        (RequestState(Answer.CLOSED), RequestPod()),
+        (RequestState(Answer.WITHDRAWN), RequestPod()),
     ],
 )
-def test_an_answer_is_written_or_the_pod_requested_again(asked: Asked, expected: Step) -> None:
+def test_an_answer_is_written_or_the_pod_requested_again(asked: RequestState, expected: Step) -> None:
     assert decide(replace(NEW, asked=asked)) == expected
 
 
-@pytest.mark.parametrize("known", [Known(""), replace(NEW, leaving=True)])
-def test_a_claim_that_goes_gives_everything_up(known: Known) -> None:
+@pytest.mark.parametrize("known", [ClaimFacts(""), replace(NEW, leaving=True)])
+def test_a_claim_that_goes_gives_everything_up(known: ClaimFacts) -> None:
     assert decide(known) == Wait()
-    assert decide(replace(known, asked=Asked())) == GiveUp(())
-    assert decide(replace(known, pods=(OWN, replace(OTHER, leaving=True)))) == GiveUp((OWN,))
-    assert decide(replace(known, asked=Asked(Answer.CLAIMED, OWN))) == GiveUp((OWN,))
+    assert decide(replace(known, asked=RequestState())) == ReleasePods(())
+    assert decide(replace(known, pods=(OWN, replace(OTHER, leaving=True)))) == ReleasePods((OWN,))
+    assert decide(replace(known, asked=RequestState(Answer.CLAIMED, OWN))) == ReleasePods((OWN,))
 
 
 def test_a_bound_claim_keeps_its_pod_and_no_other() -> None:
     known = replace(NEW, written=bound(OWN))
     assert decide(replace(known, pods=(OWN,))) == Wait()
-    assert decide(replace(known, pods=(OWN,), asked=Asked(Answer.CLAIMED, OWN))) == Wait()
-    assert decide(replace(known, pods=(OWN, OTHER))) == GiveUp((OTHER,))
-    assert decide(replace(known, asked=Asked(Answer.CLAIMED, OTHER))) == GiveUp((OTHER,))
-    assert decide(replace(known, asked=Asked())) == GiveUp(())
+    assert decide(replace(known, pods=(OWN,), asked=RequestState(Answer.CLAIMED, OWN))) == Wait()
+    assert decide(replace(known, pods=(OWN, OTHER))) == ReleasePods((OTHER,))
+    assert decide(replace(known, asked=RequestState(Answer.CLAIMED, OTHER))) == ReleasePods((OTHER,))
+    assert decide(replace(known, asked=RequestState())) == ReleasePods(())
 
 
 def test_a_pod_of_an_earlier_life_is_adopted() -> None:
-    assert decide(replace(NEW, pods=(OWN,))) == Write(bound(OWN))
-    assert decide(replace(NEW, pods=(OWN,), asked=Asked(trying="p"))) == Wait()  # its answer is on the way
-    assert decide(replace(NEW, pods=(OWN,), asked=Asked())) == Write(bound(OWN))
-    assert decide(replace(NEW, pods=(OWN, OTHER), asked=Asked(trying="p"))) == Write(bound(OTHER))
-    assert decide(replace(NEW, pods=(OTHER,), asked=Asked(Answer.CLAIMED, OWN, trying="p"))) == Write(bound(OWN))
-    assert decide(replace(NEW, pods=(OWN,), expired=True, open=False, problem="x")) == Write(bound(OWN))
+    assert decide(replace(NEW, pods=(OWN,))) == WriteStatus(bound(OWN))
+    assert decide(replace(NEW, pods=(OWN,), asked=RequestState(trying="p"))) == Wait()  # its answer is on the way
+    assert decide(replace(NEW, pods=(OWN,), asked=RequestState())) == WriteStatus(bound(OWN))
+    assert decide(replace(NEW, pods=(OWN, OTHER), asked=RequestState(trying="p"))) == WriteStatus(bound(OTHER))
+    assert decide(replace(NEW, pods=(OTHER,), asked=RequestState(Answer.CLAIMED, OWN, trying="p"))) == WriteStatus(
+        bound(OWN)
+    )
+    assert decide(replace(NEW, pods=(OWN,), expired=True, open=False, problem="x")) == WriteStatus(bound(OWN))
 
 
 def test_a_pod_of_an_earlier_claim_of_this_name_is_deleted_first() -> None:
-    assert decide(replace(NEW, pods=(STRANGER,))) == GiveUp((STRANGER,), withdraw=False)
-    assert decide(replace(NEW, pods=(STRANGER,), asked=Asked())) == GiveUp((STRANGER,), withdraw=False)
+    assert decide(replace(NEW, pods=(STRANGER,))) == ReleasePods((STRANGER,), withdraw=False)
+    assert decide(replace(NEW, pods=(STRANGER,), asked=RequestState())) == ReleasePods((STRANGER,), withdraw=False)
 
 
 def test_what_stands_in_the_way_is_written() -> None:
-    assert decide(replace(NEW, problem="bad")) == Write(ClaimStatus(FAILED, Reason.SPEC_INVALID, "bad"))
-    assert decide(replace(NEW, expired=True)) == Write(TIMEOUT)
+    assert decide(replace(NEW, problem="bad")) == WriteStatus(ClaimStatus(FAILED, Reason.SPEC_INVALID, "bad"))
+    assert decide(replace(NEW, expired=True)) == WriteStatus(TIMEOUT)
     missing = decide(replace(NEW, open=False))
-    assert isinstance(missing, Write)
+    assert isinstance(missing, WriteStatus)
     assert (missing.status.phase, missing.status.reason) == (PENDING, Reason.NO_POOL)
     assert decide(replace(NEW, open=False, written=missing.status)) == Wait()
     full = decide(replace(NEW, full=True))
-    assert isinstance(full, Write)
+    assert isinstance(full, WriteStatus)
     assert full.status.reason == Reason.POOL_FULL
     assert decide(replace(NEW, full=True, written=full.status)) == Wait()
 
@@ -139,12 +144,12 @@ class World:
     seen_version: int = 1
     seen_exists: bool = True
     pods: tuple[PodState, ...] = ()
-    asked: Asked | None = None
+    asked: RequestState | None = None
     results: int = 0
     made: int = 0
 
-    def known(self) -> Known:
-        return Known(
+    def known(self) -> ClaimFacts:
+        return ClaimFacts(
             "c-1" if self.seen_exists else "", written=self.seen, pods=self.pods, asked=self.asked, pool="workers"
         )
 
@@ -165,16 +170,16 @@ class World:
             case "catch up":
                 self.catch_up()
             case "claimed" if waits:
-                self.asked = Asked(Answer.CLAIMED, self.claim_a_pod())
+                self.asked = RequestState(Answer.CLAIMED, self.claim_a_pod())
             case "shown late" if waits:  # a pod that an earlier daemon claimed
                 self.claim_a_pod()
             case "claimed unseen" if waits:  # the daemon ends before it has the answer
                 self.claim_a_pod()
                 self.asked = None
             case "expired" if waits:
-                self.asked = Asked(Answer.EXPIRED)
+                self.asked = RequestState(Answer.EXPIRED)
             case "conflicted" if waits:
-                self.asked = Asked(Answer.CONFLICTED)
+                self.asked = RequestState(Answer.CONFLICTED)
             case "crash":
                 self.asked = None
                 self.catch_up()
@@ -186,13 +191,13 @@ class World:
     def act(self) -> None:
         step = decide(self.known())
         match step:
-            case Ask():
-                self.asked = Asked()
-            case Write(status):
+            case RequestPod():
+                self.asked = RequestState()
+            case WriteStatus(status):
                 if self.exists and self.seen_version == self.version:  # as the API server compares
                     self.results += status.phase in (BOUND, FAILED, EXPIRED)
                     self.written, self.version = status, self.version + 1
-            case GiveUp(pods, withdraw):
+            case ReleasePods(pods, withdraw):
                 gone = {each.uid for each in pods if not self.exists or self.written.pod_uid not in ("", each.uid)}
                 gone |= {each.uid for each in pods if self.written.phase in (FAILED, EXPIRED)}
                 self.pods = tuple(each for each in self.pods if each.uid not in gone)
@@ -218,7 +223,7 @@ def test_in_any_order_of_events_there_is_one_result_and_no_pod_too_many(events: 
     for _ in range(8):
         world.catch_up()
         if world.asked is not None and world.asked.answer is None:
-            world.asked = Asked(Answer.CLAIMED, world.claim_a_pod())
+            world.asked = RequestState(Answer.CLAIMED, world.claim_a_pod())
         world.act()
     world.catch_up()
     if world.exists:

@@ -50,9 +50,9 @@ async def test_one_patch_sets_everything() -> None:
             cluster, owner="alice", labels={"team": "blue"}, annotations={"note": "x"}, images={"side": "side:2"}
         )
         (member,) = shown(backend)
-        prize = (await backend.claim(member, claim)).prize
+        result = (await backend.claim(member, claim)).result
         pod = await cluster.user.get(key_of(POD, "workers-0"))
-        assert (prize.name, prize.uid, prize.phase) == ("workers-0", find_str(pod, "metadata", "uid"), Phase.CLAIMED)
+        assert (result.name, result.uid, result.phase) == ("workers-0", find_str(pod, "metadata", "uid"), Phase.CLAIMED)
         labels, annotations = find(pod, "metadata", "labels"), find(pod, "metadata", "annotations")
         assert labels == {
             "app": "worker",
@@ -83,7 +83,7 @@ async def test_images_are_the_pools_to_allow() -> None:
             ClaimError, match=r"spec.images.other: expected a container of the pool's pods \(main, side\)"
         ):
             await backend.claim(member, ClaimSpec(NAMESPACE, "one", "u", "workers", images={"other": "x"}))
-        assert (await backend.claim(member, await claim_of(cluster))).prize.claim == "one"
+        assert (await backend.claim(member, await claim_of(cluster))).result.claim == "one"
 
 
 async def test_a_pod_that_was_changed_by_others_is_a_conflict() -> None:
@@ -103,7 +103,7 @@ async def test_a_pod_that_an_earlier_daemon_claimed_for_the_claim_is_its_pod() -
         (member,) = shown(current)
         await current.claim(member, claim)
         (member,) = shown(backend)
-        assert (await backend.claim(member, claim)).prize.claim_uid == claim.uid
+        assert (await backend.claim(member, claim)).result.claim_uid == claim.uid
         assert not backend.doomed
 
 
@@ -140,7 +140,7 @@ async def test_a_claim_without_an_answer_is_found_out(fault: Fault) -> None:
     async with open_cluster(patching(fault)) as cluster, open_backend(cluster, 1) as backend:
         (member,), claim = shown(backend), await claim_of(cluster)
         claimed = await backend.claim(member, claim)
-        assert claimed.prize.claim_uid == claim.uid
+        assert claimed.result.claim_uid == claim.uid
         assert claimed.version > member.version
         assert not backend.doomed
 
@@ -150,7 +150,7 @@ async def test_a_claim_is_tried_for_several_seconds(autojump_clock: trio.testing
     async with open_cluster(patching(unavailable, 9)) as cluster, open_backend(cluster, 1) as backend:
         (member,), claim = shown(backend), await claim_of(cluster)
         began = trio.current_time()
-        assert (await backend.claim(member, claim)).prize.claim_uid == claim.uid
+        assert (await backend.claim(member, claim)).result.claim_uid == claim.uid
         assert 5 < trio.current_time() - began < CLAIM_S
         assert not backend.doomed
 
@@ -186,7 +186,7 @@ async def test_a_refused_claim_leaves_the_pod_as_it_was() -> None:
         claim = await claim_of(cluster)
         with pytest.raises(ClaimError, match="too long"):
             await backend.claim(member, claim)
-        assert (await backend.claim(member, claim)).prize.uid == member.uid
+        assert (await backend.claim(member, claim)).result.uid == member.uid
 
 
 DENIED = [
@@ -209,7 +209,7 @@ async def test_rights_that_the_daemon_lacks_cost_no_pod(autojump_clock: trio.tes
 async def test_a_token_that_is_renewed_in_time_delays_a_claim(autojump_clock: trio.testing.MockClock) -> None:
     async with open_cluster(patching(DENIED[0], 4)) as cluster, open_backend(cluster, 1) as backend:
         (member,) = shown(backend)
-        assert (await backend.claim(member, await claim_of(cluster))).prize.uid == member.uid
+        assert (await backend.claim(member, await claim_of(cluster))).result.uid == member.uid
 
 
 async def test_a_pod_that_may_have_been_claimed_before_the_rights_were_lost_is_doomed(

@@ -6,7 +6,7 @@ from tests.pools.pods.podstates import pod, pool_spec
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.pools.pods.pod_state import Phase
 from wharfinger.pools.pods.pool_status import PoolNumbers, invalid_status, numbers, pool_status
-from wharfinger.pools.pods.sizing_events import Demand, PodSeen, Refused
+from wharfinger.pools.pods.sizing_events import Demand, PodRefused, PodSeen
 from wharfinger.pools.pods.sizing_machine import SizingState, fresh, step
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,7 +41,7 @@ def test_more_claims_than_max_allows() -> None:
 
 def test_a_failed_write_is_the_reason_until_a_pod_is_made() -> None:
     state = state_of(size=1)
-    state, _ = step(state, Refused("w-9", "exceeded quota"), 0.0)
+    state, _ = step(state, PodRefused("w-9", "exceeded quota"), 0.0)
     found = numbers(state, 0.0)
     assert (found.reason, found.problem) == ("WriteFailed", "exceeded quota")
 

@@ -10,24 +10,24 @@ from tests.pools.pods.podstates import POOL, pod, pool_spec
 from wharfinger.pools.pods.pod_state import Phase, PodState
 from wharfinger.pools.pods.resources import PoolSpec
 from wharfinger.pools.pods.sizing_events import (
-    Checked,
     CheckPod,
     DeletePod,
     Demand,
-    Doomed,
-    Made,
     MakePod,
-    Passed,
+    MakeUnknown,
+    PodChecked,
+    PodDoomed,
     PodGone,
+    PodMade,
+    PodRefused,
     PodSeen,
-    Refused,
     RetirePod,
-    Settled,
+    RetireSettled,
     SizingEffect,
     SizingEvent,
-    Troubled,
-    Unsure,
-    Wanted,
+    SpecChanged,
+    TimePassed,
+    WriteFailed,
 )
 from wharfinger.pools.pods.sizing_machine import (
     AT_ONCE,
@@ -60,7 +60,7 @@ class Driver:
 
     def at(self, now: float) -> list[SizingEffect]:
         self.now = now
-        return self.take(Passed())
+        return self.take(TimePassed())
 
 
 def with_pods(spec: PoolSpec, *pods: PodState) -> Driver:
@@ -73,15 +73,15 @@ def with_pods(spec: PoolSpec, *pods: PodState) -> Driver:
 
 def test_pods_are_made_up_to_the_size_and_each_once() -> None:
     driver = Driver(pool_spec(size=3))
-    assert driver.take(Wanted(driver.state.spec)) == [MakePod("w-abc-1"), MakePod("w-abc-2"), MakePod("w-abc-3")]
-    assert driver.take(Made("w-abc-1"), Passed(), Made("w-abc-2"), Made("w-abc-3")) == []
-    assert driver.take(PodSeen(pod("1", template=POOL.template_hash)), Passed()) == []
+    assert driver.take(SpecChanged(driver.state.spec)) == [MakePod("w-abc-1"), MakePod("w-abc-2"), MakePod("w-abc-3")]
+    assert driver.take(PodMade("w-abc-1"), TimePassed(), PodMade("w-abc-2"), PodMade("w-abc-3")) == []
+    assert driver.take(PodSeen(pod("1", template=POOL.template_hash)), TimePassed()) == []
 
 
 def test_demand_adds_to_the_size_and_is_not_compounded() -> None:
     driver = with_pods(pool_spec(size=1), pod("1"))
     assert len(driver.take(Demand(5, 5))) == 5
-    assert driver.take(Demand(5, 5), Passed()) == []
+    assert driver.take(Demand(5, 5), TimePassed()) == []
     assert len(driver.take(Demand(7, 7))) == 2
 
 
@@ -93,21 +93,21 @@ def test_never_more_than_max_claimed_ones_included() -> None:
 
 def test_only_so_many_are_in_the_making_at_once() -> None:
     driver = Driver(pool_spec(size=90))
-    assert len(driver.take(Passed())) == AT_ONCE
-    assert len(driver.take(Made("w-abc-1"), PodSeen(replace(pod("1"), name="w-abc-1")))) == 1
+    assert len(driver.take(TimePassed())) == AT_ONCE
+    assert len(driver.take(PodMade("w-abc-1"), PodSeen(replace(pod("1"), name="w-abc-1")))) == 1
 
 
 def test_a_pod_that_ended_is_deleted_and_replaced() -> None:
     driver = with_pods(POOL, pod("1"))
     ended = pod("1", 2, ended=True, ready=False)
     assert driver.take(PodSeen(ended)) == [DeletePod(ended), MakePod("w-abc-1")]
-    assert driver.take(Passed()) == []
+    assert driver.take(TimePassed()) == []
     assert driver.take(PodGone("1")) == []
 
 
 def test_a_claimed_pod_is_left_as_it_is() -> None:
     driver = with_pods(POOL, pod("1", phase=Phase.CLAIMED), pod("2", phase=Phase.CLAIMED, ended=True), pod("3"))
-    assert driver.take(Passed(), Wanted(pool_spec(template={"spec": {"containers": [{"name": "x"}]}}))) == [
+    assert driver.take(TimePassed(), SpecChanged(pool_spec(template={"spec": {"containers": [{"name": "x"}]}}))) == [
         RetirePod(driver.state.pods["3"]),
         MakePod("w-abc-1"),
     ]
@@ -118,30 +118,33 @@ def test_a_pod_of_another_pool_of_this_name_is_retired_and_then_deleted() -> Non
     foreign = pod("1", pool_uid="earlier")
     assert driver.take(PodSeen(foreign)) == [RetirePod(foreign), MakePod("w-abc-1")]
     retired = replace(foreign, version=2, phase=Phase.RETIRING)
-    assert driver.take(PodSeen(retired), Settled("1", 1)) == [DeletePod(retired)]
+    assert driver.take(PodSeen(retired), RetireSettled("1", 1)) == [DeletePod(retired)]
 
 
 def test_a_pod_of_another_pool_of_this_name_that_was_claimed_meanwhile_is_kept() -> None:
     driver = Driver()
     foreign = pod("1", pool_uid="earlier")
     assert driver.take(PodSeen(foreign))[0] == RetirePod(foreign)
-    assert driver.take(Settled("1", 1), PodSeen(replace(foreign, version=2, phase=Phase.CLAIMED)), Passed()) == []
+    assert (
+        driver.take(RetireSettled("1", 1), PodSeen(replace(foreign, version=2, phase=Phase.CLAIMED)), TimePassed())
+        == []
+    )
 
 
 def test_a_doomed_pod_is_retired_and_replaced() -> None:
     driver = with_pods(pool_spec(size=1), pod("1"))
-    assert driver.take(Doomed("1")) == [RetirePod(pod("1")), MakePod("w-abc-1")]
-    assert driver.take(Troubled("1", "no answer")) == []
+    assert driver.take(PodDoomed("1")) == [RetirePod(pod("1")), MakePod("w-abc-1")]
+    assert driver.take(WriteFailed("1", "no answer")) == []
     assert driver.at(driver.state.paused_until) == [RetirePod(pod("1"))]
     retired = pod("1", 2, phase=Phase.RETIRING)
-    assert driver.take(PodSeen(retired), Settled("1", 1)) == [DeletePod(retired)]
+    assert driver.take(PodSeen(retired), RetireSettled("1", 1)) == [DeletePod(retired)]
 
 
 def test_a_doomed_pod_that_was_claimed_is_left_to_its_claim() -> None:
     driver = with_pods(pool_spec(size=1), pod("1"), pod("2", phase=Phase.CLAIMED))
-    assert driver.take(Doomed("2")) == []
-    assert driver.take(Doomed("1"))[0] == RetirePod(pod("1"))
-    assert driver.take(Settled("1", 1), PodSeen(pod("1", 2, phase=Phase.CLAIMED)), Passed()) == []
+    assert driver.take(PodDoomed("2")) == []
+    assert driver.take(PodDoomed("1"))[0] == RetirePod(pod("1"))
+    assert driver.take(RetireSettled("1", 1), PodSeen(pod("1", 2, phase=Phase.CLAIMED)), TimePassed()) == []
 
 
 def test_a_retired_pod_is_deleted_and_one_that_was_changed_meanwhile_is_not() -> None:
@@ -151,18 +154,19 @@ def test_a_retired_pod_is_deleted_and_one_that_was_changed_meanwhile_is_not() ->
         (pod("1", 2, phase=Phase.CLAIMED), []),
     ):
         driver = with_pods(pool_spec(size=0), pod("1"))
-        assert driver.take(Wanted(other)) == [RetirePod(pod("1"))]
+        assert driver.take(SpecChanged(other)) == [RetirePod(pod("1"))]
         if after.phase is Phase.RETIRING:
-            assert driver.take(PodSeen(after), Settled("1", 1)) == expected
+            assert driver.take(PodSeen(after), RetireSettled("1", 1)) == expected
         else:
-            assert driver.take(Settled("1", 1), Passed()) == []  # nothing before the cache shows something later
+            # Nothing happens before the cache shows a later version.
+            assert driver.take(RetireSettled("1", 1), TimePassed()) == []
             assert driver.take(PodSeen(after)) == expected
 
 
 def test_a_conflict_is_followed_by_another_attempt_once_the_pod_is_seen_anew() -> None:
     driver = with_pods(pool_spec(size=0), pod("1"))
     other = pool_spec(template={"spec": {"containers": [{"name": "x"}]}}, size=0)
-    driver.take(Wanted(other), Settled("1", 1))
+    driver.take(SpecChanged(other), RetireSettled("1", 1))
     assert driver.take(PodSeen(pod("1", 2))) == [RetirePod(pod("1", 2))]
 
 
@@ -187,9 +191,10 @@ def test_a_pool_that_is_used_again_has_its_size_again() -> None:
 
 def test_a_smaller_max_takes_effect_at_once_on_idle_pods() -> None:
     driver = with_pods(pool_spec(size=3), pod("1"), pod("2", ready=False), pod("3"), pod("4", phase=Phase.CLAIMED))
-    assert driver.take(Wanted(pool_spec(size=1, max=2))) == [RetirePod(pod("2", ready=False)), RetirePod(pod("3"))] or (
-        driver.state.busy.keys() == {"2", "1"}
-    )
+    assert driver.take(SpecChanged(pool_spec(size=1, max=2))) == [
+        RetirePod(pod("2", ready=False)),
+        RetirePod(pod("3")),
+    ] or (driver.state.busy.keys() == {"2", "1"})
 
 
 def test_a_pod_that_does_not_become_ready_is_replaced() -> None:
@@ -203,34 +208,34 @@ def test_a_pod_that_does_not_become_ready_is_replaced() -> None:
 
 def test_failures_pause_longer_each_time_and_a_new_template_ends_the_pause() -> None:
     driver = Driver()
-    driver.take(Passed())
+    driver.take(TimePassed())
     pauses = []
     for number in range(1, 9):
-        assert driver.take(Refused(f"w-abc-{number}", "quota")) == []
+        assert driver.take(PodRefused(f"w-abc-{number}", "quota")) == []
         pauses.append(driver.state.paused_until - driver.now)
         assert driver.at(driver.state.paused_until) == [MakePod(f"w-abc-{number + 1}")]
     assert pauses == [1, 2, 4, 8, 16, 32, PAUSE_MAX_S, PAUSE_MAX_S]
-    driver.take(Refused("w-abc-9", "quota"))
-    assert len(driver.take(Wanted(pool_spec(template={"spec": {"containers": [{"name": "x"}]}})))) == 1
+    driver.take(PodRefused("w-abc-9", "quota"))
+    assert len(driver.take(SpecChanged(pool_spec(template={"spec": {"containers": [{"name": "x"}]}})))) == 1
 
 
 def test_a_pod_that_may_exist_is_made_again_under_its_name() -> None:
     driver = Driver()
-    driver.take(Passed())
-    assert driver.take(Unsure("w-abc-1", "no answer")) == []
+    driver.take(TimePassed())
+    assert driver.take(MakeUnknown("w-abc-1", "no answer")) == []
     assert driver.at(1.0) == [MakePod("w-abc-1")]
-    assert driver.take(PodSeen(replace(pod("1"), name="w-abc-1")), Unsure("w-abc-1", "no answer")) == []
+    assert driver.take(PodSeen(replace(pod("1"), name="w-abc-1")), MakeUnknown("w-abc-1", "no answer")) == []
     assert driver.at(100.0) == []
 
 
 def test_a_pod_that_the_cache_never_shows_is_asked_for() -> None:
     driver = Driver()
-    driver.take(Passed(), Made("w-abc-1"))
+    driver.take(TimePassed(), PodMade("w-abc-1"))
     assert next_time(driver.state, 0.0) == CHECK_S
     assert driver.at(CHECK_S) == [CheckPod("w-abc-1")]
-    assert driver.take(Checked("w-abc-1", found=True)) == []
+    assert driver.take(PodChecked("w-abc-1", found=True)) == []
     assert driver.at(2 * CHECK_S) == [CheckPod("w-abc-1")]
-    assert driver.take(Checked("w-abc-1", found=False)) == [MakePod("w-abc-2")]
+    assert driver.take(PodChecked("w-abc-1", found=False)) == [MakePod("w-abc-2")]
 
 
 def test_nothing_is_due_without_pods_and_after_the_idle_time() -> None:
@@ -254,7 +259,7 @@ class SizingMachine(RuleBasedStateMachine):
         self.deleted_while_claimed: list[str] = []
         self.waiting = 0
         self.foreign = 0
-        self._take(Passed())
+        self._take(TimePassed())
 
     def _take(self, *events: SizingEvent) -> None:
         self.requests += self.driver.take(*events)
@@ -308,7 +313,7 @@ class SizingMachine(RuleBasedStateMachine):
     def change_the_template(self, image: str) -> None:
         template = {"spec": {"containers": [{"name": "main", "image": image}]}}
         self.spec = replace(pool_spec(template=template), size=2, min=1, max=5, idle_s=60.0)  # type: ignore[arg-type]
-        self._take(Wanted(self.spec))
+        self._take(SpecChanged(self.spec))
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data(), answered=st.booleans())
@@ -320,23 +325,25 @@ class SizingMachine(RuleBasedStateMachine):
                     self.made[name] += 1
                     fields = {"name": name, "uid": f"uid-of-{name}", "template": self.spec.template_hash}
                     self._put(replace(pod("x", ready=False), **fields))  # type: ignore[arg-type]
-                self._take(Made(name) if answered else Unsure(name, "no answer"))
+                self._take(PodMade(name) if answered else MakeUnknown(name, "no answer"))
             case CheckPod(name):
-                self._take(Checked(name, found=name in {each.name for each in self.truth.values()}))
+                self._take(PodChecked(name, found=name in {each.name for each in self.truth.values()}))
             case RetirePod(wanted):
                 now = self.truth.get(wanted.uid)
                 if now is not None and now.version == wanted.version:
                     retired = self._put(replace(now, phase=Phase.RETIRING))
                     if answered:
                         self._take(PodSeen(retired))
-                self._take(Settled(wanted.uid, wanted.version) if answered else Troubled(wanted.uid, "no answer"))
+                self._take(
+                    RetireSettled(wanted.uid, wanted.version) if answered else WriteFailed(wanted.uid, "no answer")
+                )
             case DeletePod(wanted):
                 if wanted.uid in self.truth:
                     if self.truth[wanted.uid].phase is Phase.CLAIMED:
                         self.deleted_while_claimed.append(wanted.uid)
                     self._drop(wanted.uid)
                 if not answered:
-                    self._take(Troubled(wanted.uid, "no answer"))
+                    self._take(WriteFailed(wanted.uid, "no answer"))
 
     @invariant()
     def no_claimed_pod_is_deleted_and_no_name_is_used_twice(self) -> None:
@@ -370,14 +377,14 @@ class SizingMachine(RuleBasedStateMachine):
                 if name not in {each.name for each in self.truth.values()}:
                     fields = {"name": name, "uid": f"uid-of-{name}-{self.version}", "template": self.spec.template_hash}
                     self._put(replace(pod("x", ready=False), **fields))  # type: ignore[arg-type]
-                self._take(Made(name))
+                self._take(PodMade(name))
             case CheckPod(name):
-                self._take(Checked(name, found=name in {each.name for each in self.truth.values()}))
+                self._take(PodChecked(name, found=name in {each.name for each in self.truth.values()}))
             case RetirePod(wanted):
                 now = self.truth.get(wanted.uid)
                 if now is not None and now.version == wanted.version:
                     self._take(PodSeen(self._put(replace(now, phase=Phase.RETIRING))))
-                self._take(Settled(wanted.uid, wanted.version))
+                self._take(RetireSettled(wanted.uid, wanted.version))
             case DeletePod(wanted):
                 if wanted.uid in self.truth:
                     self._drop(wanted.uid)

@@ -342,7 +342,7 @@ def test_a_place_to_unpack_is_needed(
     place.resources()
     monkeypatch.setattr("tempfile.tempdir", str(place.root / "gone"))
     assert main([*place.command()]) == 2
-    assert capsys.readouterr().err.startswith("error: making a place to unpack packages in: ")
+    assert capsys.readouterr().err.startswith("error: making a folder to unpack packages in: ")
 
 
 def test_applications_without_a_namespace_are_put_into_one(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

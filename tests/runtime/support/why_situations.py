@@ -137,8 +137,8 @@ async def newer_version_is_read(world: World) -> None:
 
 async def paused_by_lost_dependency(world: World) -> None:
     await mod(world, "lamp")
-    await app(world, "desk", "lamp >=1.0")
-    await world.until_state("prod", "desk", "Ready")
+    await app(world, "run", "lamp >=1.0")
+    await world.until_state("prod", "run", "Ready")
     await world.annotate("", "lamp", IGNORE_DEPENDENTS, "true")
     await world.change("", "lamp", {"enabled": False})
     await world.until_state("", "lamp", "Disabled")
@@ -238,7 +238,7 @@ REQUIREMENTS = (
     Situation("script_veto", "licensed", script_veto, state("Disabled")),
     Situation("script_error", "confused", script_error, says("EnabledScriptError")),
     Situation("newer_version_is_read", "quota", newer_version_is_read, said("reading the package")),
-    Situation("paused_by_lost_dependency", "prod.desk", paused_by_lost_dependency, state("Suspended")),
+    Situation("paused_by_lost_dependency", "prod.run", paused_by_lost_dependency, state("Suspended")),
     Situation("removal_would_break", "floor", removal_would_break, says("WouldBreakDependents")),
     Situation("disable_would_break", "kitchen", disable_would_break, says("WouldBreakDependents")),
     Situation("version_would_break", "engine", version_would_break, says("WouldBreakDependents")),

@@ -171,8 +171,8 @@ async def validate_text(
 async def _no_such_node(inspector: Inspector, name: str) -> NoSuchPackageError:
     """Return the error for a missing node.
 
-    A package is in the scheduler only from the moment it is loaded until it is removed. The daemon may know it outside that
-    time; then the error reports its state.
+    A package is in the scheduler only from the moment it is loaded until it is removed. If the daemon knows the package, but its
+    scheduler does not, the error reports the state of the package.
     """
     package = await inspector.package(name)
     if package is not None:

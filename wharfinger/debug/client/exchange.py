@@ -134,6 +134,8 @@ def _no_daemon(path: Path, error: OSError) -> NoDaemonError:
         case errno.ECONNREFUSED:
             return NoDaemonError(f"no daemon answers on {path}: the daemon of this socket has exited; {_REMEDY}")
         case errno.EACCES | errno.EPERM:
-            return NoDaemonError(f"the socket {path} belongs to another user; run this as the daemon's user or as root")
+            return NoDaemonError(
+                f"the socket {path} belongs to another user; run this command as the daemon's user or as root"
+            )
         case _:
             return NoDaemonError(f"no daemon answers on {path}: {str(error) or _CLOSED}; {_REMEDY}")

@@ -38,7 +38,7 @@ async def no_such_package(inspector: Inspector, name: str) -> NoSuchPackageError
 
 
 async def why_incomplete(inspector: Inspector) -> str:
-    """Return why the daemon may not know all packages yet; "" if it does."""
+    """Return why the daemon may not know all packages yet; "" if it knows them all."""
     daemon = await inspector.daemon()
     if daemon.standby:
         return f"the daemon does not work on packages: {daemon.standby}"
@@ -46,7 +46,9 @@ async def why_incomplete(inspector: Inspector) -> str:
 
 
 async def package_hint(inspector: Inspector, name: str) -> str:
-    """Suggest names: ``namespace/instance`` as kubectl writes it, an instance without its namespace, and similar names."""
+    """Return a hint with the names that the user may have meant, "" if there are none. A name may have been written as
+    ``namespace/instance``, as in kubectl, without its namespace, or with a mistake.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
 
     meant = name.replace("/", ".", 1)

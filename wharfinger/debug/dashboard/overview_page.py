@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import quote
 
 from wharfinger.debug.dashboard.blocks import Block, Cell, Facts, Items, Page, Picture, Section, Table, Tone
-from wharfinger.debug.dashboard.source import Whole
+from wharfinger.debug.dashboard.source import DaemonAnswer
 from wharfinger.debug.fields import duration
 from wharfinger.debug.listing.packages import ARROW, versions_text
 from wharfinger.debug.printing.stage import stage_text, state_counts
@@ -25,7 +25,7 @@ _TONES: Final = {
 }
 
 
-def overview_page(whole: Whole, find: str, picture: Picture | None) -> Page:
+def overview_page(whole: DaemonAnswer, find: str, picture: Picture | None) -> Page:
     """Return the first page; ``find`` filters the list of packages, and ``picture`` is None if there is too much to draw."""
     counts = ", ".join(f"{count} {state}" for state, count in state_counts(whole.packages))
     return Page(
@@ -41,7 +41,7 @@ def overview_page(whole: Whole, find: str, picture: Picture | None) -> Page:
     )
 
 
-def queues_page(whole: Whole) -> Page:
+def queues_page(whole: DaemonAnswer) -> Page:
     """Return the page of the queues, and of the limits that tasks wait for."""
     queues = [package.queue for package in whole.packages]
     total = sum(len(queue.tasks) for queue in queues)
@@ -89,7 +89,7 @@ def tasks_table(queues: Sequence[QueueSnapshot], *, with_package: bool) -> Table
     )
 
 
-def _daemon(whole: Whole) -> Facts:
+def _daemon(whole: DaemonAnswer) -> Facts:
     daemon, found = whole.daemon, whole.statistics
     pairs = [
         ("State", _readiness(daemon)),
@@ -116,7 +116,7 @@ def _readiness(daemon: DaemonSnapshot) -> Cell:
     return Cell("ready", Tone.GOOD) if daemon.ready else Cell("starting", Tone.WARNING)
 
 
-def _drawn(whole: Whole, picture: Picture | None) -> Block:
+def _drawn(whole: DaemonAnswer, picture: Picture | None) -> Block:
     if not whole.packages and not whole.nodes:
         return Items((), "No packages: `kubectl apply` an Application or a Module.")
     if picture is not None:
@@ -164,7 +164,7 @@ def _count(number: int, bad: int, word: str) -> Cell:
     return Cell(str(number or ""))
 
 
-def _limits(whole: Whole) -> Table:
+def _limits(whole: DaemonAnswer) -> Table:
     slots = whole.statistics.slots if whole.statistics is not None else ()
     rows = tuple(
         (

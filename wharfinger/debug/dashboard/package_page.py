@@ -18,7 +18,7 @@ from wharfinger.debug.dashboard.blocks import (
     Tone,
 )
 from wharfinger.debug.dashboard.overview_page import package_href, state_cell, tasks_table
-from wharfinger.debug.dashboard.source import One
+from wharfinger.debug.dashboard.source import PackageAnswer
 from wharfinger.debug.listing.package_parts import resource_message
 from wharfinger.debug.listing.packages import ARROW, versions_text
 from wharfinger.debug.package.description import RECENT
@@ -36,7 +36,7 @@ _HEALTH: Final = {"Current": Tone.GOOD, "InProgress": Tone.WARNING, "Failed": To
 _TRUTH: Final = {"True": Tone.GOOD, "False": Tone.BAD}
 
 
-def package_page(one: One, picture: Picture | None) -> Page:
+def package_page(one: PackageAnswer, picture: Picture | None) -> Page:
     """Return the page; ``picture`` shows the surroundings of the package, None if the scheduler does not know it."""
     found = one.description
     package = found.package

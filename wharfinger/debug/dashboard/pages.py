@@ -8,7 +8,7 @@ from wharfinger.debug.dashboard.blocks import Page
 from wharfinger.debug.dashboard.overview_page import overview_page, queues_page
 from wharfinger.debug.dashboard.package_page import missing_page, package_page
 from wharfinger.debug.dashboard.pictures import Pictures
-from wharfinger.debug.dashboard.source import Source
+from wharfinger.debug.dashboard.source import AnswerCache
 
 OVERVIEW: Final = "/"
 PACKAGE: Final = "/package"
@@ -26,7 +26,7 @@ LONGEST: Final = 300
 class Pages:
     """All pages, of one daemon."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: AnswerCache) -> None:
         self._source = source
         self._pictures = Pictures()
 

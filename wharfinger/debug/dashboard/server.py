@@ -1,4 +1,4 @@
-"""The server of the page: it listens on this machine only, and opens the gate for one browser."""
+"""The HTTP server of the page: it listens on this machine only, and admits a single browser."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.dashboard.gate import TOKEN, TOKEN_S, Gate
 from wharfinger.debug.dashboard.pages import Pages
 from wharfinger.debug.dashboard.routes import make_dashboard_handler
-from wharfinger.debug.dashboard.source import Source
+from wharfinger.debug.dashboard.source import AnswerCache
 from wharfinger.debug.errors import DebugError
 from wharfinger.httpd.server import HttpLimits, open_server
 
@@ -35,7 +35,7 @@ async def open_dashboard(client: DebugClient, port: int = 0) -> AsyncIterator[st
         raise DashboardPortError(f"cannot listen on {HOST}:{port}: {why}; choose another --port") from error
     bound: int = listeners[0].socket.getsockname()[1]
     gate = new_gate(bound, trio.current_time())
-    handler = make_dashboard_handler(Pages(Source(client)), gate)
+    handler = make_dashboard_handler(Pages(AnswerCache(client)), gate)
     async with open_server(listeners, handler, LIMITS):
         yield f"http://{HOST}:{bound}{gate.folder}?{TOKEN}={gate.token}"
 

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class DaemonAnswer:
     """One answer about the whole daemon. ``statistics`` is None while it is starting."""
 
     daemon: DaemonSnapshot
@@ -37,7 +37,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class One:
+class PackageAnswer:
     """One answer about a package, with the scheduler's nodes, which are needed to draw its surroundings."""
 
     daemon: DaemonSnapshot
@@ -75,22 +75,22 @@ class _Kept(Generic[_T]):
         self.until_s = ended_s + pause_after(ended_s - began_s)
 
 
-class Source:
+class AnswerCache:
     """A cache of answers: one about the daemon, and one for each package that was asked about recently."""
 
     def __init__(self, client: DebugClient) -> None:
         self._client = client
-        self._whole = _Kept[Whole]()
-        self._ones: dict[str, _Kept[One]] = {}
+        self._whole = _Kept[DaemonAnswer]()
+        self._ones: dict[str, _Kept[PackageAnswer]] = {}
 
-    async def whole(self) -> Whole:
+    async def whole(self) -> DaemonAnswer:
         """Return an answer about the whole daemon. Raises DebugError."""
         return await self._whole.get(self._ask_whole)
 
-    async def one(self, name: str) -> One:
+    async def one(self, name: str) -> PackageAnswer:
         """Return an answer about a package. Raises DebugError, NoSuchPackageError if there is no such package."""
         whole = await self.whole()
-        kept = self._ones.pop(name, None) or _Kept[One]()
+        kept = self._ones.pop(name, None) or _Kept[PackageAnswer]()
         self._ones[name] = kept  # the most recently used one is last
         while len(self._ones) > MOST_KEPT:
             del self._ones[next(iter(self._ones))]
@@ -101,14 +101,14 @@ class Source:
         kept = self._ones.get(name, self._whole) if name else self._whole
         return max(kept.until_s - trio.current_time(), 0.0)
 
-    async def _ask_whole(self) -> Whole:
+    async def _ask_whole(self) -> DaemonAnswer:
         client = self._client
         packages = await client.packages()
-        return Whole(await client.daemon(), packages, await client.scheduler(), await client.statistics())
+        return DaemonAnswer(await client.daemon(), packages, await client.scheduler(), await client.statistics())
 
-    async def _ask_one(self, name: str, whole: Whole) -> One:
+    async def _ask_one(self, name: str, whole: DaemonAnswer) -> PackageAnswer:
         description = await describe(self._client, name)
-        return One(whole.daemon, description, await self._client.logs(name), whole.nodes, whole.packages)
+        return PackageAnswer(whole.daemon, description, await self._client.logs(name), whole.nodes, whole.packages)
 
 
 async def exchange_in_thread(path: Path, question: Question) -> Reply:

@@ -206,7 +206,7 @@ def _settle(
 
 
 def _monotone(wished: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """Yield the non-decreasing numbers nearest to the wished ones, by weighted squares (pool adjacent violators)."""
+    """Yield the non-decreasing numbers nearest to the wanted numbers, by weighted squares (pool adjacent violators)."""
     pools: list[tuple[float, float, int]] = []
     for value, weight in wished:
         pool = (value, weight, 1)

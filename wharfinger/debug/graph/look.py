@@ -1,8 +1,8 @@
 """The look of the SVG picture of a graph: colours for light and for dark backgrounds, signs, lines and arrowheads.
 
-Pure constants and small pieces of SVG. Colour is never the only mark: each state has a sign of its own shape and its word,
-and each kind of edge has its own line and arrowhead. The picture paints its own background, light unless the viewer prefers
-a dark one, so it is readable on any page.
+Pure constants and small pieces of SVG. Colour is never the only mark: each state has a sign of its own shape and is written out,
+and each kind of edge has its own line and arrowhead. The picture paints its own background, light unless the viewer prefers a
+dark one, so it is readable on any page.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,9 @@ SHIFTS: Final = {
     EdgeKind.EXCLUDES: 10,
     EdgeKind.SUBSCRIBES: -10,
 }
-"""The distance of each kind's line from the middle, downwards, so that several edges between two packages do not overlap."""
+"""The distance, downwards, of the line of each kind of edge from the middle, so that edges between the same packages do not
+overlap.
+"""
 HEADS: Final = {
     EdgeKind.NEEDS: '<path class="head" d="M0,0 L-10,-5 L-10,5 Z"/>',
     EdgeKind.NEEDS_IF_THERE: '<path class="solid" d="M-9,-5 L0,0 L-9,5"/>',

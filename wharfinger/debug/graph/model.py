@@ -38,7 +38,7 @@ class NodeState(StrEnum):
     UNLOADED = "not loaded"
     """The daemon knows the package, but its scheduler does not: the package is not loaded yet, or loading failed."""
     ABSENT = "absent"
-    """Other packages name it, but it does not exist."""
+    """The package does not exist, but other packages name it."""
 
 
 class EdgeKind(StrEnum):
@@ -113,9 +113,8 @@ _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
 _ENDED_EARLY: Final = {"Ready": NodeState.ACTIVE, "RolledBack": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
-"""The states of nodes whose last run was ended early, without a failure.
-
-The scheduler reports ``failed`` also for a run that was cut short, or ordered and never started.
+"""The states of packages whose last run may have ended early without a failure, and the state of their nodes. The scheduler
+reports ``failed`` for such a run, too: for one that was cancelled, or that was requested but never started.
 """
 _PHASES: Final = {"active": NodeState.ACTIVE, "scheduled": NodeState.SCHEDULED}
 

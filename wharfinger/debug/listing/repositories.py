@@ -96,7 +96,7 @@ def _version_rows(source: RepositorySnapshot, index: IndexSnapshot) -> list[Row]
         )
         for version in index.versions
     ]
-    # An index without versions has no row in the table, only its document.
+    # A package without versions has no row in the table, only a document.
     return rows or [Row((source.name, index.package), "", bare, document, in_table=False)]
 
 

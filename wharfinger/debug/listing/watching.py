@@ -49,7 +49,7 @@ class WatchedList:
         if self._output in (TABLE, WIDE):
             return self._table(rows, changed, [row for key, row in old.items() if key not in self._shown])
         chosen = [row for row in rows if row.key in changed]
-        if self._output.startswith(JSON_PATH):  # a template is written for the document of a whole list
+        if self._output.startswith(JSON_PATH):  # a template applies to the document of a list, not to a single row
             return listed_text(self._listing, chosen, self._selection, self._output, self._columns) if chosen else ""
         return "".join(map(self._text, chosen))
 

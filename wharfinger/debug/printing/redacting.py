@@ -88,7 +88,9 @@ def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapsho
 
 
 def redact_repository(repository: RepositorySnapshot, secrets: Collection[str]) -> RepositorySnapshot:
-    """Return the repository with its texts redacted: errors quote answers of registries, and packages describe themselves."""
+    """Return the repository with its texts redacted: errors may quote answers of registries, and descriptions are foreign
+    text.
+    """
     text = TextRedactor(secrets)
     return replace(
         repository,

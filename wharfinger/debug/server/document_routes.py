@@ -150,7 +150,7 @@ async def _why(inspector: Inspector, request: Request) -> Response:
     explanation = await inspector.why(request.arg("package"), at)
     if explanation is None:
         return document_answer(request, None)
-    # The chain passes through other packages, and each text may quote a secret that only its own package names.
+    # The chain of causes leads through other packages; the text about a package may quote a secret that only that package names.
     secrets = secrets_in(await inspector.packages())
     return document_answer(request, record_to_json(redact_explanation(explanation, secrets)))
 

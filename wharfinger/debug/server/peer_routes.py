@@ -5,8 +5,9 @@ Deckhouse's paths without a version answer YAML. In all other paths, the extensi
 ``.text``. A path without an extension answers text; a value without a text form is then written as JSON. Paths that these
 programs do not have are refused, as on the whole socket.
 
-There is a queue for each package here. ``main`` has the tasks of all packages' main lanes, and each other lane is a queue
-``<package>/<lane>``. Nothing can be changed over the socket, so there is no ``/config/set``.
+Those programs have one main queue, but this daemon has a queue for each package. So ``main`` returns the tasks of the main lanes
+of all packages, and each other lane is returned as the queue ``<package>/<lane>``. Nothing can be changed over the socket, so
+there is no ``/config/set``.
 """
 
 import re
@@ -178,7 +179,7 @@ async def _modules(inspector: Inspector, request: Request) -> Response:
 
 
 async def _section(kind: str, inspector: Inspector, request: Request) -> Response:
-    """Answer the values or the settings of a module, beside the global ones with ``global=true``."""
+    """Answer the values or the settings of a module; with ``global=true``, each under its own key beside the global ones."""
     package, form = await _module(inspector, request)
     if package is None:
         return _no_module(request)

@@ -42,8 +42,8 @@ class SocketFile:
 def bind_socket_file(path: Path) -> SocketFile:
     """Listen on ``path``. Its folder is created (0700) if it is missing.
 
-    Raises DebugSocketError: the path is too long, others may write to the folder, a running daemon listens there, or another
-    kind of file is there.
+    Raises DebugSocketError if the path is too long, if other users may write to the folder, if a running daemon listens on the
+    path, or if the path is another kind of file.
     """
     size = len(os.fsencode(path))
     if size > MAX_PATH_BYTES:

@@ -79,13 +79,13 @@ class Watches:
         first = await poll(followed)
         if first.status != HTTPStatus.OK:
             return first
-        if self.open >= MOST_WATCHES:  # others were opened during the poll
+        if self.open >= MOST_WATCHES:  # other watches may have been opened during the poll
             return text_answer(HTTPStatus.SERVICE_UNAVAILABLE, _FULL)
         return StreamingResponse(HTTPStatus.OK, partial(self._lines, _Lines(self, poll, followed, first)), MEDIA_TYPE)
 
     @asynccontextmanager
     async def _lines(self, lines: "_Lines") -> AsyncIterator[AsyncIterator[bytes]]:
-        if self.open >= MOST_WATCHES:  # others were opened since the answer
+        if self.open >= MOST_WATCHES:  # other watches may have been opened since the answer
             lines.end(_FULL)
         self.open += 1
         try:

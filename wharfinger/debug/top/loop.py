@@ -23,7 +23,7 @@ from wharfinger.debug.top.view import (
     View,
     Watch,
 )
-from wharfinger.debug.top.wake import ENDING, Wake
+from wharfinger.debug.top.wake import ENDING, WakePipe
 
 TICK_S: Final = 1.0
 """The time after which ages are drawn anew."""
@@ -38,8 +38,8 @@ class Ending(NamedTuple):
     problem: str = ""
 
 
-class Shown(Protocol):
-    """The terminal, as this loop needs it."""
+class LoopTerminal(Protocol):
+    """The methods of a terminal that the loop uses."""
 
     def size(self) -> tuple[int, int]:
         """Return the columns and lines that the terminal has now."""
@@ -58,8 +58,8 @@ class Shown(Protocol):
         ...
 
 
-class Asked(Protocol):
-    """The questions to the daemon, as this loop needs them."""
+class DaemonQueries(Protocol):
+    """The method with which the loop chooses the questions to the daemon."""
 
     def watch(self, name: str) -> None:
         """Ask from now on about this package, or about the whole daemon if ``name`` is ""."""
@@ -69,7 +69,7 @@ class Asked(Protocol):
 class Loop:
     """One live view; ``post`` may be called by any thread, ``run`` once."""
 
-    def __init__(self, view: View, terminal: Shown, keyboard: int, wake: Wake) -> None:
+    def __init__(self, view: View, terminal: LoopTerminal, keyboard: int, wake: WakePipe) -> None:
         self._view = view
         self._terminal = terminal
         self._keyboard = keyboard
@@ -82,7 +82,7 @@ class Loop:
         self._posted.put(event)
         self._wake.ring()
 
-    def run(self, questions: Asked) -> Ending:
+    def run(self, questions: DaemonQueries) -> Ending:
         """Show the view until the user leaves, a signal arrives, or the daemon is given up. Raises the error of a bug."""
         while self._ending is None:
             self._terminal.draw(render(self._view, *self._terminal.size()))
@@ -90,7 +90,7 @@ class Loop:
             self._turn(questions, ready)
         return self._ending
 
-    def _turn(self, questions: Asked, ready: Sequence[int]) -> None:
+    def _turn(self, questions: DaemonQueries, ready: Sequence[int]) -> None:
         if not ready:
             self._step(questions, Ticked(datetime.now(UTC)))
         if self._wake.descriptor in ready:
@@ -113,12 +113,12 @@ class Loop:
             if not keys and self._terminal.is_gone():  # a closed terminal is always readable
                 self._ending = Ending(_SIGNALLED + signal.SIGHUP)
 
-    def _step(self, questions: Asked, event: Event) -> None:
+    def _step(self, questions: DaemonQueries, event: Event) -> None:
         self._view, effects = step(self._view, event)
         for effect in effects:
             self._perform(questions, effect)
 
-    def _perform(self, questions: Asked, effect: Effect) -> None:
+    def _perform(self, questions: DaemonQueries, effect: Effect) -> None:
         match effect:
             case Watch(name):
                 questions.watch(name)

@@ -15,7 +15,7 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NEWS: Final = b"\0"
 
 
-class Wake:
+class WakePipe:
     """An opened pipe; ``descriptor`` is readable as soon as there is something to do."""
 
     def __init__(self, descriptor: int, writer: int) -> None:
@@ -36,7 +36,7 @@ class Wake:
 
 
 @contextmanager
-def open_wake() -> Iterator[Wake]:
+def open_wake() -> Iterator[WakePipe]:
     """Open the pipe, and receive signals through it. Only the main thread may call it."""
     reader, writer = os.pipe()
     try:
@@ -45,7 +45,7 @@ def open_wake() -> Iterator[Wake]:
         before = {number: signal.signal(number, lambda _number, _frame: None) for number in SIGNALS}
         earlier = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         try:
-            yield Wake(reader, writer)
+            yield WakePipe(reader, writer)
         finally:
             signal.set_wakeup_fd(earlier)
             for number, handler in before.items():

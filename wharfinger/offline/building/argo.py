@@ -79,7 +79,8 @@ def helm_values(helm: JsonObject, read: Callable[[str], str | None]) -> JsonObje
 def kustomize_fields(asked: JsonObject, own: JsonObject) -> JsonObject:
     """Return the fields of a kustomization over the folder; ``own`` is the folder's own ``kustomization.yaml``.
 
-    Argo CD edits that file. An overlay has the same result unless both set the same field, which raises ArgoError.
+    Argo CD edits that file. An overlay has the same result, unless the file and the source set the same field; then ArgoError is
+    raised.
     """
     made: JsonObject = {}
     for key in ("namePrefix", "nameSuffix"):

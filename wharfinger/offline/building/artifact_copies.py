@@ -89,7 +89,9 @@ def read_copies(artifact: JsonObject, where: str) -> tuple[Copy, ...]:
 
 
 def copy_all(copies: Sequence[Copy], sources: Mapping[str, Path], into: Path) -> None:
-    """Carry out the operations of an artifact in their order. ``into`` is made. Raises CopyError, OSError."""
+    """Carry out the operations of an artifact in their order, and write the files to the new folder ``into``. Raises CopyError,
+    OSError.
+    """
     into.mkdir(parents=True)
     for each in copies:
         source = sources.get(each.alias)
@@ -252,7 +254,7 @@ def _is_excluded(path: str, base: str, patterns: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_match(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Match segments; ``**`` stands for any number of segments."""
+    """Return whether the segments of a path match those of a pattern; ``**`` matches any number of segments."""
     if not pattern:
         return not parts
     if pattern[0] == "**":

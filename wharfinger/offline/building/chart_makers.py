@@ -1,4 +1,4 @@
-"""A cache that records whether fetched charts may make nodes; after its first build, a chart need not be fetched for this.
+"""A cache that records whether fetched charts may make nodes, so that a chart is fetched only once to find this out.
 
 Only charts of a fixed version are stored: a constraint may allow a newer version tomorrow.
 """

@@ -15,8 +15,8 @@ MAX_TEMPLATE: Final = 4 * 1024 * 1024
 def may_make_nodes(chart: Path) -> bool:
     """Return whether a chart, or one of its subcharts, may render objects that have a controller.
 
-    The templates are searched for the API groups of these objects. A packed subchart, and a template that is too large to
-    search, count as if they did. Raises OSError.
+    The templates are searched for the API groups of these objects. A packed subchart, and a template that is too large to search,
+    count as charts that may render such objects. Raises OSError.
     """
     return any(_has_group(path) for path in _searched(chart))
 

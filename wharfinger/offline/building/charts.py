@@ -42,7 +42,7 @@ class FolderDigests:
         """Return whether the chart of a request has not changed since its digest was computed."""
         known = self._known.get(request.chart)
         if known is None:
-            return True  # its files are named by their digest, and do not change
+            return True  # the path of such a chart contains its digest, so the chart does not change
         try:
             return await trio.to_thread.run_sync(folder_stamp, request.chart) == known[0]
         except ArtifactError:

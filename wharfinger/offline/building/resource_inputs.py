@@ -1,7 +1,7 @@
 """The inputs of a ResourceSet: its own and those of its providers, combined by its strategy. Pure.
 
 ``Flatten`` lists the inputs of all providers one after the other. ``Permute`` makes every combination of one input from each
-provider; in a combination, the name of its provider is the key of an input.
+provider; a combination has each input under the name of its provider.
 
 Source: the documentation of the Flux Operator's ResourceSet API.
 """

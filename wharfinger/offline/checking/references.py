@@ -34,7 +34,7 @@ def dangling(manifests: Iterable[Manifest], made_in_cluster: Iterable[Id] = ()) 
         try:
             named = sorted(set(_references(manifest)))
         except FormatError:
-            continue  # the rules of the server say what is wrong with its shape
+            continue  # a malformed object: the check by the server's rules reports it
         for field, who in named:
             if who not in known:
                 message = f"{field} names {shown(who)}, which is not in the tree"

@@ -1,6 +1,6 @@
 """The controller of Argo CD Applications: sources with a chart, a kustomization, or plain manifests.
 
-An Application that is rendered by another one becomes a node in turn, so an app of apps is built as a tree. Sync waves, hooks and
+An Application that is rendered by another one becomes a node as well, so an app of apps is built as a tree. Sync waves, hooks and
 sync options have no effect: the manifests are the same.
 """
 
@@ -20,7 +20,7 @@ from wharfinger.offline.building.chart_dependencies import ChartDependencies
 from wharfinger.offline.building.chart_makers import fixed_chart
 from wharfinger.offline.building.chart_nodes import names_nodes
 from wharfinger.offline.building.charts import ChartRenders, objects_of
-from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.controller import NodeResult, RunContext
 from wharfinger.offline.controllers.gate import Gate, ReconcileError
 from wharfinger.offline.controllers.inputs import inputs_digest
 from wharfinger.offline.controllers.kustomization import build_error, check_build
@@ -74,13 +74,13 @@ class _Files:
 class ArgoApplicationController:
     """Builds Applications of Argo CD; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, desk: Desk, charts: ChartRenders, sources: ArgoSources, builder: KustomizeBuilder) -> None:
-        self._desk = desk
+    def __init__(self, run: RunContext, charts: ChartRenders, sources: ArgoSources, builder: KustomizeBuilder) -> None:
+        self._run = run
         self._charts = charts
         self._sources = sources
         self._builder = builder
 
-    async def reconcile(self, stored: Stored, _gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, _gate: Gate) -> NodeResult:
         """Build all sources of an Application; if two make the same object, the later source wins. Raises ReconcileError."""
         sources = argo_sources(stored.object)
         if not sources:
@@ -97,11 +97,11 @@ class ArgoApplicationController:
                 continue
             with _errors_of(source):
                 for obj in await self._objects(stored.id, namespace, source, files, references):
-                    who = object_id(obj, namespace or self._desk.tree.namespace)
+                    who = object_id(obj, namespace or self._run.tree.namespace)
                     made.pop(who, None)
                     made[who] = obj
         objects = (without_encryption(each) if is_encrypted(each) else each for each in made.values())
-        return Produced(tuple(objects), namespace=namespace)
+        return NodeResult(tuple(objects), namespace=namespace)
 
     async def inputs(self, stored: Stored, gate: Gate) -> str | None:
         """Return the digest of everything that an Application is built from; None if it must be built.
@@ -109,29 +109,29 @@ class ArgoApplicationController:
         Only charts have such a digest: other sources may contain further nodes. Fetches nothing. Raises FormatError.
         """
         sources = argo_sources(stored.object)
-        root = self._desk.tree.root
+        root = self._run.tree.root
         references = {each.ref: root for each in sources if each.ref and self._is_local(each)}
         more: list[JsonValue] = []
         for source in sources:
             try:
                 known = await self._inputs_of(source, references)
             except (FormatError, PackageError, OSError):
-                return None  # the build reports it
+                return None  # the build reports the error
             if known is None:
                 return None
             more.append(known)
             if source.chart and await self._charts.is_known_to_make_nodes(_fixed(source)) is None:
-                self._desk.unsearched.add(stored.id)
-        return inputs_digest(self._desk, stored, gate, more) if sources else None
+                self._run.unsearched.add(stored.id)
+        return inputs_digest(self._run, stored, gate, more) if sources else None
 
     async def _inputs_of(self, source: ArgoSource, references: Mapping[str, Path]) -> JsonValue:
-        """Return the inputs of one source, without its entry in the Application; None if the source must be built."""
+        """Return the inputs of one source that are not in the Application itself; None if the source must be built."""
         if source.is_values_only:
             return "" if self._is_local(source) else None
         helm = find_object(source.spec, "helm")
         if names_nodes(helm) or (source.chart and await self._charts.is_known_to_make_nodes(_fixed(source))):
             return None
-        root, folder, digest = self._desk.tree.root, None, ""
+        root, folder, digest = self._run.tree.root, None, ""
         if not source.chart:
             if not self._is_local(source):
                 return None
@@ -154,18 +154,18 @@ class ArgoApplicationController:
     def _is_local(self, source: ArgoSource) -> bool:
         """Return whether the repository of a source is the tree itself."""
         address = plain_address(source.repository)
-        return bool(address) and address in self._desk.tree.local_addresses
+        return bool(address) and address in self._run.tree.local_addresses
 
     async def _files(self, source: ArgoSource) -> _Files:
         """Fetch the files of a source. Raises SourceError, PackageError or ArgoError."""
         if not source.repository:
             raise ArgoError("needs repoURL, the address of a repository")
         if source.chart:
-            artifact = await with_retries(partial(self._chart, source), self._desk.retries)
+            artifact = await with_retries(partial(self._chart, source), self._run.retries)
             await self._charts.learn(_fixed(source), artifact.folder)
             return _Files(artifact.folder, artifact.folder, source.chart, artifact.revision)
         if self._is_local(source):
-            root = self._desk.tree.root
+            root = self._run.tree.root
         else:
             root = (await self._sources.fetchers.fetch(_git_request(source))).folder
         folder = _folder_of(source, root)
@@ -179,7 +179,7 @@ class ArgoApplicationController:
         if url.startswith(("http://", "https://")):
             return await self._sources.repositories.chart({"spec": {"url": url}}, source.chart, source.revision, None)
         place = url.removeprefix("oci://")
-        # An Application cannot say that a registry has no TLS; on this machine registries have none, as Docker assumes, too.
+        # An Application cannot state that a registry has no TLS. Docker assumes that registries on this machine have none.
         insecure = RegistryAddress(place.partition("/")[0]).is_loopback
         registry: JsonObject = {"spec": {"url": f"oci://{place}", "insecure": insecure}}
         return await self._sources.oci.chart(registry, source.chart, source.revision, None)
@@ -205,14 +205,14 @@ class ArgoApplicationController:
             chart = await self._sources.dependencies.complete(files.folder, self._limit(files.root))
         read = partial(read_text, files.root, files.folder, references=references)
         values = await trio.to_thread.run_sync(helm_values, helm, read)
-        options = self._desk.options
+        options = self._run.options
         api_versions = tuple(each for each in find_list(helm, "apiVersions") if isinstance(each, str))
         rendered = await self._charts.render_request(
             RenderRequest(
                 chart=chart,
                 chart_digest=files.digest or await self._charts.digest_of(chart),
                 release=find_str(helm, "releaseName") or who.name,
-                namespace=find_str(helm, "namespace") or namespace or self._desk.tree.namespace,
+                namespace=find_str(helm, "namespace") or namespace or self._run.tree.namespace,
                 values=values,
                 kube_version=find_str(helm, "kubeVersion") or options.kube_version,
                 api_versions=api_versions or options.api_versions,
@@ -230,7 +230,7 @@ class ArgoApplicationController:
 
     def _limit(self, root: Path) -> Path:
         """Return the folder that all files of a source must lie in."""
-        tree = self._desk.tree
+        tree = self._run.tree
         return tree.limit if root == tree.root else root
 
     async def _kustomized(self, source: ArgoSource, files: _Files) -> Sequence[JsonObject]:
@@ -239,12 +239,12 @@ class ArgoApplicationController:
             raise ArgoError(f"path: {source.path!r} has no kustomization.yaml; add one, or remove kustomize")
         fields = kustomize_fields(find_object(source.spec, "kustomize"), own)
         what = Overlay(files.folder, files.path, (".",), fields) if fields else Folder(files.folder, files.path)
-        await trio.to_thread.run_sync(check_build, self._desk, files.root, files.path, fields)
+        await trio.to_thread.run_sync(check_build, self._run, files.root, files.path, fields)
         try:
             return await self._builder.build(what)
         except KustomizeError as error:
-            if files.root == self._desk.tree.root:
-                raise build_error(self._desk, files.path, error) from error
+            if files.root == self._run.tree.root:
+                raise build_error(self._run, files.path, error) from error
             raise
 
 

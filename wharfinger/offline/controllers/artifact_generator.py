@@ -19,7 +19,7 @@ from wharfinger.kube.names import is_subdomain
 from wharfinger.offline.building.artifact_copies import CopyError, copy_all, read_copies
 from wharfinger.offline.building.charts import FolderDigests
 from wharfinger.offline.building.metadata import with_common_metadata
-from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.controller import NodeResult, RunContext
 from wharfinger.offline.controllers.gate import Gate, Need, ReconcileError
 from wharfinger.offline.sources.fetcher import Artifact
 from wharfinger.offline.store.identity import shown
@@ -47,14 +47,14 @@ class _Request:
 class ArtifactGeneratorController:
     """Makes artifacts; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, desk: Desk, digests: FolderDigests) -> None:
-        self._desk = desk
+    def __init__(self, run: RunContext, digests: FolderDigests) -> None:
+        self._run = run
         self._digests = digests
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Make all artifacts of a generator. Raises ReconcileError, or the errors of the gate."""
         if find_str(stored.object, "metadata", "annotations", DISABLED).lower() == "disabled":
-            return Produced(skipped="its reconciliation is disabled by an annotation")
+            return NodeResult(skipped="its reconciliation is disabled by an annotation")
         named = sources_of(stored)
         gate.require(Need(who, f"spec.sources[{number}]") for number, who in enumerate(named.values()))
         try:
@@ -63,32 +63,32 @@ class ArtifactGeneratorController:
             made = tuple([await self._made(stored, request, sources) for request in requests])
         except (CopyError, FormatError, ArtifactError) as error:
             raise ReconcileError(str(error)) from error
-        return Produced(internal=with_common_metadata(made, find_object(stored.object, "spec", "commonMetadata")))
+        return NodeResult(internal=with_common_metadata(made, find_object(stored.object, "spec", "commonMetadata")))
 
     def _files(self, who: Id) -> Path:
         """Return the folder with the files of a source, laid out as in a cluster. Blocking. Raises ReconcileError."""
-        artifact = self._desk.artifacts.get(who)
+        artifact = self._run.artifacts.get(who)
         if artifact is None:
             raise ReconcileError(f"spec.sources: {shown(who)} has no files: it is suspended, or not a source of files")
         chart = artifact.folder / "Chart.yaml"
         if who.kind != OCI_REPOSITORY or not chart.is_file():
             return artifact.folder
         # The archive of a chart has a folder with the chart's name, which the store of packages leaves out.
-        around = self._desk.new_folder()
+        around = self._run.new_folder()
         around.mkdir(parents=True)
         shutil.copytree(artifact.folder, around / chart_name(chart))
         return around
 
     async def _made(self, stored: Stored, request: _Request, sources: Mapping[str, Path]) -> JsonObject:
         """Make one artifact; return its object. Raises CopyError, FormatError, ArtifactError."""
-        copies, folder = read_copies(request.entry, request.where), self._desk.new_folder()
+        copies, folder = read_copies(request.entry, request.where), self._run.new_folder()
         try:
             await trio.to_thread.run_sync(copy_all, copies, sources, folder)
         except OSError as error:
             raise CopyError(f"{request.where}: {error.filename}: {error.strerror}") from error
         digest = await self._digests.of(folder)
         who = Id(EXTERNAL_ARTIFACT, stored.id.namespace, request.name)
-        self._desk.artifacts[who] = Artifact(folder, digest)
+        self._run.artifacts[who] = Artifact(folder, digest)
         metadata: JsonObject = {"name": request.name, "namespace": stored.id.namespace, "labels": {**request.labels}}
         source: JsonObject = {
             "apiVersion": find_str(stored.object, "apiVersion"),

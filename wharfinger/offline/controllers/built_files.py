@@ -1,4 +1,4 @@
-"""The files of the tree that nodes build, and the nodes that would have made an object that is missing."""
+"""The files of the tree that nodes build, and the nodes that would have made a missing object."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -29,7 +29,7 @@ def files_of(stored: Stored, tree: Tree) -> frozenset[str]:
     try:
         return frozenset(file for folder in _folders(stored, tree) for file in tree.reach.files_of(folder))
     except FormatError:
-        return frozenset()  # its controller reports that
+        return frozenset()  # the node's controller reports the error
 
 
 def builders_of(who: Id, store: ObjectStore, tree: Tree) -> tuple[Id, ...]:
@@ -54,7 +54,7 @@ def _makes(generator: Stored, name: str) -> bool:
             return True
         return any(find_str(each, "name") == name for each in find_list(generator.object, "spec", "artifacts"))
     except FormatError:
-        return True  # its controller reports that
+        return True  # the generator's controller reports the error
 
 
 def _folders(stored: Stored, tree: Tree) -> Iterator[str]:

@@ -16,7 +16,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 @dataclass(frozen=True, slots=True)
-class Produced:
+class NodeResult:
     """The result of one run of a node.
 
     ``objects`` are its manifests, in the order in which they were rendered. ``namespace`` is the default for objects that do not
@@ -44,7 +44,7 @@ class RunOptions:
 
 
 @dataclass(slots=True)
-class Desk:
+class RunContext:
     """The shared state of the controllers of one run: the tree, the store, and the artifacts of fetched sources."""
 
     tree: Tree
@@ -70,6 +70,6 @@ class Desk:
 class Controller(Protocol):
     """The controller of some kinds."""
 
-    async def reconcile(self, stored: Stored, gate: Gate, /) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate, /) -> NodeResult:
         """Do the work of one node. Raises the errors of the gate, or ReconcileError."""
         ...

@@ -9,7 +9,7 @@ FORCE      a failure that names it             a failure: a cycle, or never done
 =========  ==================================  ====================================  =====================
 
 If a file declares an absent object, and the node that builds the file is not done or has failed, the gate checks that node
-instead: the object is absent only because of that node.
+instead: the object is absent only because that node has not built it.
 
 A node that has both reasons to block and reasons to fail blocks. So it fails only when the state of everything that it needs is
 final. There are no timeouts.

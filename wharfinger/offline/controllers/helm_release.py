@@ -21,7 +21,7 @@ from wharfinger.offline.building.charts import ChartRenders, objects_of
 from wharfinger.offline.building.metadata import with_common_metadata
 from wharfinger.offline.building.stand_ins import is_stand_in
 from wharfinger.offline.building.values import Reference, references_of, release_values
-from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.controller import NodeResult, RunContext
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
 from wharfinger.offline.controllers.inputs import inputs_digest
 from wharfinger.offline.controllers.kustomization import dependencies_of
@@ -90,13 +90,13 @@ class HelmReleaseController:
 
     def __init__(
         self,
-        desk: Desk,
+        run: RunContext,
         charts: ChartRenders,
         sources: ChartSources,
         builder: KustomizeBuilder,
         readiness: Readiness,
     ) -> None:
-        self._desk = desk
+        self._run = run
         self._charts = charts
         self._sources = sources
         self._builder = builder
@@ -105,16 +105,16 @@ class HelmReleaseController:
         """The charts in sources; many releases of a run have the same one."""
         self._locks = KeyedLocks()
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Render one release. Raises ReconcileError, or the errors of the gate."""
         spec = find_object(stored.object, "spec")
         if find(spec, "suspend") is True:
-            return Produced(skipped="suspended")
+            return NodeResult(skipped="suspended")
         try:
             chart, references = self._required(stored, gate)
             warnings = await self._readiness.of_dependencies(stored, dependencies_of(stored))
             fetched = await self._fetched(chart, gate)
-            if chart.source not in self._desk.tree.local_sources:
+            if chart.source not in self._run.tree.local_sources:
                 await self._charts.learn(self._fixed(chart), fetched.folder)
             values = overlaid(
                 await self._values_of_files(fetched, chart.values_files),
@@ -131,7 +131,7 @@ class HelmReleaseController:
             raise ReconcileError(str(error)) from error
         objects = objects_of(rendered, crds=crds)
         made = with_common_metadata(objects, find_object(spec, "commonMetadata"))
-        return Produced(made, namespace=namespace, warnings=warnings)
+        return NodeResult(made, namespace=namespace, warnings=warnings)
 
     async def inputs(self, stored: Stored, gate: Gate) -> str | None:
         """Return the digest of everything that a release is rendered from; None if it must be rendered.
@@ -141,31 +141,31 @@ class HelmReleaseController:
         if find(stored.object, "spec", "suspend") is True:
             return None
         if any(find(each, "readyExpr") for each in find_list(stored.object, "spec", "dependsOn")):
-            return None  # it reads the whole dependency
+            return None  # such an expression may read everything in the dependency
         try:
             chart, references = self._required(stored, gate)
             texts = [dict(self._texts(each.source) or {}).get(each.key, "") for each in references]
             if names_nodes([find_object(stored.object, "spec", "values"), *texts]):
                 return None
-            made = self._desk.artifacts.get(chart.source) if chart.source.kind == EXTERNAL_ARTIFACT else None
+            made = self._run.artifacts.get(chart.source) if chart.source.kind == EXTERNAL_ARTIFACT else None
             if made is not None:
                 is_maker = await self._charts.may_make_nodes(made.folder)
                 inside = await trio.to_thread.run_sync(_chart_inside, made.folder)
                 if is_maker or inside is None or await self._charts.may_make_nodes(inside):
                     return None
-                return inputs_digest(self._desk, stored, gate, (made.revision,))
-            if chart.source not in self._desk.tree.local_sources:
+                return inputs_digest(self._run, stored, gate, (made.revision,))
+            if chart.source not in self._run.tree.local_sources:
                 return await self._inputs_of_fetched(stored, gate, chart)
-            root = self._desk.tree.root
+            root = self._run.tree.root
             folder = root / chart.name
             if not await trio.to_thread.run_sync(_has_chart, root, folder) or await self._charts.may_make_nodes(folder):
                 return None
-            await trio.to_thread.run_sync(_check_links, folder, self._desk.tree.limit, chart.name)
+            await trio.to_thread.run_sync(_check_links, folder, self._run.tree.limit, chart.name)
             if await self._sources.dependencies.are_missing(folder):
                 return None
             files = _Fetched(folder, await self._charts.digest_of(folder), root, folder)
             return inputs_digest(
-                self._desk, stored, gate, (files.digest, await self._values_of_files(files, chart.values_files))
+                self._run, stored, gate, (files.digest, await self._values_of_files(files, chart.values_files))
             )
         except (FormatError, PackageError) as error:
             raise ReconcileError(str(error)) from error
@@ -174,11 +174,11 @@ class HelmReleaseController:
         """Return the inputs of a release whose chart would have to be fetched; None if the chart is known to make nodes."""
         makes_nodes = await self._charts.is_known_to_make_nodes(self._fixed(chart))
         if makes_nodes is None:
-            self._desk.unsearched.add(stored.id)
-        return None if makes_nodes else inputs_digest(self._desk, stored, gate, ())
+            self._run.unsearched.add(stored.id)
+        return None if makes_nodes else inputs_digest(self._run, stored, gate, ())
 
     def _fixed(self, chart: _Chart) -> str | None:
-        source = self._desk.store.get(chart.source)
+        source = self._run.store.get(chart.source)
         if source is None:
             return None
         version = "" if chart.source.kind == GIT_REPOSITORY else chart.version
@@ -193,9 +193,11 @@ class HelmReleaseController:
         return chart, tuple(self._readable(references))
 
     def _readable(self, references: tuple[Reference, ...]) -> Iterator[Reference]:
-        """Yield the references that can be read here. If a Secret has only a stand-in, these are references to a single value."""
+        """Yield the references that can be read here. A reference to a Secret that has only a stand-in is left out, unless it has
+        a ``targetPath``.
+        """
         for each in references:
-            found = self._desk.store.get(each.source)
+            found = self._run.store.get(each.source)
             if found is None or not is_stand_in(found.object):
                 yield each
             elif each.target:
@@ -203,7 +205,7 @@ class HelmReleaseController:
 
     def _references(self, stored: Stored) -> tuple[Reference, ...]:
         """Return the entries of ``spec.valuesFrom``; if the run allows missing Secrets, all Secrets are optional."""
-        may_miss = self._desk.options.allow_missing_secrets
+        may_miss = self._run.options.allow_missing_secrets
         return tuple(
             replace(each, optional=each.optional or (may_miss and each.source.kind == SECRET))
             for each in references_of(stored.object, stored.id.namespace)
@@ -223,7 +225,7 @@ class HelmReleaseController:
         return hard
 
     def _texts(self, who: Id) -> Mapping[str, str] | None:
-        found = self._desk.store.get(who)
+        found = self._run.store.get(who)
         return None if found is None else texts_of(found)
 
     def _chart_of(self, stored: Stored, gate: Gate) -> _Chart:
@@ -240,7 +242,7 @@ class HelmReleaseController:
                     f"spec.chartRef.kind: expected OCIRepository, ExternalArtifact or HelmChart, found {kind!r}"
                 )
             gate.require([Need(who, "spec.chartRef")])
-            chart = self._desk.store.get(who)
+            chart = self._run.store.get(who)
             return _read_chart(find_object(chart.object, "spec") if chart else {}, who.namespace, "spec")
         spec = find_object(obj, "spec", "chart", "spec")
         if not spec:
@@ -248,17 +250,17 @@ class HelmReleaseController:
         return _read_chart(spec, namespace, "spec.chart.spec")
 
     async def _fetched(self, chart: _Chart, gate: Gate) -> _Fetched:
-        source = self._desk.store.get(chart.source)
+        source = self._run.store.get(chart.source)
         if source is None:
             raise AssertionError("the gate required it")
         if chart.source.kind == HELM_REPOSITORY:
             secret = self._sources.secrets.secret_of(source, gate) or {}
             try:
-                artifact = await with_retries(lambda: self._from_repository(source, chart, secret), self._desk.retries)
+                artifact = await with_retries(lambda: self._from_repository(source, chart, secret), self._run.retries)
             except SourceError as error:
                 raise ReconcileError(str(error)) from error
             return _Fetched(artifact.folder, artifact.revision, artifact.folder, artifact.folder)
-        found = self._desk.artifacts.get(chart.source)
+        found = self._run.artifacts.get(chart.source)
         if found is None:
             raise ReconcileError(f"{shown(chart.source)} has no files: it is suspended")
         if chart.source.kind == OCI_REPOSITORY:
@@ -282,7 +284,7 @@ class HelmReleaseController:
         folder = source / chart.name
         if not await trio.to_thread.run_sync(_has_chart, source, folder):
             raise ReconcileError(f"spec.chart.spec.chart: {shown(chart.source)} has no chart at {chart.name!r}")
-        limit = self._desk.tree.limit if source == self._desk.tree.root else source
+        limit = self._run.tree.limit if source == self._run.tree.root else source
         await trio.to_thread.run_sync(_check_links, folder, limit, chart.name)
         return await self._completed(folder, source, limit)
 

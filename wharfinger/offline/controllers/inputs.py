@@ -8,7 +8,7 @@ fetched once for both.
 from collections.abc import Iterable
 
 from wharfinger.formats.json.value import JsonValue, checksum, find_str
-from wharfinger.offline.controllers.controller import Desk
+from wharfinger.offline.controllers.controller import RunContext
 from wharfinger.offline.controllers.gate import Gate
 from wharfinger.offline.store.kinds import ARGO_APPLICATION, HELM_RELEASE, KUSTOMIZATION, SECRET, SOURCES
 from wharfinger.offline.store.store import Stored
@@ -18,26 +18,26 @@ _ORDER_ONLY = frozenset({HELM_RELEASE, KUSTOMIZATION, ARGO_APPLICATION})
 """The kinds that a release only names in ``dependsOn``, without reading them."""
 
 
-def inputs_digest(desk: Desk, stored: Stored, gate: Gate, more: Iterable[JsonValue]) -> str:
+def inputs_digest(run: RunContext, stored: Stored, gate: Gate, more: Iterable[JsonValue]) -> str:
     """Return the digest of an object, of the objects that its gate has read, and of ``more``, such as digests of folders.
 
     Labels and annotations of an object do not count as inputs.
     """
     read = {each for each in gate.reads if each.kind not in _ORDER_ONLY}
-    read |= {secret for each in read if each.kind in SOURCES and (secret := _login_of(desk, each)) is not None}
-    objects: list[JsonValue] = [[str(each), _digest_of(desk, each)] for each in sorted(read)]
+    read |= {secret for each in read if each.kind in SOURCES and (secret := _login_of(run, each)) is not None}
+    objects: list[JsonValue] = [[str(each), _digest_of(run, each)] for each in sorted(read)]
     return checksum({"object": [str(stored.id), _content(stored)], "read": objects, "more": list(more)})
 
 
-def _login_of(desk: Desk, source: Id) -> Id | None:
+def _login_of(run: RunContext, source: Id) -> Id | None:
     """Return the Secret that a source logs in with."""
-    found = desk.store.get(source)
+    found = run.store.get(source)
     name = find_str(found.object, "spec", "secretRef", "name") if found is not None else ""
     return Id(SECRET, source.namespace, name) if name else None
 
 
-def _digest_of(desk: Desk, who: Id) -> str:
-    found = desk.store.get(who)
+def _digest_of(run: RunContext, who: Id) -> str:
+    found = run.store.get(who)
     return "absent" if found is None else _content(found)
 
 

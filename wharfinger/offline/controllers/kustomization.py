@@ -9,7 +9,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
 from wharfinger.offline.building.overlay import has_kustomization, overlay_of, resources_of
 from wharfinger.offline.building.substitution import substituted
-from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.controller import NodeResult, RunContext
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
 from wharfinger.offline.controllers.readiness import Readiness
 from wharfinger.offline.controllers.references import texts_of
@@ -41,16 +41,16 @@ def dependencies_of(stored: Stored) -> list[Need]:
 class KustomizationController:
     """Builds Kustomizations; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, desk: Desk, builder: KustomizeBuilder, readiness: Readiness) -> None:
-        self._desk = desk
+    def __init__(self, run: RunContext, builder: KustomizeBuilder, readiness: Readiness) -> None:
+        self._run = run
         self._builder = builder
         self._readiness = readiness
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Build one Kustomization. Raises ReconcileError, or the errors of the gate."""
         spec = find_object(stored.object, "spec")
         if find(spec, "suspend") is True:
-            return Produced(skipped="suspended")
+            return NodeResult(skipped="suspended")
         source = source_of(stored.object, stored.id.namespace)
         dependencies = dependencies_of(stored)
         gate.require([*dependencies, Need(source, "spec.sourceRef")])
@@ -62,7 +62,7 @@ class KustomizationController:
             made = tuple(_decrypted(substituted(each, variables)) for each in objects)
         except FormatError as error:
             raise ReconcileError(f"spec.postBuild: {error}") from error
-        return Produced(made, namespace=find_str(spec, "targetNamespace"), warnings=warnings)
+        return NodeResult(made, namespace=find_str(spec, "targetNamespace"), warnings=warnings)
 
     async def _built(self, root: Path, relative: str, fields: JsonObject) -> tuple[JsonObject, ...]:
         folder = root / relative
@@ -70,18 +70,18 @@ class KustomizationController:
             resources = resources_of(root, relative)
             if not resources:
                 return ()
-            check_build(self._desk, root, relative, fields)  # a few files: cheaper than a thread
+            check_build(self._run, root, relative, fields)  # reads a few files, which costs less than a thread
             is_whole = resources == ["."] and not fields
             what = Folder(folder, relative) if is_whole else Overlay(folder, relative, tuple(resources), fields)
             return await self._builder.build(what)
         except (TreeError, OSError) as error:
             raise ReconcileError(f"spec.path: {error}") from error
         except KustomizeError as error:
-            raise build_error(self._desk, relative, error) from error
+            raise build_error(self._run, relative, error) from error
 
     def _folder(self, source: Id, spec: JsonObject) -> tuple[Path, str]:
         """Return the files of the source, and the path of the folder to build in them."""
-        artifact = self._desk.artifacts.get(source)
+        artifact = self._run.artifacts.get(source)
         if artifact is None:
             raise ReconcileError(
                 f"spec.sourceRef: {shown(source)} has no files: it is suspended, or not a source of files"
@@ -90,7 +90,7 @@ class KustomizationController:
         relative = normal_path(text)
         root = artifact.folder.absolute()
         folder = root / (relative or "")
-        if relative is None or not self._desk.paths.is_inside(folder, root):
+        if relative is None or not self._run.paths.is_inside(folder, root):
             raise ReconcileError(f"spec.path: {text!r} leads out of the source; correct it")
         if not folder.is_dir():
             raise ReconcileError(f"spec.path: {shown(source)} has no folder {text!r}; correct it, or add the folder")
@@ -116,48 +116,48 @@ class KustomizationController:
         try:
             gate.require([Need(who, field)])
         except MissingError:
-            own = self._desk.tree.declared.get(who)
+            own = self._run.tree.declared.get(who)
             if own is not None and self._builds(gate.who, own.place.file):
                 return Stored(who, own.object, "", own.place)
-            if optional or (who.kind == SECRET and self._desk.options.allow_missing_secrets):
+            if optional or (who.kind == SECRET and self._run.options.allow_missing_secrets):
                 return None
             raise
-        return self._desk.store.get(who)
+        return self._run.store.get(who)
 
     def _builds(self, who: Id, file: str) -> bool:
-        stored = self._desk.store.get(who)
+        stored = self._run.store.get(who)
         if stored is None or who.kind != KUSTOMIZATION:
             return False
         folder = normal_path(find_str(stored.object, "spec", "path", default="."))
-        local = source_of(stored.object, who.namespace) in self._desk.tree.local_sources
-        return local and folder is not None and self._desk.tree.is_below(file, folder)
+        local = source_of(stored.object, who.namespace) in self._run.tree.local_sources
+        return local and folder is not None and self._run.tree.is_below(file, folder)
 
 
 class FolderController:
     """Builds folders with a ``kustomization.yaml``; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, desk: Desk, builder: KustomizeBuilder) -> None:
-        self._desk = desk
+    def __init__(self, run: RunContext, builder: KustomizeBuilder) -> None:
+        self._run = run
         self._builder = builder
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Build one folder. Raises ReconcileError."""
         if gate.level is not Level.NONE:
             raise AssertionError("a folder lacks nothing")
-        folder = self._desk.tree.root / stored.id.name
+        folder = self._run.tree.root / stored.id.name
         try:
             if not await trio.to_thread.run_sync(has_kustomization, folder):
                 raise ReconcileError(f"{stored.id.name}: has no kustomization.yaml any more")
-            await trio.to_thread.run_sync(check_build, self._desk, self._desk.tree.root, stored.id.name, {})
+            await trio.to_thread.run_sync(check_build, self._run, self._run.tree.root, stored.id.name, {})
             objects = await self._builder.build(Folder(folder, stored.id.name))
         except KustomizeError as error:
-            raise build_error(self._desk, stored.id.name, error) from error
-        return Produced(tuple(map(_decrypted, objects)))
+            raise build_error(self._run, stored.id.name, error) from error
+        return NodeResult(tuple(map(_decrypted, objects)))
 
 
-def check_build(desk: Desk, root: Path, folder: str, fields: JsonObject) -> None:
+def check_build(run: RunContext, root: Path, folder: str, fields: JsonObject) -> None:
     """Check the files that a build of a folder would load, before the build. Blocking. Raises ReconcileError."""
-    tree, limit = desk.tree, root
+    tree, limit = run.tree, root
     if root == tree.root:
         files = tree.reach.files_of(folder)
         refused = next((each for each in tree.hidden_problems if each.is_limit and each.place.file in files), None)
@@ -166,7 +166,7 @@ def check_build(desk: Desk, root: Path, folder: str, fields: JsonObject) -> None
         limit = tree.limit
     more = [each for each in find_list(fields, "components") if isinstance(each, str)]
     try:
-        check_loads(root / folder, limit, more, paths=desk.paths, texts=desk.texts)
+        check_loads(root / folder, limit, more, paths=run.paths, texts=run.texts)
     except LoadError as error:
         is_below = error.file.is_relative_to(root.resolve())
         file = error.file.relative_to(root.resolve()).as_posix() if is_below else str(error.file)
@@ -176,9 +176,9 @@ def check_build(desk: Desk, root: Path, folder: str, fields: JsonObject) -> None
         raise ReconcileError(f"{file}: {error}{hint}", Place(file) if root == tree.root else None) from error
 
 
-def build_error(desk: Desk, folder: str, error: KustomizeError) -> ReconcileError:
+def build_error(run: RunContext, folder: str, error: KustomizeError) -> ReconcileError:
     """Return the error of a build; a file below the folder that cannot be read is named with its line."""
-    problems = [each for each in desk.tree.hidden_problems if desk.tree.is_below(each.place.file, folder)]
+    problems = [each for each in run.tree.hidden_problems if run.tree.is_below(each.place.file, folder)]
     named: Problem | None = next((each for each in problems if Path(each.place.file).name in str(error)), None)
     named = named or (problems[0] if len(problems) == 1 else None)
     if named is None:

@@ -20,7 +20,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.offline.building.charts import ChartRenders, objects_of
-from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.controller import NodeResult, RunContext
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
 from wharfinger.offline.controllers.references import secret_bytes, with_encoded_data
 from wharfinger.offline.sources.retry import with_retries
@@ -77,7 +77,7 @@ from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSour
 MODULES: Final = Id(ENABLED_MODULES, "", "")
 """The id of the set of enabled Modules, which every package sees under ``global``."""
 _ANYWHERE: Final = (Path("/"),)
-"""The folders from which packages may be read: all, because an offline build runs as its user."""
+"""The folders from which packages may be read: all, because an offline build has only the rights of the user who starts it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +108,22 @@ class Loaded:
 class PackageController:
     """Builds Applications and Modules; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, desk: Desk, charts: ChartRenders, tools: PackageTools) -> None:
+    def __init__(self, run: RunContext, charts: ChartRenders, tools: PackageTools) -> None:
         self.loaded: dict[Id, Loaded] = {}
         """The packages that were read in this run, for the check of their requirements."""
-        self._desk = desk
+        self._run = run
         self._charts = charts
         self._tools = tools
         self._locks = KeyedLocks()
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Build one package. Raises ReconcileError, or the errors of the gate."""
         self.loaded.pop(stored.id, None)
         spec = self._read(stored)
         if spec.directives.suspended:
-            return Produced(skipped="suspended")
+            return NodeResult(skipped="suspended")
         if spec.enabled is False:
-            return Produced(skipped="disabled by spec.enabled")
+            return NodeResult(skipped="disabled by spec.enabled")
         try:
             loaded = await self._loaded(spec, gate)
             self.loaded[stored.id] = loaded
@@ -139,7 +139,7 @@ class PackageController:
         modules: Mapping[str, tuple[str, ...]],
         *,
         as_template: bool = False,
-    ) -> Produced:
+    ) -> NodeResult:
         """Build a package that was read; ``modules`` are the enabled ones. Raises PackageError, FormatError, IdentityError.
 
         With ``as_template``, render as `helm template` does: the package's own definitions do not exist when its templates run.
@@ -154,8 +154,8 @@ class PackageController:
         if checked.problems:
             raise SettingsError(checked.problems, subject="values")
         if definition.chart is None:
-            return Produced(warnings=_warnings(loaded))
-        platform = Platform(self._desk.options.kube_version, self._desk.options.api_versions)
+            return NodeResult(warnings=_warnings(loaded))
+        platform = Platform(self._run.options.kube_version, self._run.options.api_versions)
         context = RenderContext(
             name=spec.id.release,
             namespace=spec.id.namespace,
@@ -181,7 +181,7 @@ class PackageController:
         unused = tuple(f"spec.resourceRequests: {each}" for each in unmatched)
         unread = await trio.to_thread.run_sync(_unread, definition, loaded.tree, wanted.settings)
         warnings = (*_warnings(loaded), *settings, *unused, *unread)
-        return Produced(objects_of(rendered), namespace=spec.id.namespace, warnings=warnings)
+        return NodeResult(objects_of(rendered), namespace=spec.id.namespace, warnings=warnings)
 
     def _read(self, stored: Stored) -> PackageSpec:
         try:
@@ -202,7 +202,7 @@ class PackageController:
                 "machine; name a folder of packages with --packages"
             )
         async with self._locks.held(f"{source_text(source)} {spec.package} {spec.version or spec.policy.follows}"):
-            tree, digest = await with_retries(lambda: self._installed(source, spec), self._desk.retries)
+            tree, digest = await with_retries(lambda: self._installed(source, spec), self._run.retries)
         definition = await trio.to_thread.run_sync(
             lambda: installed_definition(
                 tree, spec.id, package=spec.package, version=spec.version, static=spec.directives.static_values
@@ -231,7 +231,7 @@ class PackageController:
             return LayoutSource(folder) if await layout.is_file() else FolderSource(folder.resolve())
         who = Id(PACKAGE_REPOSITORY, "", spec.repository)
         gate.require([Need(who, "spec.packageRepositoryName")])
-        found = self._desk.store.get(who)
+        found = self._run.store.get(who)
         repository = read_repository(found.object if found is not None else {}, _ANYWHERE, _ANYWHERE)
         secrets: dict[ObjectKey, JsonObject | None] = {}
         for where, key in repository.secrets.items():
@@ -254,7 +254,7 @@ class PackageController:
         return found
 
     def _object(self, who: Id) -> JsonObject | None:
-        stored = self._desk.store.get(who)
+        stored = self._run.store.get(who)
         if stored is None or who.kind != SECRET or "stringData" not in stored.object:
             return None if stored is None else stored.object
         return with_encoded_data(stored.object, secret_bytes(stored))
@@ -263,14 +263,14 @@ class PackageController:
         """Return the enabled Modules, with the kinds of their definitions."""
         gate.reads.add(MODULES)
         found: dict[str, tuple[str, ...]] = {}
-        for stored in self._desk.store.list(MODULE):
+        for stored in self._run.store.list(MODULE):
             try:
                 spec = self._read(stored)
                 if spec.enabled is False or spec.directives.suspended or is_global(spec.id):
                     continue
                 loaded = self.loaded.get(stored.id) or await self._loaded(spec, gate)
             except (ReconcileError, PackageError, FormatError, IdentityError):
-                continue  # its own build reports the error, and it counts as off
+                continue  # the Module's own build reports the error, and here the Module counts as off
             crds = await trio.to_thread.run_sync(read_crds, loaded.tree) if loaded.definition.crds else ()
             found[ModuleId(spec.id.name).name] = tuple(sorted({kind for crd in crds for kind in served_kinds(crd)}))
         return dict(sorted(found.items()))

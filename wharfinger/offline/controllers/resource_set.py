@@ -21,7 +21,7 @@ from wharfinger.offline.building.resource_templates import (
     TemplateError,
     objects_of,
 )
-from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.controller import NodeResult, RunContext
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
 from wharfinger.offline.controllers.readiness import Readiness
 from wharfinger.offline.controllers.references import secret_bytes, with_encoded_data
@@ -62,20 +62,20 @@ class SetTools:
 class ResourceSetController:
     """Builds ResourceSets; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, desk: Desk, tools: SetTools) -> None:
-        self._desk = desk
+    def __init__(self, run: RunContext, tools: SetTools) -> None:
+        self._run = run
         self._tools = tools
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Build one set. Raises ReconcileError, FormatError, or the errors of the gate."""
         if find_str(stored.object, "metadata", "annotations", RECONCILE) == DISABLED:
-            return Produced(skipped=f"disabled by its annotation {RECONCILE}")
+            return NodeResult(skipped=f"disabled by its annotation {RECONCILE}")
         work = _Work(stored, find_object(stored.object, "spec"), gate)
         await self._require(work)
         inputs = self._inputs(work)
         steps = _steps(work.spec)
         if not inputs and find_list(work.spec, "inputsFrom"):
-            return Produced(skipped="its providers have no inputs")
+            return NodeResult(skipped="its providers have no inputs")
         objects: list[JsonObject] = []
         made: dict[Id, str] = {}
         for name, templates in steps:
@@ -91,7 +91,7 @@ class ResourceSetController:
             objects += step
         common = find_object(work.spec, "commonMetadata")
         finished = with_common_metadata(tuple(self._copied(work, each) for each in objects), common)
-        return Produced(finished, namespace=stored.id.namespace, warnings=tuple(work.warnings))
+        return NodeResult(finished, namespace=stored.id.namespace, warnings=tuple(work.warnings))
 
     async def _require(self, work: _Work) -> None:
         """Check that everything in ``spec.dependsOn`` exists, and is ready if the set asks for it."""
@@ -101,7 +101,7 @@ class ResourceSetController:
         ]
         needs = [_dependency(each, f"spec.dependsOn[{number}]", work.stored) for number, each in enumerate(entries)]
         asked = [each for each in needs if not _is_flux(each.id)]
-        soft = [each for each in asked if each.id.kind == CRD and self._desk.options.allow_missing_crds]
+        soft = [each for each in asked if each.id.kind == CRD and self._run.options.allow_missing_crds]
         work.gate.require(each for each in asked if each not in soft)
         for need in soft:
             try:
@@ -110,7 +110,7 @@ class ResourceSetController:
                 work.warnings.append(f"{need.field}: {shown(need.id)} is not in the tree; it is assumed to exist")
         for need, entry in zip(needs, entries, strict=True):
             expression = find_str(entry, "readyExpr")
-            found = self._desk.store.get(need.id)
+            found = self._run.store.get(need.id)
             if expression and found is not None:
                 field = f"{need.field}.readyExpr"
                 work.warnings += await self._tools.readiness.of_object(_readable(found, work.stored), expression, field)
@@ -140,7 +140,7 @@ class ResourceSetController:
         needs = [Need(Id(RESOURCE_SET_INPUT_PROVIDER, namespace, name), where) for where, name in named]
         work.gate.require(needs)
         for need in needs:
-            if (found := self._desk.store.get(need.id)) is not None:
+            if (found := self._run.store.get(need.id)) is not None:
                 yield need.field, found
         for where, entry in entries:
             if find_str(entry, "name"):
@@ -159,7 +159,10 @@ class ResourceSetController:
         kind = find_str(obj, "kind")
         for each in COMPUTED:
             if each in annotations:
-                work.warnings.append(f"{shown(object_id(obj))}: the result of {each} is computed in a cluster only")
+                work.warnings.append(
+                    f"{shown(object_id(obj))}: the effect of its annotation {each} is computed in a cluster "
+                    f"only, so it is missing"
+                )
         source = find_str(annotations, COPY_FROM)
         if not source or kind not in {CONFIG_MAP, SECRET} or find_str(obj, "apiVersion") != "v1":
             return obj
@@ -170,10 +173,10 @@ class ResourceSetController:
         try:
             work.gate.require([Need(who, f"annotation {COPY_FROM} of {shown(object_id(obj))}")])
         except MissingError:
-            if kind == SECRET and self._desk.options.allow_missing_secrets:
+            if kind == SECRET and self._run.options.allow_missing_secrets:
                 return obj
             raise
-        found = self._desk.store.get(who)
+        found = self._run.store.get(who)
         if found is None:
             raise AssertionError("the gate required it")
         if kind == SECRET:

@@ -1,14 +1,14 @@
 """The controller of sources: GitRepository, OCIRepository, HelmRepository, HelmChart and Bucket.
 
-A GitRepository that stands for the tree itself is read from the tree on this machine. A HelmRepository and a HelmChart are ready
-at once: a release fetches only the chart that it names.
+A GitRepository that is the repository of the tree itself is not fetched: its files are those of the tree on this machine. A
+HelmRepository and a HelmChart are ready at once: a release fetches only the chart that it names.
 """
 
 from typing import Final
 
 from wharfinger.formats.json.value import find, find_str
 from wharfinger.offline.building.stand_ins import is_stand_in
-from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.controller import NodeResult, RunContext
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
 from wharfinger.offline.controllers.references import secret_bytes
 from wharfinger.offline.sources.fetcher import Artifact, SourceError, SourceRequest
@@ -23,26 +23,26 @@ LOCAL_REVISION: Final = "working tree"
 class SourceController:
     """Fetches sources; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, desk: Desk, fetchers: Fetchers) -> None:
-        self._desk = desk
+    def __init__(self, run: RunContext, fetchers: Fetchers) -> None:
+        self._run = run
         self._fetchers = fetchers
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Fetch one source, unless it is the tree itself. Raises ReconcileError, or the errors of the gate."""
         if find(stored.object, "spec", "suspend") is True:
-            return Produced(skipped="suspended")
-        if stored.id in self._desk.tree.local_sources:
-            self._desk.artifacts[stored.id] = Artifact(self._desk.tree.root, "")
-            return Produced(revision=LOCAL_REVISION)
+            return NodeResult(skipped="suspended")
+        if stored.id in self._run.tree.local_sources:
+            self._run.artifacts[stored.id] = Artifact(self._run.tree.root, "")
+            return NodeResult(revision=LOCAL_REVISION)
         if stored.id.kind in {HELM_REPOSITORY, HELM_CHART}:
-            return Produced(revision=stored.digest)
+            return NodeResult(revision=stored.digest)
         secret = self.secret_of(stored, gate)
         try:
             artifact = await self._fetchers.fetch(SourceRequest(stored.id, stored.object, secret))
         except SourceError as error:
             raise ReconcileError(str(error)) from error
-        self._desk.artifacts[stored.id] = artifact
-        return Produced(revision=artifact.revision)
+        self._run.artifacts[stored.id] = artifact
+        return NodeResult(revision=artifact.revision)
 
     def secret_of(self, stored: Stored, gate: Gate) -> dict[str, bytes] | None:
         """Return the data of the Secret that a source names; None if it does not name a Secret, or if only the cluster has the
@@ -55,9 +55,9 @@ class SourceController:
         try:
             gate.require([Need(who, "spec.secretRef")])
         except MissingError:
-            if self._desk.options.allow_missing_secrets:
+            if self._run.options.allow_missing_secrets:
                 return None
             raise
-        found = self._desk.store.get(who)
+        found = self._run.store.get(who)
         # A Secret that only the cluster has cannot be read here; Docker's configuration may have a login.
         return None if found is None or is_stand_in(found.object) else secret_bytes(found)

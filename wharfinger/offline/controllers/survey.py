@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from wharfinger.formats.json.value import find
-from wharfinger.offline.controllers.controller import Controller, Desk, Produced
+from wharfinger.offline.controllers.controller import Controller, NodeResult, RunContext
 from wharfinger.offline.controllers.gate import Gate
 from wharfinger.offline.store.kinds import BUCKET, GIT_REPOSITORY, OCI_REPOSITORY
 from wharfinger.offline.store.store import Stored
@@ -56,42 +56,42 @@ class SurveyedReleases:
     Implements :class:`~wharfinger.offline.controllers.controller.Controller`.
     """
 
-    def __init__(self, survey: Survey, controller: ReleaseController, sources: Controller, desk: Desk) -> None:
+    def __init__(self, survey: Survey, controller: ReleaseController, sources: Controller, run: RunContext) -> None:
         self._survey = survey
         self._controller = controller
         self._sources = sources
-        self._desk = desk
+        self._run = run
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Record the inputs, or render. Raises ReconcileError, or the errors of the gate."""
         self._survey.inputs.pop(stored.id, None)
         self._survey.unsearched.discard(stored.id)
-        self._desk.unsearched.discard(stored.id)
+        self._run.unsearched.discard(stored.id)
         if self._survey.in_progress:
             digest = await self._controller.inputs(stored, gate)
-            is_unsearched = stored.id in self._desk.unsearched
+            is_unsearched = stored.id in self._run.unsearched
             if digest is not None and not (is_unsearched and self._survey.strict):
                 self._survey.inputs[stored.id] = digest
                 self._survey.unsearched.update({stored.id} if is_unsearched else ())
-                return Produced(skipped=UNCHANGED)
+                return NodeResult(skipped=UNCHANGED)
             for source in sorted(gate.reads):
-                await fetched_source(source, self._sources, self._desk)
+                await fetched_source(source, self._sources, self._run)
         return await self._controller.reconcile(stored, gate)
 
 
 class SurveyedSources:
     """Fetch no source during a survey; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, survey: Survey, controller: Controller, desk: Desk) -> None:
+    def __init__(self, survey: Survey, controller: Controller, run: RunContext) -> None:
         self._survey = survey
         self._controller = controller
-        self._desk = desk
+        self._run = run
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Fetch a source, unless a survey is in progress. Raises ReconcileError, or the errors of the gate."""
-        is_fetched = stored.id.kind in FETCHED and stored.id not in self._desk.tree.local_sources
+        is_fetched = stored.id.kind in FETCHED and stored.id not in self._run.tree.local_sources
         if self._survey.in_progress and is_fetched:
-            return Produced(skipped=UNCHANGED)
+            return NodeResult(skipped=UNCHANGED)
         return await self._controller.reconcile(stored, gate)
 
 
@@ -106,25 +106,25 @@ class SurveyedBuilds:
         survey: Survey,
         controller: Controller,
         sources: Controller,
-        desk: Desk,
+        run: RunContext,
         sources_of: Callable[[Stored], Iterable[Id]],
     ) -> None:
         self._sources_of = sources_of
         self._survey = survey
         self._controller = controller
         self._sources = sources
-        self._desk = desk
+        self._run = run
 
-    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+    async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Build a node. Raises ReconcileError, or the errors of the gate."""
         if self._survey.in_progress and find(stored.object, "spec", "suspend") is not True:
             for source in self._sources_of(stored):
-                await fetched_source(source, self._sources, self._desk)
+                await fetched_source(source, self._sources, self._run)
         return await self._controller.reconcile(stored, gate)
 
 
-async def fetched_source(who: Id, sources: Controller, desk: Desk) -> None:
+async def fetched_source(who: Id, sources: Controller, run: RunContext) -> None:
     """Fetch a source if the survey has not fetched it. Raises ReconcileError, or the errors of the gate."""
-    source = desk.store.get(who)
-    if source is not None and who.kind in FETCHED and who not in desk.artifacts:
-        await sources.reconcile(source, Gate(who, Level.NONE, (), desk.store, desk.tree))
+    source = run.store.get(who)
+    if source is not None and who.kind in FETCHED and who not in run.artifacts:
+        await sources.reconcile(source, Gate(who, Level.NONE, (), run.store, run.tree))

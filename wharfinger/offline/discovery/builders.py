@@ -100,7 +100,7 @@ def kustomization_folders(documents: Mapping[str, tuple[Declared, ...]]) -> Iter
                 folder = normal_path(find_str(each.document.object, "spec", "path", default="."))
                 source = source_of(each.document.object, each.id.namespace)
             except FormatError:
-                continue  # its controller reports that
+                continue  # the Kustomization's controller reports the error
             if folder is not None and "${" not in folder:
                 placed = _names_namespace(each.document.object)
                 yield KustomizationFolder(each.id, folder, source, file, placed, each.is_synced)
@@ -115,7 +115,7 @@ def argo_folders_of(documents: Mapping[str, tuple[Declared, ...]]) -> Iterator[A
             try:
                 folders = [(plain_address(url), normal_path(path)) for url, path in argo_folders(each.document.object)]
             except FormatError:
-                continue  # its controller reports that
+                continue  # the Application's controller reports the error
             yield from (ArgoFolder(each.id, folder, address, file) for address, folder in folders if folder and address)
 
 
@@ -145,7 +145,7 @@ def copied_folders(obj: JsonObject, namespace: str) -> tuple[tuple[Id, str], ...
             for copy in find_list(artifact, "copy")
         ]
     except FormatError:
-        return ()  # its controller reports that
+        return ()  # the generator's controller reports the error
     found: list[tuple[Id, str]] = []
     for alias, _, pattern in texts:
         plain = takewhile(lambda part: not _SPECIAL & {*part}, PurePosixPath(pattern).parts)

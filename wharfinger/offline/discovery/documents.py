@@ -130,7 +130,7 @@ def without_encryption(obj: JsonObject) -> JsonObject:
 
 
 def placeholder(key: str) -> str:
-    """Return the text that stands for the value of a Secret under a key."""
+    """Return the text that replaces the value of a Secret under a key."""
     return f"{_PLACEHOLDER}{key}.."
 
 

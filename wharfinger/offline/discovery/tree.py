@@ -61,7 +61,7 @@ class Tree:
     hidden_problems: tuple[Problem, ...]
     """The mistakes in files that a Kustomization or a folder builds; they matter only if the file is built."""
     local_sources: frozenset[Id]
-    """The GitRepositories that stand for the tree itself."""
+    """The GitRepositories whose files are those of the tree itself."""
     local_addresses: frozenset[str] = frozenset()
     """The addresses of the tree's own repository, in the form of `plain_address`."""
     namespace: str = DEFAULT_NAMESPACE
@@ -209,9 +209,9 @@ class _Scan:
     ) -> set[Id]:
         """Return the Kustomizations of the tree itself that build the folder in which they lie.
 
-        The Kustomization of a FluxInstance is included if one of the paths lies in the folder that it builds, or the folder in a
-        path. Every file lies below the root. So a Kustomization that builds the root is included only if no other one builds its
-        file: it may be a base whose path is added by a patch.
+        The Kustomization of a FluxInstance is included if one of the paths lies in the folder that it builds, or if that folder
+        lies in one of the paths. Every file lies below the root. So a Kustomization that builds the root is included only if no
+        other one builds its file: it may be a base whose path is added by a patch.
         """
         own = [each for each in flux if each.is_of(local)]
         found = {each.id for each in own if each.lies_inside}
@@ -308,7 +308,7 @@ class _Scan:
         return frozenset(found or {each.address for each in argo if each.is_bootstrap})
 
     def _local_sources(self, flux: tuple[KustomizationFolder, ...]) -> frozenset[Id]:
-        """Return the GitRepositories that stand for the tree itself, and not for another revision of its repository."""
+        """Return the GitRepositories that name the repository of the tree, at the revision of the tree."""
         declared = {each.id: each for documents in self.documents.values() for each in documents}
         local = {
             each.source for each in flux if each.may_be_local and (each.lies_inside or self._has_synced_folder(each))
@@ -332,7 +332,7 @@ class _Scan:
         return each.synced and self._is_folder(each.folder)
 
     def _own_branches(self) -> list[JsonObject]:
-        """Return the revisions that stand for the tree if no bootstrap names a revision."""
+        """Return the revisions that count as the revision of the tree if no bootstrap names one."""
         return [{"branch": branch} for branch in (self.repository.branch, *_DEFAULT_BRANCHES)]
 
 
@@ -398,8 +398,8 @@ def root_of(*paths: Path) -> Path:
 def _own_root(path: Path) -> Path:
     """Return the root for one path: the nearest folder above with a ``.git``, or the path itself. Blocking. Raises TreeError.
 
-    But a tree may lie in a folder of a larger repository, as an example or a test. If the path has a Kustomization that builds
-    the folder of its own file, as after ``flux bootstrap``, the root is the folder to which its ``spec.path`` is relative.
+    A tree may also lie in a folder of a larger repository, for example as a test. If the path has a Kustomization that builds the
+    folder of its own file, as after ``flux bootstrap``, the root is the folder to which its ``spec.path`` is relative.
     """
     top = repository_above(path) or path
     if path == top or not path.is_dir():

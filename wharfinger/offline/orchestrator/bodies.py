@@ -14,7 +14,7 @@ from typing import Final
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, find_str
 from wharfinger.offline.building.stand_ins import ANNOTATION, is_stand_in, may_have_stand_in, stand_in
-from wharfinger.offline.controllers.controller import Controller, Produced
+from wharfinger.offline.controllers.controller import Controller, NodeResult
 from wharfinger.offline.controllers.gate import (
     BlockedError,
     DependencyFailedError,
@@ -47,10 +47,10 @@ _MAX_PATH: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeObjects:
     """The objects that a node made in its last finished run."""
 
-    produced: Produced
+    produced: NodeResult
     published: tuple[Id, ...]
 
 
@@ -65,7 +65,7 @@ class TreeBodies:
         world: World,
         progress: RunProgress | None = None,
     ) -> None:
-        self.made: dict[Id, Made] = {}
+        self.made: dict[Id, MadeObjects] = {}
         self.reads: dict[Id, tuple[Id, ...]] = {}
         self.places: dict[Id, Place] = {}
         """The places of causes that are not the failed objects themselves."""
@@ -74,10 +74,12 @@ class TreeBodies:
         self._controllers = controllers
         self.progress = progress or RunProgress()
         self.world = world
-        """The world of the current convergence; each convergence has its own."""
+        """The engine's `World` in the current convergence; each convergence has its own."""
         self._loops: dict[Id, tuple[Id, ...]] = {}
         self._kept = set(SCHEDULABLE | DATA)
-        """The kinds of rendered objects that are put into the store. All others are output only, until a node names one."""
+        """The kinds of rendered objects that are put into the store. Objects of other kinds are only output, until a node names
+        one of them.
+        """
 
     async def run(self, who: Id, level: Level, loop: tuple[Id, ...], /) -> Outcome:
         """Run the controller of a node, and turn its result into an outcome of the engine."""
@@ -155,12 +157,12 @@ class TreeBodies:
     def _failed(self, who: Id, gate: Gate, status: Status, causes: tuple[Id, ...] = ()) -> Outcome:
         self.reads[who] = tuple(sorted(gate.reads | gate.selected))
         self._store.set_status(who, status)
-        self._publish(who, Produced())
+        self._publish(who, NodeResult())
         self.made.pop(who, None)
         result = f"{status.state}: {status.message}"
         return DependencyFailed(causes, result) if causes else Terminal(result, reads=tuple(sorted(gate.reads)))
 
-    def _done(self, stored: Stored, gate: Gate, produced: Produced) -> Outcome:
+    def _done(self, stored: Stored, gate: Gate, produced: NodeResult) -> Outcome:
         who = stored.id
         objects = tuple(each for obj in produced.objects for each in flattened(obj) if isinstance(each, dict))
         if objects != produced.objects:
@@ -171,7 +173,7 @@ class TreeBodies:
         except FormatError as error:
             return self._failed(who, gate, Status(State.FAILED, str(error)))
         self.reads[who] = tuple(sorted(gate.reads | gate.selected))
-        self.made[who] = Made(produced, published)
+        self.made[who] = MadeObjects(produced, published)
         self._store.set_status(who, Status(State.SKIPPED, produced.skipped) if produced.skipped else READY)
         return Terminal(
             f"{State.SKIPPED}: {produced.skipped}" if produced.skipped else f"ready {produced.revision}",
@@ -179,7 +181,7 @@ class TreeBodies:
             emissions=emissions,
         )
 
-    def _with_stand_ins(self, produced: Produced, gate: Gate) -> Produced:
+    def _with_stand_ins(self, produced: NodeResult, gate: Gate) -> NodeResult:
         """Add stand-ins for Secrets that a cluster makes from the objects, and a warning for each stand-in that the node read."""
         namespace = produced.namespace or self._tree.namespace
         made = (
@@ -197,7 +199,7 @@ class TreeBodies:
             return produced
         return replace(produced, internal=(*produced.internal, *more), warnings=(*produced.warnings, *notices))
 
-    def _publish(self, who: Id, produced: Produced) -> tuple[tuple[Id, ...], tuple[Emission, ...]]:
+    def _publish(self, who: Id, produced: NodeResult) -> tuple[tuple[Id, ...], tuple[Emission, ...]]:
         """Put the objects that a node made into the store, and remove those that it made before."""
         made: dict[Id, JsonObject] = {}
         for obj in (*produced.objects, *produced.internal):

@@ -1,7 +1,7 @@
 """The check at the end of a run whether packages may be enabled, by the daemon's own gates.
 
 The daemon does not apply a package whose requirements are not met, so its manifests are left out of the result, and its failure
-gives the reason. If the package names a failed package, its failure is derived from that package's.
+gives the reason. If the package names a failed package, its failure is derived from the failure of that package.
 """
 
 from collections.abc import Mapping

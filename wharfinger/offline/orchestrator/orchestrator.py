@@ -3,7 +3,7 @@
 =========  =================================================================================================================
 bootstrap  discovers the tree. A second call does nothing; after a failure it can be called again, and starts from the beginning
 run        bootstraps, runs the controllers until nothing is left to do, and returns the result
-render     the same, once: a second call returns the same result or raises the same error
+render     calls `run` once: a second call returns the same result, or raises the same error
 survey     bootstraps, and returns the inputs of all releases in place of rendering them; then `finish` renders some of them
 stop       deletes what the orchestrator wrote, once. Errors of `run`, `render`, `survey` and `finish` stop it, too
 =========  =================================================================================================================
@@ -30,7 +30,7 @@ from wharfinger.offline.building.resource_templates import TemplateEngine
 from wharfinger.offline.building.stand_ins import stand_in
 from wharfinger.offline.controllers.argo_application import ArgoApplicationController, ArgoSources
 from wharfinger.offline.controllers.artifact_generator import ArtifactGeneratorController, sources_of
-from wharfinger.offline.controllers.controller import Controller, Desk, RunOptions
+from wharfinger.offline.controllers.controller import Controller, RunContext, RunOptions
 from wharfinger.offline.controllers.helm_release import ChartSources, HelmReleaseController
 from wharfinger.offline.controllers.kustomization import FolderController, KustomizationController
 from wharfinger.offline.controllers.package import MODULES, PackageController, PackageTools
@@ -363,30 +363,30 @@ class Orchestrator:
     def _prepare_build(self, survey: Survey | None = None) -> "_Build":
         """Return the controllers of a build, which starts with ``survey`` if there is one."""
         tree, tools, options = self.tree, self._tools, self._config.options
-        desk = Desk(tree, self.store, options, self._work, self._config.retries, texts=tools.packs.texts)
+        run = RunContext(tree, self.store, options, self._work, self._config.retries, texts=tools.packs.texts)
         charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions, tools.makers)
-        sources = SourceController(desk, self._fetchers)
+        sources = SourceController(run, self._fetchers)
         dependencies = ChartDependencies(tools.oci, tools.helm_repositories, self._work, self._config.retries)
         chart_sources = ChartSources(tools.oci, tools.helm_repositories, sources, dependencies)
         argo_sources = ArgoSources(self._fetchers, tools.oci, tools.helm_repositories, dependencies)
-        packages = PackageController(desk, charts, tools.packages)
+        packages = PackageController(run, charts, tools.packages)
         readiness, selections = Readiness(self.store, tools.packages.rules), Selections(self.store)
-        releases = HelmReleaseController(desk, charts, chart_sources, tools.kustomize, readiness)
-        applications = ArgoApplicationController(desk, charts, argo_sources, tools.kustomize)
-        kustomizations = KustomizationController(desk, tools.kustomize, readiness)
-        generators = ArtifactGeneratorController(desk, tools.digests)
+        releases = HelmReleaseController(run, charts, chart_sources, tools.kustomize, readiness)
+        applications = ArgoApplicationController(run, charts, argo_sources, tools.kustomize)
+        kustomizations = KustomizationController(run, tools.kustomize, readiness)
+        generators = ArtifactGeneratorController(run, tools.digests)
         controllers: dict[str, Controller] = {
-            **dict.fromkeys(SOURCES, sources if survey is None else SurveyedSources(survey, sources, desk)),
+            **dict.fromkeys(SOURCES, sources if survey is None else SurveyedSources(survey, sources, run)),
             KUSTOMIZATION: kustomizations
             if survey is None
-            else SurveyedBuilds(survey, kustomizations, sources, desk, _source_of),
+            else SurveyedBuilds(survey, kustomizations, sources, run, _source_of),
             ARTIFACT_GENERATOR: generators
             if survey is None
-            else SurveyedBuilds(survey, generators, sources, desk, _sources_of_generator),
-            FOLDER: FolderController(desk, tools.kustomize),
-            RESOURCE_SET: ResourceSetController(desk, SetTools(tools.templates, selections, readiness)),
-            HELM_RELEASE: releases if survey is None else SurveyedReleases(survey, releases, sources, desk),
-            ARGO_APPLICATION: applications if survey is None else SurveyedReleases(survey, applications, sources, desk),
+            else SurveyedBuilds(survey, generators, sources, run, _sources_of_generator),
+            FOLDER: FolderController(run, tools.kustomize),
+            RESOURCE_SET: ResourceSetController(run, SetTools(tools.templates, selections, readiness)),
+            HELM_RELEASE: releases if survey is None else SurveyedReleases(survey, releases, sources, run),
+            ARGO_APPLICATION: applications if survey is None else SurveyedReleases(survey, applications, sources, run),
             **dict.fromkeys(PACKAGES, packages),
         }
         return _Build(

@@ -26,14 +26,14 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class TreeVersion:
     """One version of a tree, and the tools that build it."""
 
     config: Config
     tools: Tools
 
 
-async def build_sides(before: Version, after: Version, *, everything: bool = False) -> Sides:
+async def build_sides(before: TreeVersion, after: TreeVersion, *, everything: bool = False) -> Sides:
     """Build both sides; with ``everything`` all releases are rendered. Raises TreeError, StoreError."""
     if not everything and (narrowed := await _narrowed(before, after)) is not None:
         return narrowed
@@ -44,7 +44,7 @@ async def build_sides(before: Version, after: Version, *, everything: bool = Fal
         return Sides(await old.render(), await new.render())
 
 
-async def _narrowed(before: Version, after: Version) -> Sides | None:
+async def _narrowed(before: TreeVersion, after: TreeVersion) -> Sides | None:
     """Build the releases that differ; return None if the surveys are not sufficient to find them."""
     async with (
         open_orchestrator(before.config, before.tools) as old,

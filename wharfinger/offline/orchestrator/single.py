@@ -17,7 +17,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.building.chart_dependencies import ChartDependencies
 from wharfinger.offline.building.charts import ChartRenders
-from wharfinger.offline.controllers.controller import Desk, RunOptions
+from wharfinger.offline.controllers.controller import RunContext, RunOptions
 from wharfinger.offline.controllers.package import Loaded, PackageController
 from wharfinger.offline.discovery.tree import Tree, repository_above
 from wharfinger.offline.discovery.walk import PACKAGE_FILES, TreeError
@@ -47,7 +47,8 @@ _CHART_PLACE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PackageRequest:
-    """One package to build: its folder or archive, the settings, and its release. "" as ``name`` stands for the package's own.
+    """One package to build: its folder or archive, the settings, and its release. If ``name`` is "", the package's own name is
+    used.
 
     The targets of all links must lie in the folder ``limit``, which is by default the folder of the git repository, else the
     package's own.
@@ -79,7 +80,7 @@ async def build_package(request: PackageRequest, tools: Tools, options: RunOptio
     who = node_of(loaded.spec.id)
     charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions)
     tree = Tree(folder, (".",), (), (), {}, (), (), frozenset(), namespace=request.namespace)
-    controller = PackageController(Desk(tree, ObjectStore(), options, tools.scratch), charts, tools.packages)
+    controller = PackageController(RunContext(tree, ObjectStore(), options, tools.scratch), charts, tools.packages)
     dependencies = ChartDependencies(tools.oci, tools.helm_repositories, tools.scratch, RetryPolicy())
     try:
         if loaded.definition.layout is Layout.CHART:

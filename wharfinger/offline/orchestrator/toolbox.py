@@ -125,6 +125,8 @@ async def _store(stack: AsyncExitStack, cache: Path, scratch: Path) -> Store:
 
 
 def find_program(name: str) -> Path | None:
-    """Return the absolute path of a program: ``name`` is searched on PATH, or is a path itself. None if it does not exist."""
+    """Return the absolute path of a program, or None if it does not exist; ``name`` is a path, or a name that is searched on
+    PATH.
+    """
     found = shutil.which(name)
-    return None if found is None else Path(found).absolute()  # it is run in other folders
+    return None if found is None else Path(found).absolute()  # absolute, because the program is run in other folders

@@ -1,4 +1,4 @@
-"""Packs: a pack is one cache entry that has all cache entries and parsed texts that the last build of a tree used.
+"""Packs: a pack is one cache entry that contains all cache entries and parsed texts that the last build of a tree used.
 
 Without a pack, a build of an unchanged tree reads a cache entry for each release and each kustomization, and parses each file of
 the tree. With a pack, it reads one entry, and only compares files with their digests.

@@ -1,7 +1,7 @@
 """The comparison of two builds, object by object. Pure.
 
-A producer that failed on one side made no objects there. Its objects, and the objects that these make in turn, would look added
-or deleted. So they are left out, and the comparison names the producers instead.
+A producer that failed on one side made no objects there. Its objects, and everything that those objects would make, would look
+added or deleted. So they are left out, and the comparison names the producers instead.
 
 Values of Secrets are hidden; the comparison only shows whether they differ.
 """

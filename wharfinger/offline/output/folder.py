@@ -18,7 +18,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class FolderError(Exception):
-    """The output folder cannot be written, or is not that of an earlier build."""
+    """The output folder cannot be written, or is not the folder of an earlier build."""
 
 
 def file_of(producer: Id) -> str:

@@ -20,14 +20,14 @@ class NodeState(StrEnum):
     BUILT = "built"
     FAILED = "failed"
     BLOCKED = "blocked"
-    """It failed because an object that it needs failed or does not exist."""
+    """The node failed, because an object that it needs failed or does not exist."""
     SKIPPED = "skipped"
     ORPHAN = "orphan"
-    """A file declares it, but nothing builds that file."""
+    """A file declares the node, but nothing builds that file."""
     DATA = "data"
-    """It is only read, not built: a ConfigMap, a Secret."""
+    """An object that is only read, not built: a ConfigMap, a Secret."""
     ABSENT = "absent"
-    """A node depends on it, but it is not in the tree."""
+    """An object that a node depends on, but that is not in the tree."""
 
 
 @dataclass(frozen=True, slots=True)

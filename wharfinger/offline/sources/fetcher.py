@@ -1,7 +1,7 @@
 """The interface of source fetchers, their result, and their error.
 
-A fetcher gets the object of a source (a GitRepository, an OCIRepository, …) and returns a folder with its files. An
-orchestrator has one fetcher for each kind; a caller can replace any of them until it bootstraps
+A fetcher gets the object of a source (a GitRepository, an OCIRepository, …) and returns a folder with its files. An orchestrator
+has one fetcher for each kind; a caller can replace any of them until the orchestrator bootstraps
 (:class:`~wharfinger.offline.sources.fetchers.Fetchers`).
 """
 

@@ -27,7 +27,7 @@ from wharfinger.packages.git.remote import COMMIT
 from wharfinger.process.command import Outcome
 
 DEFAULT_REVISION: Final = "HEAD"
-"""The name in ``spec.ref`` that stands for the repository's default branch."""
+"""The name in ``spec.ref`` for the repository's default branch."""
 _DEFAULT_REF: Final = "refs/wharfinger/default"
 
 

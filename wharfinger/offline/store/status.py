@@ -14,11 +14,11 @@ class State(StrEnum):
     PENDING = "pending"
     READY = "ready"
     SKIPPED = "skipped"
-    """It is ready because there is nothing to do, for example because it is suspended. The message is the reason."""
+    """The node is ready because there is nothing to do, for example because it is suspended. The message is the reason."""
     FAILED = "failed"
-    """It failed by itself: a primary failure, the root cause of others."""
+    """The node failed by itself: a primary failure, the root cause of others."""
     BLOCKED = "blocked"
-    """It failed because nodes that it needs failed: a derived failure."""
+    """The node failed because nodes that it needs failed: a derived failure."""
 
 
 @dataclass(frozen=True, slots=True)

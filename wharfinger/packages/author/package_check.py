@@ -3,9 +3,9 @@
 It reports everything that the daemon would refuse, and other problems, which the daemon would not report.
 
 `check_package` reads a folder as the daemon does when it loads a package (definition, schemas with their rules, conversions,
-CRDs), and checks ``values.yaml`` as for a user without settings. Then it goes further: it compiles every program of a
-conversion, converts the examples in the package, and checks given settings as it would check an Application's. It does not
-run hooks; ``wharfinger hook config`` runs one.
+CRDs), and checks ``values.yaml`` as if the user had given no settings. Then it goes further: it compiles every program of a
+conversion, converts the examples in the package, and checks given settings as the daemon would check those of an Application. It
+does not run hooks; ``wharfinger hook config`` runs one.
 
 The result is a list of `CheckFinding`. Problems of the package are never raised as errors; an error is raised only if the answer
 cannot be determined now (a worker died). A program that takes too long is a finding, too: the daemon would retry it, because the
@@ -112,8 +112,8 @@ async def check_package(
 ) -> CheckReport:
     """Check a package's folder, including the files of its hooks if ``hooks`` is given.
 
-    Without ``given``, the package's values are checked as for a user who sets nothing, unless ``defaults`` is False.
-    Raises PackageError, transient, if the check cannot be done now.
+    Without ``given``, the package's values are checked as if the user had set nothing, unless ``defaults`` is False. Raises
+    PackageError, transient, if the check cannot be done now.
     """
     try:
         definition = await trio.to_thread.run_sync(_read, folder)

@@ -29,7 +29,7 @@ MAX_FILES: Final = 10_000
 MAX_TOTAL: Final = 100 * 1024 * 1024
 """The largest size of all files together, in bytes; Helm has the same limit for an archive."""
 MAX_PATHS: Final = 50_000
-"""The largest number of files and folders when links are followed: a few links to folders can make too many paths to visit."""
+"""The largest number of files and folders, with links followed: a few links to folders can lead to a huge number of paths."""
 MAX_FOLDERS_DEEP: Final = 64
 _ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
 """The files that determine the layout of a package's folder; they are always packed."""
@@ -131,7 +131,7 @@ def read_chart_file(data: bytes, folder: Path) -> Chart:
 
 
 def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
-    """Return a chart for a package that has something to render but no ``Chart.yaml``: its name, and always version 0.2.0.
+    """Return the chart of a package that has something to render but no ``Chart.yaml``: the package's name, and version 0.2.0.
 
     Templates of module folders have always seen this name and version (spec hook-protocol §5.8). The version of this chart is
     used for nothing else: the release record contains the package's version, for ``helm list``.
@@ -168,7 +168,7 @@ def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
         ):
             files = list(islice(_files(root, _rules(root), always), MAX_FILES + 1))
             if len(files) > MAX_FILES:
-                raise ArtifactError(f"{folder}: more than {MAX_FILES} files; leave some out in {FILE_NAME}")
+                raise ArtifactError(f"{folder}: more than {MAX_FILES} files; list some of them in {FILE_NAME}")
             for name, path in sorted(files):
                 name.encode()
                 content, executable = _read_file(path, MAX_TOTAL - total)
@@ -185,9 +185,11 @@ def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
 
 def _check(chart: Chart) -> None:
     """Raise ShapeError for a chart that Helm refuses."""
-    # Helm 3 takes "." and "..", too; but a chart's name is a folder's name in its archive.
+    # Helm 3 accepts "." and "..", too. They are refused here, because the archive has a folder with the chart's name.
     if "/" in chart.name or chart.name in {".", ".."} or len(chart.name) > _MAX_NAME:
-        raise ShapeError(f"name: {chart.name[:100]!r} is not a valid chart name: letters, digits, '-', '_', '.'")
+        raise ShapeError(
+            f"name: {chart.name[:100]!r} is not a valid chart name: expected letters, digits, '-', '_', '.'"
+        )
     version = _VERSION.match(chart.version)
     fits = version is not None and all(int(part) <= _LARGEST_PART for part in version.groups() if part)
     if not fits or len(chart.version) > _MAX_VERSION:
@@ -247,7 +249,7 @@ def _rules(root: Path) -> tuple[Rule, ...]:
 
 
 def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the files to pack: each with its name relative to the root, with ``/``, and the path of its content with links
+    """Yield each file to pack: its name relative to the root, with ``/`` between folders, and the path of its content, links
     followed.
 
     Files in ``always`` are never ignored.
@@ -284,12 +286,12 @@ def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Itera
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link in a circle; whether that matters depends on whether it is ignored
+    except OSError:  # a link in a circle; it is an error only if .helmignore does not list it
         return False
 
 
 def _inside(path: Path, root: Path) -> Path:
-    """Return the path with links followed. Raises ArtifactError if it leaves the chart's folder."""
+    """Return the path with links followed. Raises ArtifactError if the path leaves the chart's folder."""
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
@@ -308,6 +310,6 @@ def _read_file(path: Path, room: int) -> tuple[bytes, bool]:
         content = file.read(room + 1)
         if len(content) > room:
             raise ArtifactError(
-                f"{path}: too big, or the chart has more than {MAX_TOTAL} bytes; leave it out in {FILE_NAME}"
+                f"{path}: too big, or the chart has more than {MAX_TOTAL} bytes; list it in {FILE_NAME}"
             )
         return content, bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)

@@ -66,5 +66,5 @@ def make_chart_folder(package: Path, chart_file: JsonObject, into: Path) -> None
         raise RenderError("the package's folder is missing; install the package again", transient=True) from error
     except OSError as error:
         raise RenderError(
-            f"the chart cannot be laid out for helm: {error.strerror}; check the disk", transient=True
+            f"the chart's folder for helm cannot be made: {error.strerror}; check the disk", transient=True
         ) from error

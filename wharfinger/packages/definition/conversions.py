@@ -84,7 +84,9 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True)
 class ConversionChain:
-    """All conversions of a package, to 2, 3, …, ``current``. ``declared`` is True if the schema states its own version."""
+    """All conversions of a package, to the versions 2, 3, …, ``current``. ``declared`` is True if the schema states its own
+    version.
+    """
 
     current: int = 1
     conversions: tuple[Conversion, ...] = ()
@@ -119,7 +121,8 @@ def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) 
         names = listed((f"v{version}.yaml" for version in missing), _SHOWN)
         why = f"{schema_file} has {X_CONFIG_VERSION}: {said}" if said else f"v{current}.yaml exists"
         raise ArtifactError(
-            f"{CONVERSIONS_FOLDER}: {names} missing: {why}, and settings of every older version must be converted; add it"
+            f"{CONVERSIONS_FOLDER}: {names} missing: {why}, and settings of every older version must be converted; add what is "
+            f"missing"
         )
     if max(found, default=1) > current:
         raise ArtifactError(
@@ -217,7 +220,7 @@ async def _run(chain: ConversionChain, jq: JqRunner, settings: JsonObject, versi
 def _one_line(error: ProgramError) -> str:
     """Return jq's message about a program as one printable line.
 
-    The message of a program that does not compile draws the place of the error, and contains foreign text.
+    For a program that does not compile, jq's message has several lines that point at the error, and it quotes foreign text.
     """
     said = " ".join(str(error).split())
     said = "".join(character if character.isprintable() else " " for character in said)

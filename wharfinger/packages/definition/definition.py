@@ -88,8 +88,8 @@ class Definition:
     """A package as its files define it.
 
     If ``type`` is None, an Application or a Module may install the package. A lower ``weight`` runs first; the weight in a
-    ``package.yaml`` counts only if the package is critical. ``chart`` is None if there is nothing to render.
-    ``static_values`` are the package's own, without the section's key. ``images`` maps an image's name to its digest.
+    ``package.yaml`` counts only if the package is critical. ``chart`` is None if there is nothing to render. ``static_values``
+    are the package's own values, without the key of their section. ``images`` maps an image's name to its digest.
     """
 
     layout: Layout
@@ -113,7 +113,7 @@ class Definition:
     conversions: ConversionChain = field(default=NO_CONVERSIONS, repr=False)
     """The conversions of settings of older versions to the newest."""
     subscriptions: tuple[str, ...] = ()
-    """Packages, by their names in the scheduler: when one of them runs again, so does this package."""
+    """Other packages, by their names in the scheduler: whenever one of them runs again, this package runs again, too."""
     bundles: frozenset[tuple[str, str]] = frozenset()
     """The pairs (edition, bundle) in which a Module is on by default."""
     batch_hooks: tuple[str, ...] = ()
@@ -151,11 +151,12 @@ class Definition:
 
 
 def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool = False) -> Definition:
-    """Read the package in ``tree``, which was requested by ``name`` (a path's last part) and ``version`` ("": any).
+    """Read the package in ``tree``, which was requested by ``name`` and ``version`` ("": any version).
 
-    Both must be the same as the package's own name and version, and replace these if they are missing. A plain chart always keeps
-    its own name and version. A tree in a directory of module folders (``in_modules_dir``), or with a weight in its name, is a
-    module folder, even if it is a chart. Blocking. Raises ArtifactError naming a file relative to the package.
+    If ``name`` is a path, only its last part counts. Both must agree with the name and the version in the package's files, and
+    are used if the files state none. For a plain chart the request does not matter: its own name and version are used. A tree in
+    a directory of module folders (``in_modules_dir``), or with a weight in its name, is a module folder, even if it is a chart.
+    Blocking. Raises ArtifactError naming a file relative to the package.
     """
     name = name.rpartition("/")[2]
     files = open_files(tree, name)

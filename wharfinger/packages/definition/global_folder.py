@@ -18,7 +18,7 @@ from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
 from wharfinger.packages.files.package_files import open_files
 
 GLOBAL_PACKAGE: Final = "global-hooks"
-"""The name of a folder of global hooks as a package of a folder repository."""
+"""The name under which a folder repository offers a folder of global hooks as a package."""
 
 
 def read_global_definition(tree: Path, *, version: str) -> Definition:

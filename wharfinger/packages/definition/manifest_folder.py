@@ -24,7 +24,7 @@ MAX_FILES: Final = 2_000
 MAX_TOTAL: Final = 64 * 1024 * 1024
 """The largest size of all manifests together, in bytes."""
 _NO_MANIFESTS: Final = frozenset({"changelog.yaml", "changelog.yml"})
-"""Files at the top that describe the package."""
+"""Files at the top of the folder that describe the package, and so are not manifests."""
 _MARKERS: Final = frozenset({CHART_FILE, PACKAGE_FILE, MODULE_FILE, *KUSTOMIZATION_FILES})
 """Files that mark a folder below the top as something other than manifests."""
 

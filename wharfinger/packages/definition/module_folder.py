@@ -5,7 +5,7 @@ A module folder has no file that names its kind. It is recognised by files that 
 ``values.yaml`` with a section named after the module count as well.
 
 Its ``values.yaml`` is written in one of two ways. Either it has a section under the module's key (``sysctlTuner:``), and the only
-other keys that are read are the operator's own. Or it is flat: it has no such section, no flag of the module
+other keys that are read are those of addon-operator itself. Or it is flat: it has no such section, no flag of the module
 (``sysctlTunerEnabled``) and no ``global``, and all of it belongs to the module.
 
 The name is in kebab-case, and the key of its values is the same name in camelCase. Each must convert back to the other,
@@ -75,7 +75,7 @@ def kebab_name(camel: str) -> str:
 def own_section(values: JsonObject, name: str) -> JsonObject:
     """Return the module's own values from its ``values.yaml``, with or without a section for the module.
 
-    The keys beside a section are the operator's. Raises ArtifactError if the section is not an object.
+    The keys beside a section are for addon-operator itself. Raises ArtifactError if the section is not an object.
     """
     key = camel_name(name)
     if values.keys().isdisjoint((key, f"{key}{ENABLED_SUFFIX}", GLOBAL_NAME)):

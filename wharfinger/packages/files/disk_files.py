@@ -20,7 +20,7 @@ from wharfinger.process.remove_tree import remove_tree
 
 MAX_NAMES: Final = 200_000
 MAX_DEEP: Final = 100
-"""The limits of a tree: the number of names, and of nested folders. They are above the limits of archives."""
+"""The limits of a tree: the number of names, and of nested folders. They are higher than the limits for archives."""
 
 ShouldStop: TypeAlias = Callable[[], bool]
 
@@ -28,8 +28,8 @@ _CHUNK: Final = 1024 * 1024
 _PART: Final = 64 * 1024
 
 _REMEDIES: Final = {
-    errno.ENOSPC: "the disk is full: make room, or move the state folder (--state-dir)",
-    errno.EDQUOT: "the quota is used up: make room, or raise it",
+    errno.ENOSPC: "the disk is full: free some space, or move the state folder (--state-dir)",
+    errno.EDQUOT: "the quota is used up: free some space, or raise the quota",
     errno.EACCES: "no permission: give the daemon's user the state folder",
     errno.EPERM: "no permission: give the daemon's user the state folder",
     errno.EROFS: "the file system is read-only: mount it writable, or choose another --state-dir",
@@ -94,8 +94,8 @@ def publish(temporary: Path, final: Path) -> None:
 
 
 def replace_tree(temporary: Path, final: Path, trash: Path) -> None:
-    """`publish` a folder instead of another one, which is moved to ``trash``. Between the two renames, the name does
-    not exist.
+    """Replace a folder by a new one, as `publish` does, and move the old folder to ``trash``. Between the two renames, the name
+    does not exist.
     """
     with suppress(FileNotFoundError):
         final.rename(trash)
@@ -131,7 +131,8 @@ def matches(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldStop =
 
 
 def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None:
-    """Return the sha256 over every name below a folder: kind, whether it is executable, and content (a link's target).
+    """Return one sha256 of everything below a folder: of each entry its name, its kind, whether it is executable, and its content
+    (the target of a link).
 
     Returns None for more than MAX_NAMES names, or more than MAX_DEEP nested folders, which no unpacked package has. A file with
     several names is read once. Raises ExtractionStoppedError.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 RECENT_S: Final = 2.0
-"""The age, in seconds, from which on a change is certain to have another time than the next change."""
+"""The age of a change, in seconds, after which the next change is certain to get a different time."""
 MAX_NAMES: Final = 10_000
 """The number of entries up to which a folder has a fingerprint."""
 
@@ -23,7 +23,8 @@ def folder_fingerprint(folder: Path, now: float, *, with_links: bool) -> str:
     """Return the fingerprint of a folder at ``now`` (seconds of the wall clock); "" if the folder has none. Blocking.
 
     A folder has none if it was changed recently, cannot be read, has too many entries, or contains entries that are neither files
-    nor folders. ``with_links``: links are allowed, because only their own texts matter.
+    nor folders. With ``with_links``, the folder may also contain links; the content of their targets is not part of the
+    fingerprint.
     """
     found = hashlib.sha256()
     newest = 0.0

@@ -59,7 +59,7 @@ class PackageFiles:
         if path is None:
             return None
         try:
-            # Opening a pipe would wait for a writer. The tree is ours, so no process makes one between these lines.
+            # Opening a pipe would wait for a writer. Only the daemon writes here, so nobody replaces the file after the check.
             if not stat.S_ISREG(path.stat().st_mode):
                 raise ArtifactError(f"{name}: not a file")
             with path.open("rb") as file:

@@ -25,7 +25,7 @@ _KEPT: Final = (
     *("PATH", "HOME", "SSH_AUTH_SOCK"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
 )
-"""Variables of this process that git gets."""
+"""The environment variables of this process that are passed to git."""
 _SETTINGS: Final = {
     "safe.directory": "*",
     "core.hooksPath": os.devnull,

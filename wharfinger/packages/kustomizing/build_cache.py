@@ -2,9 +2,9 @@
 
 The files that a build reads are known only after the build. So there are two kinds of entries. The first kind belongs to the name
 of a folder, and has at most MAX_LISTS lists: the paths that earlier builds of the folder have read. The second kind has the
-objects. Its key is a checksum of such a list and of the state of each path: the digest of a file, a folder, or nothing. If a
-build reads the same paths in the same states, its objects are the same. Paths are relative to the folder, so it does not matter
-where the tree lies.
+objects. Its key is a checksum of one such list and of the state of each path in it: the digest of a file, or the fact that the
+path is a folder or does not exist. If a build reads the same paths in the same states, its objects are the same. Paths are
+relative to the folder, so it does not matter where the tree lies.
 
 Files are read without a thread: they are small, so another running Python thread would cost more than the reads.
 """
@@ -130,7 +130,7 @@ def _state_of(base: str, path: str, known: dict[str, str]) -> str:
 
 
 def _state(path: str) -> str:
-    """Return the state of a path, in the engine's words."""
+    """Return the state of a path, in the notation of the chart engine."""
     try:
         descriptor = os.open(path, _READ)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
 """The interface of kustomize builders, and the builder that runs ``kubectl kustomize``.
 
 A builder returns the objects in kustomize's order. Files outside of the folder may be loaded, as in Flux. The program does not
-get the user's configuration. If the network is forbidden, it gets the address of a proxy that does not exist.
+get the user's configuration. If the network is forbidden, the program gets the address of a proxy that does not exist.
 """
 
 import os

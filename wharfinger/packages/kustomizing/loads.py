@@ -32,7 +32,7 @@ _REPOSITORY_HERE: Final = re.compile(r"\s*(git::)*file://", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 """The start of an address that kustomize itself fetches. Go's clients do not use a proxy for addresses of this machine."""
 _INLINE: Final = re.compile(r"[\n\r\x85\u2028\u2029{]|:\s")
-"""The text of an object has at least one of these parts."""
+"""A text with one of these parts is an object written in place, not a path."""
 _NO_PATHS: Final = frozenset(
     {
         "apiVersion", "buildMetadata", "commonAnnotations", "commonLabels", "generatorOptions", "images", "kind", "labels",
@@ -79,7 +79,8 @@ def check_loads(
 ) -> None:
     """Check everything that a build of a folder would load; ``more`` are further paths, relative to the folder.
 
-    All files must lie in the folder ``limit``. ``paths`` and ``texts`` are those of the whole run. Blocking. Raises LoadError.
+    All files must lie in the folder ``limit``. ``paths`` and ``texts`` are caches that all checks of a run share. Blocking.
+    Raises LoadError.
     """
     paths = paths or RealPaths()
     top = paths.of(str(limit.absolute()))

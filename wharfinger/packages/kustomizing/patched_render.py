@@ -2,8 +2,8 @@
 
 Kustomize refuses two objects with the same kind and name, and hooks of different events often have the same name. So such objects
 are built in separate groups. Kustomize ignores a target that matches nothing. So a build with *probes* runs first: patches with
-the same targets, each of which marks its objects with an annotation. If a probe marks nothing, it is tried once more after the
-patches before it, because they may change an object so that the target matches.
+the same targets, each of which marks its objects with an annotation. If a probe marks nothing, it runs once more after the
+patches that precede its own, because these may change an object so that the target matches.
 
 A patch may delete an object (``$patch: delete``). It may not change an object's kind, name or namespace.
 """
@@ -95,7 +95,9 @@ class _Work:
         return changed
 
     async def _marked(self, patches: Sequence[JsonObject]) -> set[int]:
-        """Return the numbers of the probes that have marked an object after these patches."""
+        """Build every group with patches, some of which are probes; return the numbers of the probes that have marked an
+        object.
+        """
         found: set[int] = set()
         for group in self.groups:
             for obj in await self._build(group, patches):

@@ -33,7 +33,7 @@ class StreamTarget(WritableRegistry, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class CopyRoute:
     """The source and target repositories of an artifact's copy."""
 
     source: Registry
@@ -43,7 +43,7 @@ class Ends:
 
 
 @dataclass(slots=True)
-class Sums:
+class CopyCounters:
     """Counters of a copy: artifacts and bytes that were (or would be) copied, and artifacts that existed already."""
 
     artifacts: int = 0
@@ -52,14 +52,14 @@ class Sums:
     blobs: set[tuple[str, Digest]] = field(default_factory=set)
 
 
-async def copy_artifact(ends: Ends, reference: str | Digest, sums: Sums, *, dry_run: bool) -> Descriptor:
+async def copy_artifact(ends: CopyRoute, reference: str | Digest, sums: CopyCounters, *, dry_run: bool) -> Descriptor:
     """Copy an artifact with everything that belongs to it, unless the target has it. Raises PackageError."""
     descriptor, data = await ends.source.document(ends.source_repository, reference)
     return await copy_document(ends, reference, descriptor, data, sums, dry_run=dry_run)
 
 
 async def copy_document(
-    ends: Ends, reference: str | Digest, descriptor: Descriptor, data: bytes, sums: Sums, *, dry_run: bool
+    ends: CopyRoute, reference: str | Digest, descriptor: Descriptor, data: bytes, sums: CopyCounters, *, dry_run: bool
 ) -> Descriptor:
     """Copy an artifact whose document was read already; see `copy_artifact`."""
     tag = reference if isinstance(reference, str) else ""
@@ -75,7 +75,7 @@ async def copy_document(
     return descriptor
 
 
-async def _is_there(ends: Ends, descriptor: Descriptor, tag: str) -> bool:
+async def _is_there(ends: CopyRoute, descriptor: Descriptor, tag: str) -> bool:
     try:
         found, _ = await ends.target.document(ends.target_repository, tag or descriptor.digest)
     except ArtifactNotFoundError:
@@ -86,7 +86,7 @@ async def _is_there(ends: Ends, descriptor: Descriptor, tag: str) -> bool:
 
 
 async def _copy_content(
-    ends: Ends, descriptor: Descriptor, data: bytes, sums: Sums, *, dry_run: bool, depth: int
+    ends: CopyRoute, descriptor: Descriptor, data: bytes, sums: CopyCounters, *, dry_run: bool, depth: int
 ) -> None:
     """Copy the manifests and blobs that a manifest or an index names."""
     what = f"{ends.source_repository}@{descriptor.digest}"
@@ -109,7 +109,7 @@ async def _copy_content(
         sums.bytes += blob.size
 
 
-async def _copy_related(ends: Ends, descriptor: Descriptor, sums: Sums, *, dry_run: bool) -> None:
+async def _copy_related(ends: CopyRoute, descriptor: Descriptor, sums: CopyCounters, *, dry_run: bool) -> None:
     """Copy signatures, attestations and other artifacts that refer to this one."""
     for suffix in SIGNATURE_SUFFIXES:
         await _copy_tag(ends, f"sha256-{descriptor.digest.hex}{suffix}", sums, dry_run=dry_run)
@@ -121,7 +121,7 @@ async def _copy_related(ends: Ends, descriptor: Descriptor, sums: Sums, *, dry_r
                 await ends.target.push_manifest(ends.target_repository, "", data, found.media_type)
 
 
-async def _copy_tag(ends: Ends, tag: str, sums: Sums, *, dry_run: bool) -> bool:
+async def _copy_tag(ends: CopyRoute, tag: str, sums: CopyCounters, *, dry_run: bool) -> bool:
     """Copy the artifact of a tag; return False if the tag does not exist."""
     try:
         descriptor, data = await ends.source.document(ends.source_repository, tag)

@@ -21,9 +21,9 @@ from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, PackageError, RenderError
 from wharfinger.packages.mirroring.copying import (
     SIGNATURE_SUFFIXES,
-    Ends,
+    CopyCounters,
+    CopyRoute,
     StreamTarget,
-    Sums,
     copy_artifact,
     copy_document,
 )
@@ -44,7 +44,7 @@ Raises PackageError and FormatError.
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class PackageRoot:
     """A registry with the path below which its packages are; the path of a folder of layouts is empty."""
 
     registry: Registry
@@ -56,7 +56,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedPackage:
     """A package; without a tag, all of its versions."""
 
     name: str
@@ -67,26 +67,26 @@ class Wanted:
 class Mirror:
     """A copy of packages to ``target``, below ``path``. With ``dry_run`` nothing is written, but everything is counted.
 
-    ``unknown`` are the packages whose images could not be found, each with the reason; they are copied without images.
-    ``failed`` are the images that could not be copied; the others are copied all the same.
+    ``unknown`` are the packages whose images could not be found, each with the reason; they are copied without images. ``failed``
+    are the images that could not be copied; all other images are copied.
     """
 
-    source: End
+    source: PackageRoot
     target: StreamTarget
     path: str
     open_image: OpenImage
     find_images: FindImages
     images: bool = True
     dry_run: bool = False
-    sums: Sums = field(default_factory=Sums)
+    sums: CopyCounters = field(default_factory=CopyCounters)
     unknown: dict[str, str] = field(default_factory=dict)
     failed: dict[str, PackageError] = field(default_factory=dict)
     _images: dict[str, PackageReference] = field(default_factory=dict)
 
-    async def run(self, packages: Sequence[Wanted]) -> AsyncGenerator[str, None]:
+    async def run(self, packages: Sequence[RequestedPackage]) -> AsyncGenerator[str, None]:
         """Copy packages, then the images that they name; yield a line about each copy.
 
-        Raises PackageError if a package cannot be copied, or if a copy breaks off that can be continued.
+        Raises PackageError if a package cannot be copied, or if a copy is interrupted and can be continued later.
         """
         for wanted in packages:
             tags = [wanted.tag] if wanted.tag else await self._tags(wanted.name)
@@ -100,7 +100,7 @@ class Mirror:
         return [tag for tag in tags if not _is_related(tag)]
 
     async def _package(self, name: str, tag: str) -> str:
-        ends = Ends(self.source.registry, self.source.repository(name), self.target, self._target(name))
+        ends = CopyRoute(self.source.registry, self.source.repository(name), self.target, self._target(name))
         before = self.sums.bytes
         descriptor = await copy_artifact(ends, tag, self.sums, dry_run=self.dry_run)
         if self.images:
@@ -129,7 +129,7 @@ class Mirror:
             raise ArtifactError(f"{text}: its copy would be {target}, which is not a valid repository; use --no-images")
         reference = image.tag if image.digest is None else image.digest
         async with self.open_image(image.repository) as source:
-            ends = Ends(source, image.repository.path, self.target, target)
+            ends = CopyRoute(source, image.repository.path, self.target, target)
             try:
                 descriptor, data = await source.document(image.repository.path, reference)
             except (
@@ -139,7 +139,7 @@ class Mirror:
                 raise
             return await copy_document(ends, reference, descriptor, data, self.sums, dry_run=self.dry_run)
 
-    async def _note_images(self, ends: Ends, descriptor: Descriptor, name: str, shown: str) -> None:
+    async def _note_images(self, ends: CopyRoute, descriptor: Descriptor, name: str, shown: str) -> None:
         """Record the images of a package, or why they are not known. Raises PackageError."""
         try:
             found = await self._images_of(ends, descriptor, name)
@@ -148,7 +148,7 @@ class Mirror:
         else:
             self._images.update({str(image): image for image in found})
 
-    async def _images_of(self, ends: Ends, descriptor: Descriptor, name: str) -> tuple[PackageReference, ...]:
+    async def _images_of(self, ends: CopyRoute, descriptor: Descriptor, name: str) -> tuple[PackageReference, ...]:
         """Return the images that a package names, and copy those in its own repository.
 
         A package that lists no images is rendered, and its manifests are searched.
@@ -188,7 +188,7 @@ async def names_of(source: Registry, path: str) -> list[str]:
         ) from error
 
 
-async def _metadata(ends: Ends, manifest: Manifest, what: str) -> JsonObject:
+async def _metadata(ends: CopyRoute, manifest: Manifest, what: str) -> JsonObject:
     data = await _blob(ends, manifest.config, MAX_CHART_FILE, what)
     try:
         return as_object(decode_json(data, max_bytes=MAX_CHART_FILE, what="config"), "config")
@@ -196,7 +196,7 @@ async def _metadata(ends: Ends, manifest: Manifest, what: str) -> JsonObject:
         raise ArtifactError(f"{what}: {error}") from error
 
 
-async def _own_images(ends: Ends, manifest: Manifest, what: str) -> tuple[Digest, ...]:
+async def _own_images(ends: CopyRoute, manifest: Manifest, what: str) -> tuple[Digest, ...]:
     found: set[Digest] = set()
     for layer in manifest.layers:
         data = await _blob(ends, layer, MAX_ARCHIVE, what)
@@ -204,7 +204,7 @@ async def _own_images(ends: Ends, manifest: Manifest, what: str) -> tuple[Digest
     return tuple(sorted(found))
 
 
-async def _blob(ends: Ends, blob: Descriptor, most: int, what: str) -> bytes:
+async def _blob(ends: CopyRoute, blob: Descriptor, most: int, what: str) -> bytes:
     if blob.size > most:
         raise ArtifactError(
             f"{what}: blob {blob.digest} has {blob.size} bytes, at most {most} are read; use --no-images"

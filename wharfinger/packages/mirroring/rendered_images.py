@@ -1,9 +1,9 @@
 """The images that the rendered manifests of a package name, for packages that list no images themselves.
 
 A package is downloaded to a temporary store and rendered as for a first installation with its default settings, or with given
-ones. Images are those of all containers, wherever a pod's specification stands in an object (also in a custom resource), image
-volumes, and ``spec.image``, which operators such as Prometheus's read. Hooks and tests count, too. An image that only a running
-program chooses is in no manifest, so it cannot be found here.
+ones. The search covers the containers and image volumes of every pod specification in an object, also in a custom resource, and
+the field ``spec.image``, which operators such as Prometheus's read. Hooks and tests are searched, too. An image that only a
+running program chooses is in no manifest, so it cannot be found here.
 """
 
 import shutil
@@ -54,7 +54,7 @@ class RenderedImages:
     ) -> tuple[PackageReference, ...]:
         """Return the images of a package. Raises PackageError and FormatError if it cannot be rendered.
 
-        A library chart has none: it is never installed, and the charts that contain it name their images themselves.
+        A library chart has no images: it is never installed, and the charts that contain it name their images themselves.
         """
         async with _open_folder(self._scratch) as folder, open_store(folder) as store:
             await store.download(registry, repository, manifest)
@@ -105,7 +105,7 @@ async def open_rendered_images(
 @asynccontextmanager
 async def _open_folder(parent: Path | None) -> AsyncIterator[Path]:
     """Make a temporary folder, and delete it with its content at the end. All versions of all packages could fill the disk."""
-    with disk_errors("making a place to unpack packages in"):
+    with disk_errors("making a folder to unpack packages in"):
         made = tempfile.TemporaryDirectory(prefix="wharfinger-mirror-", dir=parent, ignore_cleanup_errors=True)
     try:
         yield Path(made.name)
@@ -123,7 +123,9 @@ def images_in(objects: Iterable[JsonObject], what: str) -> tuple[PackageReferenc
                 continue
             if name.startswith(OWN_REGISTRY):
                 own = f"the image {name.removeprefix(OWN_REGISTRY)[:200]!r} in the package's own registry"
-                raise ArtifactError(f"{what}: a container has {own}, which is known only while it is installed")
+                raise ArtifactError(
+                    f"{what}: a container uses {own}, whose digest is known only during an installation"
+                )
             try:
                 found[name] = image_reference(name)
             except (AddressError, FormatError) as error:

@@ -42,7 +42,7 @@ class Tls:
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Return one context for many connections: reading the system's authorities takes 20 ms, during which nothing else runs.
+    """Return a context that connections share, because each new context reads the system's authorities, which takes 20 ms.
 
     Blocking. Raises RegistryError for text that is not PEM.
     """

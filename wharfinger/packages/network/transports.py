@@ -26,7 +26,9 @@ class RoutedTransport(httpx.AsyncBaseTransport):
         others: ssl.SSLContext,
         limits: httpx.Limits,
     ) -> None:
-        """``own`` is for the server at ``base``, the only server that may see the client's certificate."""
+        """``own`` has the client's certificate, and is used only for the server at ``base``; ``others`` is used for all other
+        servers.
+        """
         self._origin = origin_of(base)
         self._proxies = proxies
         self._own = own

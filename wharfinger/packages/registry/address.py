@@ -33,7 +33,9 @@ _SCHEMES: Final[dict[str, Scheme | None]] = {"oci://": None, "http://": "http", 
 
 @dataclass(frozen=True, slots=True)
 class RegistryAddress:
-    """The host (lower case, an IPv6 address in brackets) and port of a registry; None is the scheme's own port."""
+    """The host (lower case, an IPv6 address in brackets) and port of a registry; a port of None is the default port of the
+    scheme.
+    """
 
     host: str
     port: int | None = None

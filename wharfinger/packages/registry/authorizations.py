@@ -1,14 +1,15 @@
 """The authorizations that registries accepted, remembered for later connections to the same registry with the same login.
 
-Without them, each new connection learns from a refusal (401) how the registry authorizes, so a scan that needs two requests makes
-three with a password and four with a token. What is remembered:
+Without them, the first request of each new connection is refused (401), because only the refusal states which authorization the
+registry wants. So a scan that needs two requests would make three with a password, and four with a token. What is remembered:
 
 * whether the registry asked for user name and password;
 * the challenge that names the token realm, for each repository and right;
 * tokens, until they expire.
 
 The key is everything that identifies the client to the registry: origin, login, client certificate, and trusted authorities. So a
-token is never used for another login, and a new password starts from nothing. Everything is bounded, and in memory only.
+token is never used for another login, and nothing is remembered for a new password. All of this is bounded, and is kept in memory
+only.
 """
 
 from collections import OrderedDict
@@ -24,7 +25,7 @@ MAX_TOKENS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientIdentity:
     """The identity of a client at a registry; ``origin`` is the registry's scheme, host and port."""
 
     origin: str
@@ -34,8 +35,8 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Purpose:
-    """The repository, and the right to write to it, that a token is for."""
+class TokenScope:
+    """The scope of a token: a repository, and whether the token also gives the right to write to it."""
 
     repository: str
     write: bool
@@ -46,19 +47,19 @@ class Authorization:
 
     def __init__(self) -> None:
         self.basic = False
-        self._challenges: OrderedDict[Purpose, BearerChallenge] = OrderedDict()
-        self._tokens: OrderedDict[Purpose, tuple[str, float]] = OrderedDict()
+        self._challenges: OrderedDict[TokenScope, BearerChallenge] = OrderedDict()
+        self._tokens: OrderedDict[TokenScope, tuple[str, float]] = OrderedDict()
 
-    def header(self, purpose: Purpose, now: float) -> str:
+    def header(self, purpose: TokenScope, now: float) -> str:
         """Return the header with an unexpired token; "" if there is none."""
         header, until = self._tokens.get(purpose, ("", 0.0))
         return header if now < until else ""
 
-    def challenge(self, purpose: Purpose) -> BearerChallenge | None:
+    def challenge(self, purpose: TokenScope) -> BearerChallenge | None:
         """Return the challenge that the registry made for this purpose."""
         return self._challenges.get(purpose)
 
-    def put(self, purpose: Purpose, challenge: BearerChallenge, header: str, until: float) -> None:
+    def put(self, purpose: TokenScope, challenge: BearerChallenge, header: str, until: float) -> None:
         """Remember a token and its challenge; the oldest ones are forgotten."""
         self._challenges[purpose] = challenge
         self._tokens[purpose] = (header, until)
@@ -67,7 +68,7 @@ class Authorization:
             if len(kept) > MAX_TOKENS:
                 kept.popitem(last=False)
 
-    def drop(self, purpose: Purpose) -> None:
+    def drop(self, purpose: TokenScope) -> None:
         """Forget the token and the challenge for a purpose, because the registry refused them."""
         self._challenges.pop(purpose, None)
         self._tokens.pop(purpose, None)
@@ -77,9 +78,9 @@ class Authorizations:
     """The authorizations of all clients; the ones that were not used for the longest time are forgotten."""
 
     def __init__(self) -> None:
-        self._clients: OrderedDict[Client, Authorization] = OrderedDict()
+        self._clients: OrderedDict[ClientIdentity, Authorization] = OrderedDict()
 
-    def of(self, client: Client) -> Authorization:
+    def of(self, client: ClientIdentity) -> Authorization:
         """Return the authorization of a client, which is empty at first."""
         found = self._clients.setdefault(client, Authorization())
         self._clients.move_to_end(client)

@@ -35,7 +35,7 @@ _SCHEME: Final = re.compile(r"\s*,?\s*([A-Za-z][A-Za-z0-9_-]*)(?=\s|\Z|,)(?!\s*=
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user name and a password (or an access token used as one), or an identity token to exchange for access."""
+    """A user name and a password (or an access token in place of the password), or an identity token to exchange for access."""
 
     username: str
     password: str = field(repr=False)
@@ -146,8 +146,8 @@ def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
         )
     if realm.scheme == "http" and registry.scheme != "http":
         raise RegistryError(
-            f"registry {registry.netloc.decode()}: it asks for the password to be sent to {realm.host} over plain http, so it "
-            "was not sent; ask its operator to offer the realm over https",
+            f"registry {registry.netloc.decode()}: it asks for the password to be sent to {realm.host} over plain http, so the "
+            f"password was not sent; ask the registry's operator to offer the realm over https",
             transient=False,
         )
     return realm
@@ -167,8 +167,9 @@ def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...
 def may_get_login(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> bool:
     """Return whether a login may go to this realm: to the registry's host, its domain over https, or a host in ``realms``.
 
-    The domain of ``registry.example.com`` is ``example.com`` with all its subdomains; a host in ``realms`` stands for itself
-    and its subdomains. A top-level domain or an IP address has no such domain.
+    The domain of ``registry.example.com`` is ``example.com`` with all its subdomains; a host in ``realms`` includes its
+    subdomains. If the registry's host is an IP address, or its domain would be a top-level domain, no other host counts as one of
+    its domain.
     """
     host, own = realm.host.lower(), registry.host.lower()
     if host == own or host in realms:

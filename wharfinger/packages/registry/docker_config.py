@@ -97,10 +97,11 @@ def read_docker_config(data: bytes, registry: RegistryAddress, repository: str =
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A credential helper for a registry. ``server`` is the name by which it knows the registry.
+    """A credential helper for a registry. ``server`` is the name by which the helper knows the registry.
 
-    ``is_named`` is True if the file names the registry; in that case, a helper that cannot be run is an error. Docker asks the
-    helper in ``credsStore`` for all other registries, too, but most users need no login for these.
+    ``is_named`` is True if the file names the registry; in that case, the login fails if the helper fails. For a registry that
+    the file does not name, the helper in ``credsStore`` is asked as well, as Docker does. Its failure is ignored, because most
+    users need no login for such a registry.
     """
 
     name: str

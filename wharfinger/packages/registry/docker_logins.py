@@ -105,7 +105,7 @@ class DockerLogins:
             FileNotFoundError,
             NotADirectoryError,
             PermissionError,
-        ):  # the home of another user has no logins for us
+        ):  # the home folder of another user, which has no logins for this process
             return None
         except OSError as error:
             raise RegistryError(f"{self._file}: cannot be read: {error.strerror}", transient=False) from error

@@ -1,9 +1,8 @@
 """The packages of folders as they were packed last, so that a folder whose files are unchanged is not packed again.
 
-Packing compresses all files, and many packages may come from one folder: after a restart each of them asks for its content. So
-the manifest of each folder is kept, with a fingerprint of the folder
-(:mod:`~wharfinger.packages.files.folder_fingerprint`). A folder with links is packed in any case, because their targets may be
-anywhere.
+Packing compresses all files, and after a restart of the daemon each package from a folder is requested again. So the manifest of
+each folder is kept, with a fingerprint of the folder (:mod:`~wharfinger.packages.files.folder_fingerprint`). A folder with links
+is packed in any case, because their targets may be anywhere.
 """
 
 import threading
@@ -22,7 +21,7 @@ MOST: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class PackedIdentity:
     """A packed folder without its content: the tag of its version ("" without a version), and its manifest."""
 
     tag: str
@@ -35,19 +34,19 @@ class FolderPacks:
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
-        self._known: OrderedDict[Path, tuple[str, Identity]] = OrderedDict()
+        self._known: OrderedDict[Path, tuple[str, PackedIdentity]] = OrderedDict()
         self._lock = threading.Lock()
 
     def fingerprint(self, folder: Path) -> str:
         """Return the fingerprint of a folder; "" if it must be packed in any case. Blocking."""
         return folder_fingerprint(folder, self._now(), with_links=False)
 
-    def find(self, folder: Path, fingerprint: str) -> Identity | None:
+    def find(self, folder: Path, fingerprint: str) -> PackedIdentity | None:
         """Return the identity that was kept for this fingerprint; None if there is none."""
         known = self._known.get(folder)
         return known[1] if known is not None and known[0] == fingerprint else None
 
-    def keep(self, folder: Path, fingerprint: str, identity: Identity) -> None:
+    def keep(self, folder: Path, fingerprint: str, identity: PackedIdentity) -> None:
         """Keep the identity of a folder that had this fingerprint before it was packed, unless it has another one by now."""
         if not fingerprint or self.fingerprint(folder) != fingerprint:
             return

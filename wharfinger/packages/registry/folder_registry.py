@@ -22,7 +22,7 @@ from wharfinger.packages.definition.global_folder import GLOBAL_PACKAGE, read_gl
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import ArtifactNotFoundError
 from wharfinger.packages.registry.address import check_repository, check_tag
-from wharfinger.packages.registry.folder_packs import FolderPacks, Identity
+from wharfinger.packages.registry.folder_packs import FolderPacks, PackedIdentity
 from wharfinger.packages.registry.manifest import read_manifest
 from wharfinger.packages.registry.pusher import Package, pack_image, pack_package
 from wharfinger.packages.registry.registry import Descriptor, Manifest
@@ -40,10 +40,12 @@ class FolderRegistry:
     def __init__(self, root: Path, packs: FolderPacks | None = None) -> None:
         self._root = root
         self._packs = packs or FolderPacks()
-        self._packed: tuple[str, Package | None, Identity] | None = None
+        self._packed: tuple[str, Package | None, PackedIdentity] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the package from its current files; raise ArtifactNotFoundError if ``tag`` is not its version."""
+        """Return the descriptor of the package in its current files; raise ArtifactNotFoundError if ``tag`` is not its
+        version.
+        """
         check_tag(tag)
         found = await self._look(repository)
         if found.tag not in {tag, ""}:
@@ -67,7 +69,9 @@ class FolderRegistry:
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Stream the config or the layer of the package that was requested last, else of the package in its current files."""
+        """Stream the config or the layer of a package: of the kept package if it is the same package, else of its current
+        files.
+        """
         package = await self._content(repository)
         what = f"{self._root / repository}@{blob.digest}"
         for one in (package.config, package.layer):
@@ -93,19 +97,19 @@ class FolderRegistry:
         check_repository(repository)
         return ()
 
-    def _kept(self, repository: str) -> Identity | None:
+    def _kept(self, repository: str) -> PackedIdentity | None:
         return self._packed[2] if self._packed is not None and self._packed[0] == repository else None
 
-    async def _look(self, repository: str) -> Identity:
+    async def _look(self, repository: str) -> PackedIdentity:
         """Return the identity of the package in its current files, which are packed unless they are unchanged."""
         check_repository(repository)
-        self._packed = None  # free it first: two packages may be large
+        self._packed = None  # free the kept package first: two packages together may be large
         package, identity = await trio.to_thread.run_sync(_look, self._root, repository, self._packs)
         self._packed = repository, package, identity
         return identity
 
     async def _content(self, repository: str) -> Package:
-        """Return the package that was requested last, else the package in its current files."""
+        """Return the kept package if it is the package of this repository, else pack the package from its current files."""
         check_repository(repository)
         if self._packed is not None and self._packed[0] == repository and self._packed[1] is not None:
             return self._packed[1]
@@ -114,8 +118,8 @@ class FolderRegistry:
         return package
 
 
-def _look(root: Path, repository: str, packs: FolderPacks) -> tuple[Package | None, Identity]:
-    """Return the package in its current files, with its identity; None: it was packed before. Blocking."""
+def _look(root: Path, repository: str, packs: FolderPacks) -> tuple[Package | None, PackedIdentity]:
+    """Return the package from its current files (None if it need not be packed again), and its identity. Blocking."""
     folder = root / repository
     place = root if repository == GLOBAL_PACKAGE and not folder.is_dir() else folder
     fingerprint = packs.fingerprint(place)
@@ -127,9 +131,9 @@ def _look(root: Path, repository: str, packs: FolderPacks) -> tuple[Package | No
     return package, identity
 
 
-def _identity(package: Package) -> Identity:
+def _identity(package: Package) -> PackedIdentity:
     manifest = package.manifest
-    return Identity(package.tag, manifest.descriptor, manifest.data)
+    return PackedIdentity(package.tag, manifest.descriptor, manifest.data)
 
 
 def _pack(root: Path, repository: str) -> Package:

@@ -4,9 +4,9 @@
 match the descriptor, and returns a :class:`~wharfinger.packages.registry.registry.Manifest`. For bytes that are not valid it
 raises a PackageError (a fuzz test checks that). Sizes and counts are bounded before anything is built.
 
-It reads OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools
-write; :mod:`wharfinger.packages.registry.image_index` reads indexes of them. It does not read schema 1, embedded ``data``,
-and foreign layers (``urls``).
+It reads OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools write;
+:mod:`wharfinger.packages.registry.image_index` reads indexes of them. It reads neither schema 1, nor embedded ``data``, nor
+foreign layers (``urls``).
 
 A package is one of two kinds of artifact: a Helm chart (one layer with the chart's archive), or an image whose layers, on
 top of each other, are the package's files.

@@ -58,7 +58,7 @@ class OciLayout:
         self._root = root
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the manifest whose name in the index is ``tag``; raise ArtifactNotFoundError if the index has no such name."""
+        """Return the descriptor whose name in the index is ``tag``; raise ArtifactNotFoundError if the index has no such name."""
         check_tag(tag)
         folder = self._folder(repository)
         what = f"{folder}:{tag}"

@@ -33,7 +33,7 @@ from wharfinger.packages.registry.manifest import (
 from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
 from wharfinger.packages.registry.resumed_chunks import ResumedChunks
 from wharfinger.packages.registry.verified_blob import VerifiedBlob
-from wharfinger.packages.registry.wire import DIRECT, Access, Answer, Ask, Patience, Wire, open_wire
+from wharfinger.packages.registry.wire import DIRECT, Access, Answer, RegistryRequest, Timeouts, Wire, open_wire
 
 MAX_TAG_PAGES: Final = 1_000
 MAX_TAGS: Final = 100_000
@@ -43,7 +43,7 @@ PIECE: Final = 8 * 1024 * 1024
 """The size of a piece in which a blob is copied."""
 
 _BYTES: Final = "application/octet-stream"
-_PATIENCE: Final = Patience()
+_PATIENCE: Final = Timeouts()
 _ACCEPT: Final = ", ".join((*READABLE, *INDEXES))
 
 
@@ -59,10 +59,14 @@ class OciRegistry:
 
     async def check(self, repository: str) -> None:
         """Check that the server is a registry, and that it accepts the login. Raises RegistryError otherwise."""
-        await self._wire.ask(Ask("GET", "/v2/", _checked(repository), self._wire.name), max_bytes=MAX_MANIFEST)
+        await self._wire.ask(
+            RegistryRequest("GET", "/v2/", _checked(repository), self._wire.name), max_bytes=MAX_MANIFEST
+        )
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the manifest of a tag, hashed here; raise ArtifactNotFoundError if the tag does not exist."""
+        """Return the descriptor of a tag's manifest, whose digest is computed here; raise ArtifactNotFoundError without such a
+        tag.
+        """
         check_tag(tag)
         data, content_type = await self._get_manifest(repository, tag)
         return Descriptor(manifest_media_type(data, content_type), digest_of(data), len(data))
@@ -80,7 +84,7 @@ class OciRegistry:
         path = f"/v2/{_checked(repository)}/blobs/{blob.digest}"
         what = f"{self._wire.name}/{repository}@{blob.digest}"
         async with AsyncExitStack() as stack:
-            chunks = ResumedChunks(self._wire, Ask("GET", path, repository, what), blob, stack)
+            chunks = ResumedChunks(self._wire, RegistryRequest("GET", path, repository, what), blob, stack)
             await chunks.begin()
             yield VerifiedBlob(chunks, blob, what, self._wire.patience.least)
 
@@ -90,7 +94,7 @@ class OciRegistry:
         what = f"tags of {self._wire.name}/{repository}"
         found: set[str] = set()
         for _ in range(MAX_TAG_PAGES):
-            answer = await self._wire.ask(Ask("GET", url, repository, what), max_bytes=MAX_TAG_PAGE)
+            answer = await self._wire.ask(RegistryRequest("GET", url, repository, what), max_bytes=MAX_TAG_PAGE)
             try:
                 listed = find_list(decode_json(answer.body, max_bytes=MAX_TAG_PAGE, what=what), "tags")
             except FormatError as error:
@@ -121,7 +125,7 @@ class OciRegistry:
         """Return the referrers of an artifact: from the API of OCI 1.1, or in older registries from the tag for them."""
         path = f"/v2/{_checked(repository)}/referrers/{digest}"
         what = f"referrers of {self._wire.name}/{repository}@{digest}"
-        ask = Ask("GET", path, repository, what, accept=OCI_INDEX, accepted=(200, 400, 404, 405))
+        ask = RegistryRequest("GET", path, repository, what, accept=OCI_INDEX, accepted=(200, 400, 404, 405))
         answer = await self._wire.ask(ask, max_bytes=MAX_MANIFEST)
         if answer.status == 200:
             return read_referrers(answer.body, what)
@@ -137,16 +141,20 @@ class OciRegistry:
         base = f"/v2/{_checked(repository)}/blobs"
         what = f"push of {self._wire.name}/{repository}@{descriptor.digest}"
         head = await self._wire.ask(
-            Ask("HEAD", f"{base}/{descriptor.digest}", repository, what, write=True, accepted=(200, 404)), max_bytes=0
+            RegistryRequest("HEAD", f"{base}/{descriptor.digest}", repository, what, write=True, accepted=(200, 404)),
+            max_bytes=0,
         )
         if head.status == 200 and head.headers.get("content-length") == str(len(data)):
             return descriptor
         start = await self._wire.ask(
-            Ask("POST", f"{base}/uploads/", repository, what, write=True, accepted=(202,)), max_bytes=MAX_MANIFEST
+            RegistryRequest("POST", f"{base}/uploads/", repository, what, write=True, accepted=(202,)),
+            max_bytes=MAX_MANIFEST,
         )
         place = self._upload_place(start, what).copy_merge_params({"digest": descriptor.digest.text})
         await self._wire.ask(
-            Ask("PUT", place, repository, what, write=True, accepted=(201,), content=data, content_type=_BYTES),
+            RegistryRequest(
+                "PUT", place, repository, what, write=True, accepted=(201,), content=data, content_type=_BYTES
+            ),
             max_bytes=MAX_MANIFEST,
         )
         return descriptor
@@ -154,7 +162,7 @@ class OciRegistry:
     async def has_blob(self, repository: str, blob: Descriptor) -> bool:
         """Return whether the registry has a blob with this digest and size."""
         path, what = f"/v2/{_checked(repository)}/blobs/{blob.digest}", f"{self._wire.name}/{repository}@{blob.digest}"
-        ask = Ask("HEAD", path, repository, what, write=True, accepted=(200, 404))
+        ask = RegistryRequest("HEAD", path, repository, what, write=True, accepted=(200, 404))
         head = await self._wire.ask(ask, max_bytes=0)
         return head.status == 200 and head.headers.get("content-length") == str(blob.size)
 
@@ -164,18 +172,20 @@ class OciRegistry:
         """
         path = f"/v2/{_checked(repository)}/blobs/uploads/"
         what = f"push of {self._wire.name}/{repository}@{blob.digest}"
-        start = Ask("POST", path, repository, what, write=True, accepted=(202,))
+        start = RegistryRequest("POST", path, repository, what, write=True, accepted=(202,))
         place, sent = self._upload_place(await self._wire.ask(start, max_bytes=MAX_MANIFEST), what), 0
         async with source.blob(source_repository, blob) as chunks, aclosing(_pieces(chunks)) as pieces:
             async for piece in pieces:
                 span = ("Content-Range", f"{sent}-{sent + len(piece) - 1}")
-                ask = Ask("PATCH", place, repository, what, write=True, accepted=(202, 204), headers=(span,))
+                ask = RegistryRequest(
+                    "PATCH", place, repository, what, write=True, accepted=(202, 204), headers=(span,)
+                )
                 ask = replace(ask, content=piece, content_type=_BYTES)
                 place = self._upload_place(await self._wire.ask(ask, max_bytes=MAX_MANIFEST), what)
                 sent += len(piece)
         place = place.copy_merge_params({"digest": blob.digest.text})
         await self._wire.ask(
-            Ask("PUT", place, repository, what, write=True, accepted=(201,), content_type=_BYTES),
+            RegistryRequest("PUT", place, repository, what, write=True, accepted=(201,), content_type=_BYTES),
             max_bytes=MAX_MANIFEST,
         )
 
@@ -192,7 +202,9 @@ class OciRegistry:
         path = f"/v2/{_checked(repository)}/manifests/{tag or digest_of(manifest)}"
         what = f"push of {self._wire.name}/{repository}{f':{tag}' if tag else f'@{digest_of(manifest)}'}"
         await self._wire.ask(
-            Ask("PUT", path, repository, what, write=True, accepted=(201,), content=manifest, content_type=media_type),
+            RegistryRequest(
+                "PUT", path, repository, what, write=True, accepted=(201,), content=manifest, content_type=media_type
+            ),
             max_bytes=MAX_MANIFEST,
         )
         return Descriptor(media_type, digest_of(manifest), len(manifest))
@@ -215,7 +227,9 @@ class OciRegistry:
     async def _get_manifest(self, repository: str, reference: str) -> tuple[bytes, str]:
         path = f"/v2/{_checked(repository)}/manifests/{reference}"
         what = f"{self._wire.name}/{repository}{'@' if ':' in reference else ':'}{reference}"
-        answer = await self._wire.ask(Ask("GET", path, repository, what, accept=_ACCEPT), max_bytes=MAX_MANIFEST)
+        answer = await self._wire.ask(
+            RegistryRequest("GET", path, repository, what, accept=_ACCEPT), max_bytes=MAX_MANIFEST
+        )
         return answer.body, answer.headers.get("content-type", "")
 
 
@@ -226,7 +240,7 @@ async def open_registry(
     scheme: Scheme,
     credentials: Credentials | None = None,
     ca: str = "",
-    patience: Patience = _PATIENCE,
+    patience: Timeouts = _PATIENCE,
     access: Access = DIRECT,
 ) -> AsyncIterator[OciRegistry]:
     """Open connections to one registry; they are closed on exit. Raises RegistryError.

@@ -41,7 +41,9 @@ class Registry(Protocol):
     """One registry. ``repository`` is the path below its host, such as ``charts/podinfo``. Raises PackageError."""
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the manifest that a tag points at now; raise ArtifactNotFoundError if the tag does not exist."""
+        """Return the descriptor of the manifest that a tag points at now; raise ArtifactNotFoundError if the tag does not
+        exist.
+        """
         ...
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:

@@ -1,8 +1,8 @@
 """The chunks of a blob from several responses: an interrupted transfer is resumed where it stopped.
 
 The rest is requested with ``Range`` (RFC 9110 §14). A server without support for ranges sends the whole blob again, and the bytes
-that were received before are skipped. The request itself refreshes the login, so a token that expires in the middle of a layer
-costs one request. After MAX_EMPTY attempts in a row without new bytes, the error is raised. The reader
+that were received before are skipped. Each of these requests renews an expired login, so a token that expires in the middle of a
+layer costs only one more request. After MAX_EMPTY attempts in a row without new bytes, the error is raised. The reader
 (:mod:`~wharfinger.packages.registry.verified_blob`) verifies the bytes of all responses.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 
 from wharfinger.packages.errors import DigestError, RegistryError
 from wharfinger.packages.registry.registry import Descriptor
-from wharfinger.packages.registry.wire import Ask, Incoming, Wire
+from wharfinger.packages.registry.wire import OpenAnswer, RegistryRequest, Wire
 
 MAX_EMPTY: Final = 2
 _RANGE: Final = re.compile(r"bytes (?P<start>[0-9]{1,20})-[0-9]{1,20}/(?P<size>[0-9]{1,20}|\*)\Z")
@@ -23,8 +23,8 @@ _RANGE: Final = re.compile(r"bytes (?P<start>[0-9]{1,20})-[0-9]{1,20}/(?P<size>[
 class ResumedChunks:
     """The bytes of a blob in order. It is not a generator, because a generator must be closed if it ends early."""
 
-    def __init__(self, wire: Wire, ask: Ask, blob: Descriptor, stack: AsyncExitStack) -> None:
-        """``stack`` holds the open response; the caller closes it."""
+    def __init__(self, wire: Wire, ask: RegistryRequest, blob: Descriptor, stack: AsyncExitStack) -> None:
+        """``stack`` holds the open response; the caller closes the stack."""
         self._wire = wire
         self._ask = ask
         self._blob = blob
@@ -74,7 +74,7 @@ class ResumedChunks:
         self._skip = self._skipped(incoming)
         self._chunks = incoming.chunks
 
-    def _skipped(self, incoming: Incoming) -> int:
+    def _skipped(self, incoming: OpenAnswer) -> int:
         """Return the number of bytes of this response that were received before. Raises DigestError if the response is about
         another blob.
         """
@@ -82,7 +82,7 @@ class ResumedChunks:
             match = _RANGE.match(incoming.headers.get("content-range", ""))
             if match is None or int(match["start"]) != self._offset or match["size"] not in {"*", str(self._blob.size)}:
                 raise DigestError(
-                    f"{self._ask.what}: requested the bytes from {self._offset} on, but the registry sent others",
+                    f"{self._ask.what}: requested the bytes from {self._offset} on, but the registry sent other bytes",
                     transient=True,
                 )
             return 0

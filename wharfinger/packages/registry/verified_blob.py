@@ -12,7 +12,7 @@ from wharfinger.packages.registry.registry import Descriptor
 
 @dataclass(frozen=True, slots=True)
 class LeastSpeed:
-    """The least speed of a transfer, which is ended if it is below ``bytes_per_s`` over ``window_s`` seconds."""
+    """The lowest accepted speed of a transfer: a transfer with fewer than ``bytes_per_s`` over ``window_s`` seconds is ended."""
 
     bytes_per_s: float = 16 * 1024
     window_s: float = 20.0

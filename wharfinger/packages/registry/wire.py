@@ -1,8 +1,8 @@
 """Requests to one registry: connections, redirects and authorization, each with its limits.
 
-The rest of the protocol is not here. The httpx transport is used without the client around it. So there are no cookies, no
-credentials from the environment, no automatic redirects, and no log lines of the client, which contain whole URLs: URLs of
-redirects to object storage contain signatures. Invariants:
+The rest of the protocol is in :mod:`~wharfinger.packages.registry.oci_registry`. The httpx transport is used without the client
+around it. So there are no cookies, no credentials from the environment, no automatic redirects, and no log lines of the client,
+which contain whole URLs: URLs of redirects to object storage contain signatures. Invariants:
 
 * a login is sent without a challenge only to an origin that has asked for it before (``Access.known``), or with
   ``Access.unasked``;
@@ -31,7 +31,7 @@ from wharfinger.packages.network.tls import ClientCertificate, Tls, tls_context
 from wharfinger.packages.network.transports import RoutedTransport, origin_of
 from wharfinger.packages.registry.address import RegistryAddress, Scheme
 from wharfinger.packages.registry.answer import MAX_ERROR_BODY, failure, network_failure
-from wharfinger.packages.registry.authorizations import Authorizations, Client, Purpose
+from wharfinger.packages.registry.authorizations import Authorizations, ClientIdentity, TokenScope
 from wharfinger.packages.registry.credentials import (
     MAX_TOKEN_ANSWER,
     BasicChallenge,
@@ -54,7 +54,7 @@ _NEXT: Final = re.compile(r'<([^<>]{1,4096})>\s*;[^,]*?\brel="?next"?')
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """Timeouts in seconds, and the least speed of a blob's transfer."""
 
     connect_s: float = 10.0
@@ -65,7 +65,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RegistryRequest:
     """One request. ``what`` names it in errors; ``write`` requests a token that may push."""
 
     method: str
@@ -81,7 +81,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class OpenAnswer:
     """An accepted answer whose body is still being received; read ``chunks`` at most once, inside the exchange."""
 
     status: int
@@ -126,7 +126,7 @@ class Wire:
         transport: RoutedTransport,
         base: httpx.URL,
         credentials: Credentials | None,
-        patience: Patience,
+        patience: Timeouts,
         at_once: int,
         access: Access,
         ca: str,
@@ -138,12 +138,12 @@ class Wire:
         self._credentials = credentials
         self._access = access
         self._slots = trio.CapacityLimiter(at_once)
-        self._client = Client(str(base), credentials, access.client, ca)
+        self._client = ClientIdentity(str(base), credentials, access.client, ca)
         self._all_known = access.known or Authorizations()
         self._known = self._all_known.of(self._client)
         self._known.basic = self._known.basic or access.unasked
 
-    async def ask(self, ask: Ask, *, max_bytes: int) -> Answer:
+    async def ask(self, ask: RegistryRequest, *, max_bytes: int) -> Answer:
         """Send a request, and read the whole answer.
 
         Raises RegistryError for an answer that is not accepted or is longer than ``max_bytes``.
@@ -162,15 +162,16 @@ class Wire:
         return Answer(incoming.status, incoming.headers, body, following)
 
     @asynccontextmanager
-    async def exchange(self, ask: Ask) -> AsyncIterator[Incoming]:
+    async def exchange(self, ask: RegistryRequest) -> AsyncIterator[OpenAnswer]:
         """Send a request; the body of the response is read inside the block. Raises RegistryError."""
-        borrower = object()  # not the task, because a task may hold one slot while it takes another
+        # The slot does not belong to the task, because a task may hold one slot while it takes another.
+        borrower = object()
         await self._slots.acquire_on_behalf_of(borrower)
         try:
             response, url = await self._send(ask)
             chunks = _chunks(response, ask.what)
             try:
-                yield Incoming(response.status_code, response.headers, url, chunks)
+                yield OpenAnswer(response.status_code, response.headers, url, chunks)
             finally:
                 await _abandon(response, chunks)
         finally:
@@ -192,8 +193,8 @@ class Wire:
             )
         return self.base.copy_with(raw_path=url.raw_path)
 
-    async def _send(self, ask: Ask) -> tuple[httpx.Response, httpx.URL]:
-        """Send until an accepted answer arrives: through redirects, and once through authorization."""
+    async def _send(self, ask: RegistryRequest) -> tuple[httpx.Response, httpx.URL]:
+        """Send the request until an accepted answer arrives: follow redirects, and authorize if the registry demands it."""
         url = self.base.join(ask.url)
         asked = renewed = False
         for _ in range(MAX_REDIRECTS + 4):
@@ -212,8 +213,8 @@ class Wire:
             body = await _error_body(response, ask.what)
             refused = failure(ask.what, status, body, response.headers)
             if status == 403 and own:
-                # The right may be given later, but a token keeps the rights of the moment in which it was made.
-                self._known.drop(Purpose(ask.repository, ask.write))
+                # The user may get the right later, but a token has only the rights that the user had when it was issued.
+                self._known.drop(TokenScope(ask.repository, ask.write))
             if status != 401 or not own:
                 raise refused
             try:
@@ -227,7 +228,7 @@ class Wire:
             asked, renewed = False, True
         raise RegistryError(f"{ask.what}: more than {MAX_REDIRECTS} redirects", transient=False)
 
-    async def _once(self, ask: Ask, url: httpx.URL, authorization: str) -> httpx.Response:
+    async def _once(self, ask: RegistryRequest, url: httpx.URL, authorization: str) -> httpx.Response:
         headers = {
             "User-Agent": f"wharfinger/{wharfinger.__version__}",
             "Accept": ask.accept,
@@ -264,14 +265,14 @@ class Wire:
             )
         return target
 
-    async def _authorization(self, ask: Ask) -> str:
+    async def _authorization(self, ask: RegistryRequest) -> str:
         """Return the header that the registry is known to want; a token that has expired is replaced."""
-        purpose = Purpose(ask.repository, ask.write)
+        purpose = TokenScope(ask.repository, ask.write)
         header = self._known.header(purpose, trio.current_time())
         if not header and (challenge := self._known.challenge(purpose)) is not None:
             try:
                 await self._fetch_token(challenge, ask)
-            except RegistryError:  # the registry may want something else by now; it says so in its next challenge
+            except RegistryError:  # by now, the registry may demand another kind of authorization
                 self._known.drop(purpose)
             header = self._known.header(purpose, trio.current_time())
         return header or self._basic
@@ -283,9 +284,11 @@ class Wire:
         wanted = self._known.basic and credentials is not None and credentials.can_basic
         return credentials.basic() if wanted and credentials is not None else ""
 
-    async def _authorize(self, challenges: tuple[BasicChallenge | BearerChallenge, ...], ask: Ask, sent: str) -> bool:
-        """Prepare the answer to one of the challenges; return False if there is no answer, or ``sent`` was it already."""
-        self._known.drop(Purpose(ask.repository, ask.write))
+    async def _authorize(
+        self, challenges: tuple[BasicChallenge | BearerChallenge, ...], ask: RegistryRequest, sent: str
+    ) -> bool:
+        """Prepare the answer to one of the challenges; return False if there is no answer, or if ``sent`` was that answer."""
+        self._known.drop(TokenScope(ask.repository, ask.write))
         for challenge in challenges:
             if isinstance(challenge, BearerChallenge):
                 await self._fetch_token(challenge, ask)
@@ -306,7 +309,7 @@ class Wire:
         self._known = self._all_known.of(self._client)
         return True
 
-    async def _fetch_token(self, challenge: BearerChallenge, ask: Ask) -> None:
+    async def _fetch_token(self, challenge: BearerChallenge, ask: RegistryRequest) -> None:
         scope = f"repository:{ask.repository}:{'pull,push' if ask.write else 'pull'}"
         credentials = self._credentials
         identity = credentials.identity_token if credentials else ""
@@ -318,7 +321,7 @@ class Wire:
             check_realm(url, registry=self.base, realms=credentials.realms)
         what = f"token for {ask.what} from {url.host}"
         asked_at = trio.current_time()
-        request = Ask("GET", url, ask.repository, what, accept="application/json")
+        request = RegistryRequest("GET", url, ask.repository, what, accept="application/json")
         if identity:
             form = token_form(challenge, scope=scope, identity_token=identity)
             request = replace(request, method="POST", content=form, content_type="application/x-www-form-urlencoded")
@@ -334,9 +337,9 @@ class Wire:
         if data is None:
             raise RegistryError(f"{what}: the answer has more than {MAX_TOKEN_ANSWER} bytes", transient=True)
         token = read_token(data, url.host)
-        # Used for 90 % of its life, so that it does not expire in transit; the first use follows at once anyway.
+        # A token is used for 90 % of its lifetime, so that it does not expire in transit. Its first use follows at once.
         until = asked_at + max(token.lifetime * 0.9, 1.0)
-        self._known.put(Purpose(ask.repository, ask.write), challenge, token.header(), until)
+        self._known.put(TokenScope(ask.repository, ask.write), challenge, token.header(), until)
 
 
 @asynccontextmanager
@@ -346,7 +349,7 @@ async def open_wire(
     scheme: Scheme,
     credentials: Credentials | None,
     ca: str,
-    patience: Patience,
+    patience: Timeouts,
     at_once: int = 8,
     access: Access = DIRECT,
 ) -> AsyncIterator[Wire]:

@@ -56,7 +56,7 @@ _LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; exec "$@"'
 _FRAME_PARTS: Final = 2
 """An answer has its output in base64, and messages of at most the same size."""
 _NO_USAGE: Final = Usage(0.0, 0.0, 0)
-"""The resource usage of a single render is not known."""
+"""The resource usage in the outcome of a render, because a worker's usage for a single render is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +308,7 @@ class ChartEngine:
 
 
 def _stamp(program: Path) -> tuple[int, ...] | None:
-    """Return what identifies the file of a program; None if there is no such file. Blocking."""
+    """Return values that change when the file of a program is replaced; None if there is no such file. Blocking."""
     try:
         found = program.stat()
     except OSError:

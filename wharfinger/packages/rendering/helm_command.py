@@ -40,7 +40,7 @@ def template_arguments(request: RenderRequest) -> list[str]:
     """
     if not is_subdomain(request.release, 53):
         raise RenderError(
-            f"{request.release[:100]!r} cannot be a release name: lower-case, digits, '-', at most 53 characters"
+            f"{request.release[:100]!r} cannot be a release name: expected at most 53 lower-case letters, digits and '-'"
         )
     if not is_label(request.namespace):
         raise RenderError(f"{request.namespace[:100]!r} cannot be a namespace")
@@ -58,7 +58,7 @@ def template_arguments(request: RenderRequest) -> list[str]:
 
 
 def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
-    """Return the arguments with which ``lookup`` reads the cluster, and Helm reads as little else as possible from it.
+    """Return the arguments that let ``lookup`` read the cluster, and keep Helm from other reads of it as far as possible.
 
     Helm 3 reads the cluster only for lookups, and uses the versions in its arguments; Helm 4 reads versions from the cluster.
     Documents are written to files below ``out``, where Helm is stopped before it checks each object as an installation would

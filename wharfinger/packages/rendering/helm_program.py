@@ -52,7 +52,7 @@ class HelmProgram:
         self, arguments: Sequence[str], work: Path, limits: Limits, kubeconfig: JsonObject | None = None
     ) -> Outcome:
         """Run Helm in the folder ``work``. Raises ProcessError."""
-        processor_s = ceil(limits.wall_s) * (os.cpu_count() or 1) + 1  # more than it can use before the time limit
+        processor_s = ceil(limits.wall_s) * (os.cpu_count() or 1) + 1  # more than a run can use before wall_s
         run = (
             *("/bin/sh", "-c", _LIMITED, str(self._memory_bytes // 1024), str(processor_s)),
             *(str(self.path), *arguments),

@@ -90,7 +90,9 @@ Its errors are raised to the caller of the render.
 
 @dataclass(frozen=True, slots=True)
 class RenderLimits:
-    """Limits of one render, and how many run at a time (a render costs a process of 50 MiB; large charts take 300)."""
+    """Limits of one render, and of the number of renders at a time: each needs a process of 50 MiB, or 300 MiB for a large
+    chart.
+    """
 
     wall_s: float = 60.0
     output_bytes: int = 64 * 1024 * 1024
@@ -102,8 +104,8 @@ class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
     ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may read from; None renders offline.
-    ``engine`` renders all other charts if it has the version of ``helm``, instead of a process for each. ``versions`` are the
-    known versions of programs.
+    ``engine`` renders the charts that do not read from the cluster, if it has the version of ``helm``; otherwise each render is a
+    process. ``versions`` are the known versions of programs.
     """
 
     def __init__(
@@ -304,7 +306,7 @@ def _prepare_chart(made: Path, request: RenderRequest) -> _Prepared:
 
 
 def _no_room(error: OSError) -> RenderError:
-    return RenderError(f"the chart cannot be laid out for helm: {error.strerror}; check the disk", transient=True)
+    return RenderError(f"the chart's folder for helm cannot be made: {error.strerror}; check the disk", transient=True)
 
 
 def _write(path: Path, data: bytes) -> None:

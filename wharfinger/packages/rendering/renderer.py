@@ -41,7 +41,9 @@ class RenderRequest:
     manifests: bool = False
     """True if ``chart`` is a folder of manifests, or a kustomization, which has no templates and no values."""
     reader: str = ""
-    """The user of lookups; if empty, the daemon itself. It has no effect on a chart without lookups."""
+    """The Kubernetes user whose permissions apply to lookups; if empty, the daemon's own permissions apply. It has no effect on a
+    chart without lookups.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Changes of a rendered chart: both its objects and the text of its manifest, which Helm and users read later."""
+"""Changes of a rendered chart. They change both its objects and the text of its manifest, which Helm and users read later."""
 
 from collections.abc import Callable
 from dataclasses import replace

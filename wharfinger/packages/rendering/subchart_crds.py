@@ -1,7 +1,7 @@
 """The CRDs in ``crds/`` of sub-charts, as ``helm install`` would apply them before it renders anything.
 
 The CRDs of a disabled sub-chart are left out. As in Helm, the dependencies in ``Chart.yaml`` (or ``requirements.yaml``) decide,
-without a render: their tags, then their conditions, over the values and all defaults.
+without a render: their conditions or else their tags, looked up in the values and all defaults.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -139,7 +139,9 @@ def _all(node: _Node) -> Iterator[_Node]:
 
 
 def _is_on(entry: JsonObject, values: JsonObject, prefix: str) -> bool:
-    """Return whether a sub-chart is enabled: by the first condition with a value, else by its tags (one is enough)."""
+    """Return whether a sub-chart is enabled: by the first condition with a value, else by its tags (one enabled tag is
+    enough).
+    """
     tags = values.get("tags")
     told = [tags.get(tag) for tag in _list(entry, "tags") if isinstance(tag, str)] if isinstance(tags, dict) else []
     on = any(value is True for value in told) or not any(value is False for value in told)

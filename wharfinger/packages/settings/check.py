@@ -1,4 +1,4 @@
-"""The check of a user's settings, like that of the daemon when it configures a package, but without a running package.
+"""A check of a user's settings, as the daemon checks them when it configures a package, but without a running package.
 
 `SettingsChecker.check` converts the settings, adds defaults, and checks the settings and then the values made from them. It
 returns all problems instead of raising the first. ``wharfinger package check --settings`` and ``wharfinger validate`` use it.
@@ -30,7 +30,7 @@ class SettingsChecker:
         """Check settings that are written for ``version`` (0: the newest) against ``old``, the user's settings until now.
 
         If there are no problems, the report's ``settings`` are the effective settings. Raises only transient PackageErrors,
-        because a worker that died says nothing about the settings.
+        because the death of a worker is not a problem of the settings.
         """
         try:
             newest, _ = await convert(definition.conversions, self.jq, settings, version)

@@ -9,9 +9,8 @@
         expected: |
           auth: {enabled: true}
 
-The daemon ignores them; ``wharfinger package check`` runs them. The older form is read, too: a file
-``conversions_test.yaml`` with ``cases``. ``currentVersion`` defaults to the first version, ``expectedVersion`` to the
-newest.
+The daemon ignores these examples; ``wharfinger package check`` runs them. The older form is read, too: a file
+``conversions_test.yaml`` with ``cases``. ``currentVersion`` defaults to the first version, ``expectedVersion`` to the newest.
 """
 
 from dataclasses import dataclass

@@ -5,8 +5,8 @@ and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They 
 sees all problems at once. If the schema refuses a part of the value, errors of rules that could not be evaluated on that part are
 left out, because they follow from that problem.
 
-No message quotes a secret, neither the new value nor the old one: a value that the schema marks as ``writeOnly``, or with a key
-that is named like a credential. A rule may build a message from all of its input, in any form (cut, encoded, in capitals), so
+No message quotes a secret, neither its new nor its old value. A value is a secret if the schema marks it as ``writeOnly``, or if
+its key is named like a credential. A rule may build a message from all of its input, in any form (cut, encoded, in capitals), so
 messages are not searched for secrets. Instead, if the rule's input contains a secret, the rule's fixed message is used.
 
 Foreign text (from a package or a user) is reduced to one printable line, because it is written to statuses, logs and terminals.
@@ -26,10 +26,10 @@ from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.settings.cel_pool import Rules
 
 MAX_SECRETS: Final = 10_000
-"""The largest number of places that the schema marks as secret; a value with more places counts as one secret."""
+"""The largest number of places that the schema marks as secret; a value with more such places counts as one secret."""
 
 _ANY: Final = 0
-"""A step that stands for every index of a list."""
+"""A step of a path that matches every index of a list."""
 
 
 @dataclass(frozen=True, slots=True)

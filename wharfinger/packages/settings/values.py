@@ -111,7 +111,7 @@ def merged_values(definition: Definition, settings: JsonObject) -> JsonObject:
     """
     values = _defaulted(definition.settings_schema, definition.static_values, "values")
     values = _bounded(_merged(values, settings), "values")
-    # The settings' defaults again: the user's own settings have none yet.
+    # Defaults of settings are filled in once more, because objects in the user's settings may lack some.
     for schema in (definition.settings_schema, definition.values_schema):
         values = _defaulted(schema, values, "values")
     return _bounded(values, "values")

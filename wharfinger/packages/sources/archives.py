@@ -30,7 +30,7 @@ MAX_CARRIED: Final = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFile:
-    """The archive of one version of a package: at a URL, or its bytes, which came from Secrets."""
+    """The archive of one version of a package: its URL, or its bytes if they came from Secrets."""
 
     name: str
     version: str
@@ -106,7 +106,9 @@ def pack_files(data: bytes, name: str, version: str, what: str) -> Package:
         except ArtifactError as error:
             raise ArtifactError(f"{what}: {str(error).replace(str(_top(folder)), name)}") from error
         except OSError as error:
-            raise RegistryError(f"{what}: no place for its files: {error.strerror}", transient=True) from error
+            raise RegistryError(
+                f"{what}: no temporary folder for its files: {error.strerror}", transient=True
+            ) from error
 
 
 def _top(folder: Path) -> Path:

@@ -2,8 +2,8 @@
 
 The package ``web`` is the folder ``web`` below ``path``, or ``path`` itself if the repository has only that package. A version is
 a tag whose name fits the pattern, or a whole commit (40 hexadecimal digits). The list of tags is cached for a short time, so that
-many packages need one request. The last read packages are cached in memory by their commits, so a scan fetches nothing if no tag
-has moved.
+many packages need one request. The packages that were read last are cached in memory by their commits, so a scan fetches nothing
+if no tag has moved.
 """
 
 import os
@@ -94,7 +94,7 @@ class _Tags:
 
 _Login = Credentials | SshKey | None
 _Key = tuple[str, str, str, str, _Login]
-"""The URL, the commit, the folder, the name with the version, and the login, because other logins may not have the same
+"""A key of the cache: URL, commit, folder, the name with the version, and the login, because another login may not have this
 access.
 """
 

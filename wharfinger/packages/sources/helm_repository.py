@@ -65,7 +65,7 @@ class HelmRepositories:
         """Return the charts of a repository. Raises PackageError."""
         url = server.url.rstrip("/") + "/"
         async with self._locks.held(url):
-            # An index that was read with a login is not for those without it.
+            # An index that was read with a login must not be returned to callers without that login.
             key = url, server.credentials, server.client
             known = self._indexes.get(key)
             if known is not None and trio.current_time() < known.until:
@@ -129,7 +129,7 @@ class HelmPacker:
         return package
 
     async def _check_provenance(self, name: str, entry: ChartEntry, archive: bytes) -> None:
-        """Raise TrustError unless the archive's provenance file is by a key of the keyring."""
+        """Raise TrustError unless the archive's provenance file was signed with a key of the keyring."""
         path, mark, query = entry.url.partition("?")
         try:
             file = await get_file(self._server, f"{path}.prov{mark}{query}", max_bytes=MAX_PROVENANCE)

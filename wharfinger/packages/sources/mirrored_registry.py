@@ -38,7 +38,7 @@ class MirroredRegistry:
         self._opening = trio.Lock()
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the manifest that a tag points at, from the first place that has the tag."""
+        """Return the descriptor of the manifest that a tag points at, from the first place that has the tag."""
         return await self._first(repository, lambda registry, path: registry.resolve(path, tag), by_digest=False)
 
     async def check(self, repository: str) -> None:

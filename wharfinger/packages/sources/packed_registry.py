@@ -49,10 +49,10 @@ class PackedRegistry:
         self._kept: tuple[str, Package] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the package of a version; raise ArtifactNotFoundError if it does not exist."""
+        """Return the descriptor of the package in a version; raise ArtifactNotFoundError if the version does not exist."""
         check_tag(tag)
         name = _checked(repository)
-        self._kept = None  # free it first: two packages may be large
+        self._kept = None  # free the kept package first: two packages together may be large
         package = await self._packer.pack(name, tag)
         self._kept = name, package
         return package.manifest.descriptor

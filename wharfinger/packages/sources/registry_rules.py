@@ -46,7 +46,7 @@ class RulesFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A registry with the beginning of a path. It is stated whether it uses plain HTTP, and which kinds of requests it gets."""
+    """A registry with the beginning of a path; whether plain HTTP is used for it, and which kinds of requests it gets."""
 
     location: str
     insecure: bool = False
@@ -73,7 +73,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class RegistryRules:
-    """The rules of a file; without rules, each repository stands for itself."""
+    """The rules of a file; without rules, each repository is its own only candidate."""
 
     rules: tuple[Rule, ...] = ()
     file: str = ""

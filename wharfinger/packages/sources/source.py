@@ -24,7 +24,7 @@ from wharfinger.packages.registry.folder_registry import FolderRegistry
 from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.registry import Registry
-from wharfinger.packages.registry.wire import Access, Patience
+from wharfinger.packages.registry.wire import Access, Timeouts
 from wharfinger.packages.sources.archives import ArchivePacker, ArchiveSource
 from wharfinger.packages.sources.git_repository import GitPacker, GitRepositories, GitSource, read_git_url
 from wharfinger.packages.sources.helm_repository import HelmPacker, HelmRepositories
@@ -95,7 +95,7 @@ class Network:
     rules: RegistryRules = NO_RULES
     logins: DockerLogins | None = None
     """Logins for a source without credentials of its own, and for mirrors."""
-    patience: Patience = Patience()  # noqa: RUF009 - frozen
+    patience: Timeouts = Timeouts()  # noqa: RUF009 - frozen
     helm: HelmRepositories = field(default_factory=HelmRepositories)
     """The indexes of Helm repositories, which all packages share."""
     git: GitRepositories = field(default_factory=GitRepositories)

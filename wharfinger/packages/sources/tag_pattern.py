@@ -36,7 +36,7 @@ class TagPattern:
 
 
 def read_pattern(text: str) -> TagPattern:
-    """Read a pattern; "" stands for ``{version}``. Raises AddressError."""
+    """Read a pattern; "" means ``{version}``. Raises AddressError."""
     pattern = text or VERSION
     rest = pattern.replace(PACKAGE, "").replace(VERSION, "", 1)
     if pattern.count(VERSION) != 1 or len(pattern) > MAX_LENGTH or not _TEXT.match(rest):

@@ -13,7 +13,7 @@ from wharfinger.packages.errors import AddressError
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import RegistryAddress, Scheme, parse_registry
 from wharfinger.packages.registry.credentials import Credentials
-from wharfinger.packages.registry.wire import Access, Answer, Ask, Patience, open_wire
+from wharfinger.packages.registry.wire import Access, Answer, RegistryRequest, Timeouts, open_wire
 
 ANSWER_S: Final = 600.0
 """The longest time for a whole file, in seconds."""
@@ -28,7 +28,7 @@ class WebServer:
     ca: str = field(default="", repr=False)
     client: ClientCertificate | None = None
     proxies: Proxies = NO_PROXIES
-    patience: Patience = Patience()  # noqa: RUF009 - frozen
+    patience: Timeouts = Timeouts()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +75,5 @@ async def get_file(server: WebServer, url: str, *, max_bytes: int, headers: tupl
         access=access,
     ) as wire:
         shown = url.partition("?")[0]
-        ask = Ask("GET", place.path, "", shown, accepted=(200, 304) if headers else (200,), headers=headers)
+        ask = RegistryRequest("GET", place.path, "", shown, accepted=(200, 304) if headers else (200,), headers=headers)
         return await wire.ask(ask, max_bytes=max_bytes)

@@ -105,7 +105,7 @@ class DiskStore:
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
         """Download the manifest's blobs. Raises PackageError; complete blobs are kept."""
-        package_layers(manifest)  # refuse what cannot be unpacked before it is downloaded
+        package_layers(manifest)  # before the download, refuse a package that cannot be unpacked
         blobs = blobs_of(manifest)
         total = sum(blob.size for blob in blobs)
         if total > self._limits.package_bytes:
@@ -247,7 +247,7 @@ class DiskStore:
         tree = self._trees / manifest.descriptor.digest.hex
         with closing(self._opened_layers(manifest, layers)) as opened:
             build_tree(opened, manifest, temporary, self._limits.archive, should_stop=_cancelled)
-        # An existing tree is damaged, but packages run from it: it is removed when the new one replaces it.
+        # A tree that exists here is damaged, but packages may run from it. So it is removed only when the new tree replaces it.
         replace_tree(temporary, tree, replaced)
 
     def _opened_layers(

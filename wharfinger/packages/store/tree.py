@@ -56,8 +56,8 @@ def build_tree(
 ) -> None:
     """Unpack the manifest's `package_layers` into the new folder ``folder``, and write the record.
 
-    Everything is synced, and ready to be renamed. In each pair, the first item names the layer in errors. Raises ArtifactError if
-    the archives are not a package, OSError for disk errors.
+    Everything is synced, and ready to be renamed. In ``layers``, each stream follows the name of its layer, which errors use.
+    Raises ArtifactError if the archives are not a package, OSError for disk errors.
     """
     what = f"package {manifest.descriptor.digest}"
     package = folder / PACKAGE_FOLDER

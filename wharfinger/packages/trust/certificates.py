@@ -149,7 +149,7 @@ def identity_of(certificate: x509.Certificate) -> Identity:
         raise ArtifactError(
             f"the certificate names {len(found)} signers, by the issuer {issuer[:100]!r}; expected one of each"
         )
-    if max(len(found[0]), len(issuer)) > MAX_SUBJECT:  # a part of a name is another name
+    if max(len(found[0]), len(issuer)) > MAX_SUBJECT:  # a shortened name could be that of another signer
         raise ArtifactError(f"the certificate names a signer or an issuer of more than {MAX_SUBJECT} characters")
     return Identity(found[0], issuer)
 

@@ -26,7 +26,7 @@ from wharfinger.packages.trust.certificates import (
 )
 from wharfinger.packages.trust.evidence import Signature
 from wharfinger.packages.trust.keys import is_signed_by, load_public
-from wharfinger.packages.trust.log_bodies import Logged, check_body
+from wharfinger.packages.trust.log_bodies import LoggedSignature, check_body
 from wharfinger.packages.trust.log_entries import check_entry
 from wharfinger.packages.trust.policy import TrustRoot
 
@@ -51,5 +51,5 @@ def signer_of(signature: Signature, root: TrustRoot) -> Identity:
         )
     payload = signature.payload if signature.envelope is None else signature.envelope.payload
     der = certificate.public_bytes(Encoding.DER)
-    check_body(signature.entry.body, Logged(payload, signature.signature, der, signature.document))
+    check_body(signature.entry.body, LoggedSignature(payload, signature.signature, der, signature.document))
     return identity_of(certificate)

@@ -19,7 +19,7 @@ from wharfinger.packages.trust.log_entries import MAX_ENTRY, decoded
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LoggedSignature:
     """The signature that an entry must name.
 
     ``payload`` is the payload of an envelope, or the signed bytes themselves; ``document`` are the stored bytes of the envelope,
@@ -32,7 +32,7 @@ class Logged:
     document: bytes = field(default=b"", repr=False)
 
 
-def check_body(body: bytes, logged: Logged) -> None:
+def check_body(body: bytes, logged: LoggedSignature) -> None:
     """Raise ArtifactError unless an entry is about this signature."""
     try:
         entry = as_object(decode_json(body, max_bytes=MAX_ENTRY, what="entry"), "entry")
@@ -48,7 +48,7 @@ def check_body(body: bytes, logged: Logged) -> None:
         raise ArtifactError(f"the entry of the transparency log cannot be read: {error}") from error
 
 
-def _hashedrekord(spec: JsonObject, logged: Logged) -> bool:
+def _hashedrekord(spec: JsonObject, logged: LoggedSignature) -> bool:
     signature = find_object(spec, "signature")
     return (
         find_str(spec, "data", "hash", "algorithm") == "sha256"
@@ -58,7 +58,7 @@ def _hashedrekord(spec: JsonObject, logged: Logged) -> bool:
     )
 
 
-def _dsse(spec: JsonObject, logged: Logged) -> bool:
+def _dsse(spec: JsonObject, logged: LoggedSignature) -> bool:
     return find_str(spec, "payloadHash", "value") == _hash(logged.payload) and any(
         decoded(find_str(each, "signature"), "signature") == logged.signature
         and _is_certificate(find_str(each, "verifier"), logged)
@@ -66,7 +66,7 @@ def _dsse(spec: JsonObject, logged: Logged) -> bool:
     )
 
 
-def _intoto_1(spec: JsonObject, logged: Logged) -> bool:
+def _intoto_1(spec: JsonObject, logged: LoggedSignature) -> bool:
     return (
         bool(logged.document)
         and find_str(spec, "content", "hash", "value") == _hash(logged.document)
@@ -74,7 +74,7 @@ def _intoto_1(spec: JsonObject, logged: Logged) -> bool:
     )
 
 
-def _intoto_2(spec: JsonObject, logged: Logged) -> bool:
+def _intoto_2(spec: JsonObject, logged: LoggedSignature) -> bool:
     return find_str(spec, "content", "payloadHash", "value") == _hash(logged.payload) and any(
         decoded(decoded(find_str(each, "sig"), "sig").decode("ascii", "replace"), "sig") == logged.signature
         and _is_certificate(find_str(each, "publicKey"), logged)
@@ -82,7 +82,7 @@ def _intoto_2(spec: JsonObject, logged: Logged) -> bool:
     )
 
 
-_KINDS: Final[dict[str, Callable[[JsonObject, Logged], bool]]] = {
+_KINDS: Final[dict[str, Callable[[JsonObject, LoggedSignature], bool]]] = {
     "hashedrekord 0.0.1": _hashedrekord,
     "dsse 0.0.1": _dsse,
     "intoto 0.0.1": _intoto_1,
@@ -94,7 +94,7 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _is_certificate(text: str, logged: Logged) -> bool:
+def _is_certificate(text: str, logged: LoggedSignature) -> bool:
     """Return whether a text is the certificate as base64 of its PEM text."""
     lines = decoded(text, "certificate").decode("ascii", "replace").strip().splitlines()
     if not lines or lines[0] != "-----BEGIN CERTIFICATE-----" or lines[-1] != "-----END CERTIFICATE-----":

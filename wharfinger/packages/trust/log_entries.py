@@ -136,7 +136,10 @@ def check_entry(entry: LogEntry, keys: Sequence[Verifying]) -> None:
     if key is None:
         raise ArtifactError(f"the signature is in the log {entry.log.hex()[:16]}, which is not a log of spec.verify")
     if not entry.promise:
-        raise ArtifactError("the log has not signed the time of the signature, so it may be later than the certificate")
+        raise ArtifactError(
+            "the log has not signed the time of the signature, so the signature may have been made after the "
+            "certificate expired"
+        )
     stated: JsonObject = {
         "body": base64.b64encode(entry.body).decode(),
         "integratedTime": entry.time,

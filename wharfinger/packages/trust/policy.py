@@ -22,7 +22,7 @@ class TrustedKey:
 class TrustedIdentity:
     """A signer without a key of their own: the subject in their certificate, and the issuer that authenticated the signer.
 
-    ``subject`` is a glob: ``*`` stands for any text. The issuer must match exactly.
+    ``subject`` is a glob: ``*`` matches any text. The issuer must match exactly.
     """
 
     name: str
@@ -55,9 +55,9 @@ class TrustRoot:
 class Policy:
     """The rules: a signature by one of the keys, or by one of the identities, is needed.
 
-    ``require_version``: the signed content must state the version and the name under which the artifact is requested, so that
-    an old signed artifact cannot stand in for a new one. ``predicates`` are the types of the statements that must exist about the
-    artifact, each signed like the artifact.
+    ``require_version``: the signed content must state the version and the name under which the artifact is requested, so that an
+    old signed artifact cannot be used instead of a new one. ``predicates`` are the types of the statements that must exist about
+    the artifact, each signed like the artifact.
     """
 
     keys: tuple[TrustedKey, ...] = ()

@@ -29,7 +29,7 @@ MISSING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ChartClaim:
-    """The chart that a provenance file must be about. ``version`` "" stands for any version."""
+    """The chart that a provenance file must be about. If ``version`` is "", every version is accepted."""
 
     name: str
     version: str

@@ -43,7 +43,7 @@ BUNDLE: Final = "dev.sigstore.cosign/bundle"
 MAX_SIGNATURES: Final = 50
 MAX_ANNOTATION: Final = 256 * 1024
 MAX_READ: Final = 64 * 1024 * 1024
-"""The limit of bytes of all signatures of one artifact."""
+"""The largest size of all signatures of one artifact together, in bytes."""
 _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 
 
@@ -69,7 +69,7 @@ async def find_signatures(
     for data in await _manifests(registry, repository, digest, statements=statements):
         try:
             layers = _layers(data)
-        except ArtifactError as error:  # anybody can push one, which must not hide the others
+        except ArtifactError as error:  # anybody can push a broken manifest, which must not hide the other signatures
             layers = []
             found.append(Signature(b"", b"", problem=str(error)))
         for layer, annotations in layers:
@@ -139,7 +139,7 @@ def _signature(payload: bytes, annotations: JsonObject) -> Signature:
     try:
         signature = base64.b64decode(find_str(annotations, SIGNATURE)[:MAX_ANNOTATION], validate=True)
     except (FormatError, binascii.Error, ValueError):
-        return Signature(payload, b"")  # it verifies with no key
+        return Signature(payload, b"")  # an empty signature, which no key verifies
     return _certified(Signature(payload, signature), annotations)
 
 

@@ -37,7 +37,7 @@ class TrustedRegistry:
         self._blobs: set[tuple[str, Digest]] = set()
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the manifest that a tag points at, if it is trusted as that version. Raises TrustError."""
+        """Return the descriptor of the manifest that a tag points at, if it is trusted as that version. Raises TrustError."""
         descriptor = await self._registry.resolve(repository, tag)
         await self._verified(repository, descriptor.digest, tag if is_version_tag(tag) else "")
         return descriptor

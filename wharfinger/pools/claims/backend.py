@@ -11,7 +11,7 @@ from wharfinger.pools.claims.events import Lost, Member, Seen
 
 Spec = TypeVar("Spec")
 Spec_contra = TypeVar("Spec_contra", contravariant=True)
-Prize = TypeVar("Prize")
+Result = TypeVar("Result")
 
 
 class ClaimError(Exception):
@@ -23,14 +23,14 @@ class ConflictError(ClaimError):
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed(Generic[Prize]):
+class Claimed(Generic[Result]):
     """A claimed member: its version after the claim, and the result for the caller."""
 
     version: int
-    prize: Prize
+    result: Result
 
 
-class Backend(Protocol[Spec_contra, Prize]):
+class Backend(Protocol[Spec_contra, Result]):
     """A pool of members. The scheduler calls no method after the end of its ``async with`` block."""
 
     def changes(self) -> Sequence[Seen | Lost]:
@@ -40,13 +40,13 @@ class Backend(Protocol[Spec_contra, Prize]):
         """
         ...
 
-    async def claim(self, member: Member, spec: Spec_contra, /) -> Claimed[Prize]:
+    async def claim(self, member: Member, spec: Spec_contra, /) -> Claimed[Result]:
         """Claim a member at exactly the given version, all or nothing.
 
-        At most one of several claims at the same version, for different callers, succeeds. A success returns a version above the
-        member's; later, `changes` returns the member with that version, or returns it as lost. Raises ConflictError, or
-        ClaimError if nothing was changed. The time that it takes is bounded. A cancelled call may have claimed the member, so
-        `recycle` is called afterwards.
+        At most one of several claims at the same version, for different callers, succeeds. A success returns a higher version
+        than that of the member; later, `changes` returns the member with the higher version, or returns it as lost. Raises
+        ConflictError, or ClaimError if nothing was changed. A claim takes a bounded time. A cancelled call may have claimed the
+        member, so `recycle` is called afterwards.
         """
         ...
 

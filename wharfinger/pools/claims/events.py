@@ -34,8 +34,8 @@ class Limits:
 class Member:
     """A member of a pool as its cache shows it.
 
-    ``uid`` is its identity: a member that is deleted and made again under the same name has another one. ``version`` grows
-    with every change of the member. A ``protected`` member is idle but must not be handed out, because it is about to be removed.
+    ``uid`` is its identity: a member that is deleted and made again under the same name has another uid. ``version`` grows with
+    every change of the member. A ``protected`` member is idle but must not be handed out, because it is about to be removed.
     """
 
     uid: str
@@ -49,7 +49,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Enqueued:
-    """A caller wants a member until ``deadline``. ``request`` is a number never used before, and higher than all earlier ones."""
+    """A caller requests a member, and waits for it until ``deadline``. ``request`` is a new number, higher than all earlier
+    ones.
+    """
 
     request: int
     deadline: float
@@ -99,7 +101,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class TimePassed:
     """Time has passed: requests whose deadline is ``now`` or earlier have expired."""
 
     now: float
@@ -115,7 +117,9 @@ class Abandoned:
     """The shell does not wait for the claims under way any more, and will not report their ends."""
 
 
-Event: TypeAlias = Enqueued | Withdrawn | Seen | Lost | Succeeded | Conflicted | Failed | Passed | Closed | Abandoned
+Event: TypeAlias = (
+    Enqueued | Withdrawn | Seen | Lost | Succeeded | Conflicted | Failed | TimePassed | Closed | Abandoned
+)
 
 
 # --- effects ---------------------------------------------------------------------------------------------------------------

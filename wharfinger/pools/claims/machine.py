@@ -10,8 +10,8 @@ out of its line before a claim can be sent, so no member is held back by a reque
 version of it that can't be older than the end of the claim:
 
 * after a success, the version that the claim wrote;
-* after a conflict, any version above that of the claim, which is known to be outdated;
-* after another failure, at once, because the member is as it was.
+* after a conflict, any version above the claim's version, because that version is known to be outdated;
+* after another failure, at once, because the member has not changed.
 
 Reservations are by uid. So a slow watch cannot hand a member out twice, and a member that was made again under an old name is
 a new one.
@@ -26,14 +26,15 @@ Lost        stops being ready; any reservation of it ends
 Succeeded   answered with the member; if its request was answered before, the member is recycled
 Conflicted  the request is the first of the line again, with its old number, up to the limit of attempts
 Failed      answered; if the cache shows the member idle, it becomes the last of the ready members
-Passed      requests past their deadline are answered; with a claim under way, only if the limits allow it
+TimePassed  requests past their deadline are answered; with a claim under way, only if the limits allow it
 Closed      all requests that wait are answered; no more are accepted, and no more claims are sent
 Abandoned   claims under way are answered, and their members recycled, since their claims may have succeeded
 =========== ==============================================================================================================
 
-Invariants (`tests/pools/claims/test_machine_rules.py`): each accepted request is answered exactly once by the time that the
-pool is closed and no claim is under way; a member is never under two claims, and never handed out again before the cache has
-shown a later version; requests are dispatched in their order; no request waits while a member is ready and a claim is free.
+Invariants (`tests/pools/claims/test_machine_rules.py`): each accepted request is answered exactly once by the time that the pool
+is closed and no claim is under way; a member is never under two claims, and never handed out again before the cache has shown a
+later version; requests are dispatched in their order; no request waits while a member is ready and the limit allows another
+claim.
 
 No clock and no I/O. A step takes logarithmic time in the number of requests, and constant time in the number of members.
 """
@@ -53,11 +54,11 @@ from wharfinger.pools.claims.events import (
     Failed,
     Lost,
     Member,
-    Passed,
     Recycle,
     Seen,
     StartClaim,
     Succeeded,
+    TimePassed,
     Withdrawn,
 )
 from wharfinger.pools.claims.state import Claim, PoolState, Waiting
@@ -95,7 +96,7 @@ def step(state: PoolState, event: Event) -> tuple[PoolState, Effects]:
             _conflict(state, event.request, effects)
         case Failed():
             _fail(state, event.request, effects)
-        case Passed():
+        case TimePassed():
             _pass(state, event.now, effects)
         case Closed():
             _close(state, effects)
@@ -121,8 +122,8 @@ def _dispatch(state: PoolState, effects: list[Effect]) -> None:
 
 
 def next_deadline(state: PoolState) -> float:
-    """Return the time at which Passed is due: the earliest deadline of a request that is not answered; infinite if there is no
-    such request.
+    """Return the time at which TimePassed is due: the earliest deadline of a request that is not answered; infinite if there is
+    no such request.
     """
     if not state.limits.expires_claims:
         return state.line.deadline()

@@ -4,9 +4,9 @@ Every event is a step of the machine at once, in the task that reports it, and n
 time, and each is a task of its own, so the dispatcher never waits for a claim's round trip. One task reads the backend's
 changes and watches the deadlines.
 
-The end. :meth:`PoolScheduler.shutdown` closes the pool: requests that wait are answered at once, claims under way get
-`CLOSING_S` to finish. Then, or when the block of :func:`open_pool_scheduler` is left otherwise, they are cancelled, their
-requests are answered, and their members are recycled. So each accepted request gets exactly one answer.
+Shutdown. :meth:`PoolScheduler.shutdown` closes the pool: requests that wait are answered at once, and claims under way get
+`CLOSING_S` to finish. Claims that are still under way then, or when the block of :func:`open_pool_scheduler` is left otherwise,
+are cancelled: their requests are answered, and their members are recycled. So each accepted request gets exactly one answer.
 """
 
 import math
@@ -17,7 +17,7 @@ from typing import Final, Generic, assert_never
 
 import trio
 
-from wharfinger.pools.claims.backend import Backend, Claimed, ClaimError, ConflictError, Prize, Spec
+from wharfinger.pools.claims.backend import Backend, Claimed, ClaimError, ConflictError, Result, Spec
 from wharfinger.pools.claims.events import (
     Abandoned,
     Answer,
@@ -30,10 +30,10 @@ from wharfinger.pools.claims.events import (
     Failed,
     Limits,
     Member,
-    Passed,
     Recycle,
     StartClaim,
     Succeeded,
+    TimePassed,
     Withdrawn,
 )
 from wharfinger.pools.claims.machine import accepts, next_deadline, position_of, step
@@ -59,27 +59,27 @@ class NoMemberError(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Request(Generic[Spec, Prize]):
-    """A request for a member. ``answer`` is None until it ends; ``prize`` is the result of the claim if the answer is CLAIMED."""
+class Request(Generic[Spec, Result]):
+    """A request for a member. ``answer`` is None until the request ends; ``result`` is that of the claim if it succeeded."""
 
     spec: Spec
     deadline: float = math.inf
     number: int = -1
     enqueued_at: float = math.nan
     answer: Answer | None = None
-    prize: Prize | None = None
+    result: Result | None = None
     uid: str = ""
     error: ClaimError | None = None
     answered: trio.Event = field(default_factory=trio.Event)
 
 
-class PoolScheduler(Generic[Spec, Prize]):
+class PoolScheduler(Generic[Spec, Result]):
     """The scheduler of one pool. Made by :func:`open_pool_scheduler`; all methods are for the trio thread."""
 
-    def __init__(self, backend: Backend[Spec, Prize], limits: Limits) -> None:
+    def __init__(self, backend: Backend[Spec, Result], limits: Limits) -> None:
         self._backend = backend
         self._state = fresh(limits)
-        self._requests: dict[int, Request[Spec, Prize]] = {}
+        self._requests: dict[int, Request[Spec, Result]] = {}
         self._next = 0
         self._work: trio.Nursery | None = None
         self._wake = trio.Event()
@@ -88,10 +88,11 @@ class PoolScheduler(Generic[Spec, Prize]):
         self._recycling = 0
         self.metrics = PoolMetrics(self._state.counters)
 
-    def enqueue(self, request: Request[Spec, Prize]) -> bool:
+    def enqueue(self, request: Request[Spec, Result]) -> bool:
         """Accept a request, which is then answered exactly once; False if the pool is full or closed.
 
-        False is back-pressure: nothing will be reported to the request, and the caller passes it on or tries again.
+        False is back-pressure: a request that is not accepted gets no answer, and the caller may enqueue it elsewhere, or here
+        later.
         """
         if not accepts(self._state):
             self.metrics.refused += 1
@@ -102,10 +103,10 @@ class PoolScheduler(Generic[Spec, Prize]):
         request.enqueued_at = trio.current_time()
         self._requests[request.number] = request
         self._step(Enqueued(request.number, request.deadline))
-        self._wake.set()  # its deadline may be the next one
+        self._wake.set()  # the deadline of this request may be the next one
         return True
 
-    def withdraw(self, request: Request[Spec, Prize]) -> None:
+    def withdraw(self, request: Request[Spec, Result]) -> None:
         """Give up a request whose caller will not use a member. A member that it already got is recycled."""
         if request.number in self._requests:
             self._step(Withdrawn(request.number))
@@ -113,12 +114,12 @@ class PoolScheduler(Generic[Spec, Prize]):
             self.metrics.counters.recycled += 1
             self._start_recycling(Recycle(request.uid))
 
-    async def claim(self, spec: Spec, deadline: float = math.inf) -> Prize:
+    async def claim(self, spec: Spec, deadline: float = math.inf) -> Result:
         """Claim a member for the caller. If cancelled, no member stays claimed.
 
         Raises PoolFullError, or NoMemberError if no member was claimed by ``deadline`` (a time of trio's clock).
         """
-        request: Request[Spec, Prize] = Request(spec, deadline)
+        request: Request[Spec, Result] = Request(spec, deadline)
         if not self.enqueue(request):
             raise PoolFullError("the pool is closed" if self._state.closed else "too many requests wait for the pool")
         try:
@@ -126,9 +127,9 @@ class PoolScheduler(Generic[Spec, Prize]):
         except trio.Cancelled:
             self.withdraw(request)
             raise
-        if request.prize is None or request.answer is not Answer.CLAIMED:
+        if request.result is None or request.answer is not Answer.CLAIMED:
             raise NoMemberError(request.answer or Answer.CLOSED) from request.error
-        return request.prize
+        return request.result
 
     def notify_idle(self) -> None:
         """Report that the backend has changes. Never waits; many calls cause only one reading."""
@@ -138,7 +139,7 @@ class PoolScheduler(Generic[Spec, Prize]):
         """Return the pool's numbers, in constant time."""
         return snapshot_of(self._state, self._last_dispatch)
 
-    def position(self, request: Request[Spec, Prize]) -> int:
+    def position(self, request: Request[Spec, Result]) -> int:
         """Return the place of a request that waits, 1 for the next one; 0 if it is under claim or answered. Takes linear time."""
         return position_of(self._state, request.number)
 
@@ -161,7 +162,7 @@ class PoolScheduler(Generic[Spec, Prize]):
                     self._wake = trio.Event()
                     for change in self._backend.changes():
                         self._step(change)
-                    self._step(Passed(trio.current_time()))
+                    self._step(TimePassed(trio.current_time()))
                     with trio.move_on_at(next_deadline(self._state)):
                         await self._wake.wait()
         finally:
@@ -207,16 +208,16 @@ class PoolScheduler(Generic[Spec, Prize]):
             raise AssertionError("claims can be made only while run() reads the backend's changes")
         return self._work
 
-    async def _claim(self, request: Request[Spec, Prize], member: Member) -> None:
+    async def _claim(self, request: Request[Spec, Result], member: Member) -> None:
         event: Event
         try:
-            claimed: Claimed[Prize] = await self._backend.claim(member, request.spec)
+            claimed: Claimed[Result] = await self._backend.claim(member, request.spec)
         except ConflictError as error:
             request.error, event = error, Conflicted(request.number)
         except ClaimError as error:
             request.error, event = error, Failed(request.number)
         else:
-            request.prize, request.error, event = claimed.prize, None, Succeeded(request.number, claimed.version)
+            request.result, request.error, event = claimed.result, None, Succeeded(request.number, claimed.version)
         self._step(event)
 
     def _start_recycling(self, effect: Recycle) -> None:
@@ -238,8 +239,8 @@ class PoolScheduler(Generic[Spec, Prize]):
 
 @asynccontextmanager
 async def open_pool_scheduler(
-    backend: Backend[Spec, Prize], limits: Limits | None = None
-) -> AsyncGenerator[PoolScheduler[Spec, Prize]]:
+    backend: Backend[Spec, Result], limits: Limits | None = None
+) -> AsyncGenerator[PoolScheduler[Spec, Result]]:
     """Serve a pool for the block. Leaving it shuts the pool down; when it is left, all requests are answered."""
     scheduler = PoolScheduler(backend, limits or Limits())
     async with trio.open_nursery() as nursery:

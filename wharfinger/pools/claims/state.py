@@ -118,9 +118,9 @@ class Line:
 class PoolState:
     """Everything that the machine knows.
 
-    ``members`` is the cache as it was reported, by uid. ``ready`` are the members that can be handed out, in the order in
-    which they became so. ``reserved`` are the members that must not be handed out: they are under claim (None), or claimed but
-    not yet seen by the cache at the given version.
+    ``members`` is the cache as it was reported, by uid. ``ready`` are the members that can be handed out, in the order in which
+    they became ready. ``reserved`` are the members that must not be handed out: they are under claim (None), or claimed but not
+    yet seen by the cache at the given version.
     """
 
     limits: Limits

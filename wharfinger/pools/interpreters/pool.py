@@ -171,7 +171,7 @@ class InterpreterPool:
             async def note_measurements() -> None:
                 while True:
                     await self._budget.wait_measured()
-                    self._scheduler.notify_idle()  # there may be room now for a worker that was missing
+                    self._scheduler.notify_idle()  # the budget may now allow a worker that it refused before
 
             nursery.start_soon(end_outdated)
             nursery.start_soon(note_measurements)
@@ -187,7 +187,7 @@ class InterpreterPool:
                     await self._workers.retire_one()
 
     async def _retire_outdated(self) -> None:
-        """End the workers of a zygote that has loaded modules which were replaced since."""
+        """End the workers of a zygote if modules that it has loaded were replaced since."""
         while self._outdated.is_set() and len(self._workers):
             await self._workers.retire_one()
 

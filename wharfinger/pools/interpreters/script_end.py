@@ -77,9 +77,9 @@ class ScriptEnd:
     def end(self, status: int) -> None:
         """End the interpreter with this status.
 
-        The end of an interpreter takes apart all modules, and most of them are the zygote's: these modules can be left to the
-        kernel. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought are
-        taken apart. If an object is left that must be finalized (an open file, a generator, ``__del__``), or a step fails, the
+        An interpreter takes apart all modules when it ends. Most of them were loaded by the zygote, and the kernel can free
+        these. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought are taken
+        apart. If an object is left that must be finalized (an open file, a generator, ``__del__``), or a step fails, the
         interpreter shuts down in its usual way; the steps here are harmless if they are repeated.
         """
         try:
@@ -101,7 +101,8 @@ class ScriptEnd:
             setattr(sys, name, None)
         sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
         own = [("__main__", self.reference(sys.modules["__main__"]))]
-        for name in reversed(sys.modules):  # the newest first; to touch those of the zygote would copy their memory
+        # The newest module is the first. Those of the zygote are not touched, because a write would copy their memory.
+        for name in reversed(sys.modules):
             if name in self.all:
                 break
             module = sys.modules[name]
@@ -109,7 +110,8 @@ class ScriptEnd:
                 own.insert(1, (name, self.reference(module)))
             del module
         loaded = cast("dict[str, object]", sys.modules)
-        self.reading = loaded.pop("io", None)  # by now an interpreter reads no sources for its tracebacks any more
+        # At this point of its end, an interpreter reads no more sources for tracebacks.
+        self.reading = loaded.pop("io", None)
         for name, _ in own:
             loaded[name] = None
         gc.collect()

@@ -49,7 +49,7 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """A script that can be started warm: ``argv`` begins with its file, ``words`` come before that on the command line.
+    """A script that can be started warm: ``argv`` begins with its file, and ``words`` come before ``argv`` on the command line.
 
     ``name`` is the name that the kernel gives the process: the name of the file that was executed last (execve(2)).
     """
@@ -70,7 +70,7 @@ def warm_start(command: Command) -> WarmStart | None:
         if found is not None and command.user is not None:
             check(command, Path(command.argv[0]))
     except (OSError, ValueError, SpawnError):
-        return None  # the start of the process reports what is wrong
+        return None  # the start of a new process will report the error
     if found is None:
         return None
     program, words, argv = found

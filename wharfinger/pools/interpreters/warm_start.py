@@ -103,7 +103,7 @@ class WarmStarts:
             self._never.popitem(last=False)
 
     def _pool(self, interpreter: Interpreter) -> InterpreterPool | None:
-        """Return the pool of an interpreter, and open it if there is room for one more."""
+        """Return the pool of an interpreter, and open it if the limits allow one more pool; None while there is none."""
         if interpreter not in self._pools and len(self._pools) < MAX_INTERPRETERS and self.budget.admits():
             self._pools[interpreter] = None
             self._nursery.start_soon(self._keep, interpreter, name=f"pool of {interpreter.program}")
@@ -125,7 +125,7 @@ class WarmStarts:
 async def open_warm_starts(size: int, ledger: ProcessLedger | None, budget: MemoryBudget) -> AsyncGenerator[WarmStarts]:
     """Start scripts in warm workers while the block runs: ``size`` idle workers for each interpreter; 0 turns this off.
 
-    When the block is left, no idle worker and no zygote is alive. Runs must be over before.
+    When the block is left, no idle worker and no zygote is alive. All runs must have ended before the block is left.
     """
     async with trio.open_nursery() as nursery:
         try:

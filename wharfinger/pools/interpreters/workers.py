@@ -100,7 +100,7 @@ class ClaimedWorker:
 
 
 class WarmWorkers:
-    """The workers of one interpreter. ``nursery`` runs the tasks that watch idle ones."""
+    """The workers of one interpreter. ``nursery`` runs the tasks that watch idle workers."""
 
     def __init__(self, nursery: trio.Nursery, ledger: ProcessLedger | None) -> None:
         self._nursery = nursery

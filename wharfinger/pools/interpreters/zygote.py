@@ -1,8 +1,8 @@
 """A zygote: an interpreter that has started, and forks workers for this process. The program is :mod:`zygote_program`.
 
-A worker is a child of this process: it is waited for, measured, signalled and swept like one that was started here. Its row is in
-the ledger before it exists. It waits on its control socket, and ends when the socket is closed, so a daemon that was killed
-leaves no workers behind.
+A worker is a child of this process: it is waited for, measured, signalled and swept like one that was started here. The ledger
+has a row for a worker before the worker exists. The worker waits on its control socket, and ends when the socket is closed, so a
+daemon that was killed leaves no workers behind.
 """
 
 import json
@@ -68,7 +68,7 @@ class Zygote:
     ) -> None:
         self.pid = worker.pid
         self.folders = folders
-        """The folders of the modules that it has loaded, besides Python's own, with the time of their last change."""
+        """The folders of the modules that the zygote has loaded, besides Python's own, with the time of their last change."""
         self._worker = worker
         self._own = own
         self._ledger = ledger
@@ -76,7 +76,7 @@ class Zygote:
         """The tokens and control sockets of forks that were not reported in time."""
 
     async def wait(self) -> None:
-        """Wait until it has ended. Raises StuckError."""
+        """Wait until the zygote has ended. Raises StuckError."""
         await self._worker.wait()
 
     async def fork(self) -> Idle:

@@ -273,7 +273,7 @@ def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
 def _wait_for_job(zygote: Zygote, token: bytes, fds: list[int]) -> tuple[str, bytes]:
     """Act as a worker: wait for a job, prepare it, and return its script with the content. Does not return without a job."""
     os.setsid()
-    vars(threading.main_thread())["_native_id"] = threading.get_native_id()  # a fork leaves it as it was
+    vars(threading.main_thread())["_native_id"] = threading.get_native_id()  # a fork does not update this attribute
     zygote.put_token(token)
     control = socket.socket(fileno=fds[0])
     os.dup2(zygote.null, 0)
@@ -338,7 +338,7 @@ def _prepare(zygote: Zygote, job: Job) -> None:
     os.environ.clear()
     os.environ.update(job["environment"])
     if zygote.coerced is not None:
-        # Without a locale Python sets this variable when it starts (PEP 538); otherwise it is the job's own.
+        # Without a locale, Python sets this variable when it starts (PEP 538). With one, the job's own value is kept.
         os.environ["LC_CTYPE"] = zygote.coerced
     if os.environ.get("TZ") != zygote.zone:
         time.tzset()
@@ -368,7 +368,7 @@ def _become(uid: int, gid: int) -> None:
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
-    for option in (_PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE):  # the second one is what execve(2) does
+    for option in (_PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE):  # execve(2) would set the second one
         if _process.prctl(option, 1, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), f"prctl({option})")
 
@@ -401,7 +401,7 @@ def _run(zygote: Zygote, script: str, source: bytes) -> None:
     vars(main_module).update(zygote.main_names)
     if "__annotations__" in zygote.main_names:
         main_module.__annotations__ = {}
-    zygote.kept = sys.modules["__main__"]  # its names are still in use below
+    zygote.kept = sys.modules["__main__"]  # the functions below still use the names in this module
     sys.modules["__main__"] = main_module
     names = vars(main_module)
     del main_module

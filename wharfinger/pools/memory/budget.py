@@ -22,7 +22,7 @@ from wharfinger.pools.memory.footprint import Footprint, footprint
 log = logging.getLogger(__name__)
 
 POOLS_SHARE: Final = 5
-"""The budget is the memory divided by this, unless another budget is given."""
+"""The divisor for the default budget, which is the machine's memory divided by this number."""
 MEASURE_S: Final = 5.0
 """The time between two measurements."""
 EMPTY_S: Final = 60.0
@@ -82,7 +82,7 @@ class MemoryBudget:
 
     @contextmanager
     def joined(self, holder: Holder) -> Iterator[None]:
-        """Count the processes of a holder, for the block."""
+        """Count the processes of a holder while the block runs."""
         self._holders.append(holder)
         try:
             yield

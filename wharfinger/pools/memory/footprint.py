@@ -25,7 +25,8 @@ class Footprint:
 def footprint(pid: int) -> Footprint | None:
     """Return the memory of a process; None if it has ended.
 
-    If the kernel does not show the shares, for example because this process may not trace the other, all resident pages count.
+    If the kernel does not show the shares, for example because this process may not trace the other process, all resident pages
+    count.
     """
     try:
         return _shares(Path(f"/proc/{pid}/smaps_rollup").read_bytes())

@@ -1,4 +1,4 @@
-"""Hooks that keep running: a program that serves one run after another, by a protocol of lines that its author has chosen.
+"""Hooks that keep running, because their authors have chosen so: a program serves one run after another, by a protocol of lines.
 
 May import ``memory``.
 """

@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from wharfinger.pools.persistent.line_protocol import MAX_ANSWER_BYTES, Answer, AnswerError, read_answer, run_line
-from wharfinger.pools.persistent.usage import Moment, begin, since
+from wharfinger.pools.persistent.usage import UsageSums, begin, since
 from wharfinger.process.command import Command, Ending, Limits, Outcome, Sinks, Usage
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.output import TailBuffer
@@ -57,7 +57,7 @@ class Program:
         self.pid = 0
         self.idle_since = trio.current_time()
         self.over = trio.Event()
-        """Set when it and all that it has started are dead."""
+        """Set when the program and all processes that it has started are dead."""
         self._command = command
         self._limits = limits
         self._worker: Worker | None = None
@@ -67,11 +67,11 @@ class Program:
 
     @property
     def usable(self) -> bool:
-        """Return whether another run may be given to it."""
+        """Return whether another run may be given to the program."""
         return not self._ending.is_set() and self._worker is not None and not self._worker.has_output()
 
     def end(self) -> None:
-        """End it: SIGTERM to all of its processes, the grace of a cancellation, SIGKILL."""
+        """End the program: SIGTERM to all of its processes, the grace of a cancellation, SIGKILL."""
         self._ending.set()
 
     async def live(
@@ -98,7 +98,7 @@ class Program:
             self.over.set()
 
     async def run(self, variables: Mapping[str, str], limits: Limits, sinks: Sinks) -> Outcome:
-        """Serve one run. It must be `usable` and idle. Raises NotBegunError, StuckError, and the errors of a sink.
+        """Serve one run. The program must be `usable` and idle. Raises NotBegunError, StuckError, and the errors of a sink.
 
         If the program is not usable any more when this returns or raises, it is dead.
         """
@@ -135,17 +135,17 @@ class Program:
         if answer is not None:
             returncode, why = answer.status, answer.message
         else:
-            # A program that exits with 0 at the end of its input has not answered either.
+            # A program that has exited with 0 has not answered the run either.
             returncode = await worker.wait() or UNANSWERED
         return _outcome(found, returncode, output.tail, why, usage or _rest(worker, moment))
 
     async def _exchange(self, worker: Worker, variables: Mapping[str, str]) -> Answer:
-        """Send the run, and return its answer. Raises NotBegunError or AnswerError; the latter also without an answer."""
+        """Send the run, and return its answer. Raises NotBegunError, or AnswerError if the answer is missing or not valid."""
         line = run_line(self.runs, variables)
         try:
             await worker.send(line)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
-            raise self._unread_error() from error  # the line ends with its last byte, so it was not read whole
+            raise self._unread_error() from error  # the program has not read the whole line, so it has not begun the run
         received = b""
         while b"\n" not in received:
             try:
@@ -185,26 +185,26 @@ class Program:
         self._ending.set()
 
     def _take_stderr(self, chunk: bytes) -> None:
-        """Read its stderr. Output between two runs belongs to neither run, and is dropped."""
+        """Read the program's stderr. Output between two runs belongs to neither run, and is dropped."""
         if self._output is not None:
             self._output.take(chunk)
 
 
-def _begin(pid: int) -> Moment | None:
+def _begin(pid: int) -> UsageSums | None:
     try:
         return begin(pid)
     except OSError:
         return None
 
 
-def _since(pid: int, moment: Moment | None) -> Usage | None:
+def _since(pid: int, moment: UsageSums | None) -> Usage | None:
     try:
         return since(pid, moment) if moment is not None else None
     except OSError:
         return None
 
 
-def _rest(worker: Worker, moment: Moment | None) -> Usage:
+def _rest(worker: Worker, moment: UsageSums | None) -> Usage:
     """Return the usage of the last run of a program that has ended: the usage of the program, less that before the run."""
     usage = worker.usage
     if usage is None:

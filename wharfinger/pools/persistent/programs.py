@@ -1,7 +1,7 @@
 """The programs of all hooks that keep running: the choice of the program for a run, and the end of each program.
 
 A run gets an idle program of its hook, or a new program. At most MAX_PROGRAMS are kept, within the memory budget of the pools. If
-there is no room for a new program, it replaces the one that has been idle longest. If none is idle, the run is a separate
+a limit allows no further program, the program that has been idle longest ends first. If no program is idle, the run is a separate
 process.
 
 A program ends in four cases: it has been idle for IDLE_S; it has done MAX_RUNS runs; the file, the arguments or the environment
@@ -61,7 +61,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ProgramCounts:
     """The programs of one hook that run now: their process ids, how many of them serve a run, and the runs they have served."""
 
     owner: str
@@ -95,13 +95,13 @@ class PersistentPrograms:
         """Return the number of programs that run."""
         return len(self._kept)
 
-    def kept(self) -> tuple[Kept, ...]:
+    def kept(self) -> tuple[ProgramCounts, ...]:
         """Return the programs that run, by hook, sorted by its name."""
         found: dict[str, list[_Kept]] = {}
         for each in self._kept:
             found.setdefault(each.owner, []).append(each)
         return tuple(
-            Kept(
+            ProgramCounts(
                 owner,
                 tuple(each.program.pid for each in of_owner),
                 sum(each.busy for each in of_owner),
@@ -209,7 +209,7 @@ class PersistentPrograms:
             self._forget(kept.owner)
 
     def _forget(self, owner: str) -> None:
-        """Forget the kind of a hook's newest run, if none of its programs is kept."""
+        """Drop the record of a hook's newest kind of run, if the hook has no program any more."""
         if not any(kept.owner == owner for kept in self._kept):
             self._newest.pop(owner, None)
 
@@ -260,7 +260,9 @@ def _kind_of(command: Command, limits: Limits, identity: tuple[object, ...]) -> 
 async def open_persistent_programs(
     ledger: ProcessLedger | None, budget: MemoryBudget
 ) -> AsyncGenerator[PersistentPrograms]:
-    """Keep programs of hooks running, for the block; when it is left, all are dead. Runs must be over before."""
+    """Keep programs of hooks running, for the block; when it is left, all are dead. All runs must have ended before the block is
+    left.
+    """
     async with trio.open_nursery() as nursery:
         programs = PersistentPrograms(ledger, budget, nursery)
         nursery.start_soon(programs.end_idle, name="idle programs of hooks")

@@ -20,7 +20,7 @@ _RESET_PEAK: Final = "5"
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class UsageSums:
     """The times of a process since its start, in seconds: its own, the part in the kernel, and that of its children."""
 
     own_s: float
@@ -29,14 +29,14 @@ class Moment:
     children_kernel_s: float
 
 
-def begin(pid: int) -> Moment:
+def begin(pid: int) -> UsageSums:
     """Return the sums before a run, and reset the peak of the memory. Raises OSError if the process has ended."""
     with suppress(OSError):
         Path(f"/proc/{pid}/clear_refs").write_text(_RESET_PEAK)
     return _moment(pid)
 
 
-def since(pid: int, before: Moment) -> Usage:
+def since(pid: int, before: UsageSums) -> Usage:
     """Return the usage since a moment. Raises OSError if the process has ended."""
     now = _moment(pid)
     kernel_s = now.kernel_s - before.kernel_s + now.children_kernel_s - before.children_kernel_s
@@ -44,13 +44,13 @@ def since(pid: int, before: Moment) -> Usage:
     return Usage(max(0.0, all_s - kernel_s), min(kernel_s, all_s), _peak(pid))
 
 
-def _moment(pid: int) -> Moment:
+def _moment(pid: int) -> UsageSums:
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
     # utime, stime, cutime and cstime are the fields 14 to 17 of proc_pid_stat(5); the first after the name is number 3.
     _, kernel, children, children_kernel = (int(field) / _TICKS for field in fields[11:15])
     # The number of the clock of all threads of a process: CPUCLOCK_SCHED (2) below the inverted pid (kernel's posix-timers.h).
     own_s = time.clock_gettime((~pid << 3) | 2)
-    return Moment(own_s, kernel, children + children_kernel, children_kernel)
+    return UsageSums(own_s, kernel, children + children_kernel, children_kernel)
 
 
 def _peak(pid: int) -> int:

@@ -22,13 +22,13 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.pools.claims.events import Answer
 from wharfinger.pools.pods.claim_machine import (
     FINAL,
-    Ask,
-    Asked,
+    ClaimFacts,
     ClaimStatus,
-    GiveUp,
-    Known,
+    ReleasePods,
+    RequestPod,
+    RequestState,
     Wait,
-    Write,
+    WriteStatus,
     decide,
     read_status,
     status_patch,
@@ -80,7 +80,7 @@ class ClaimController:
     def __init__(self, client: ClusterClient, claims: Informer, pods: Pods, now: Callable[[], datetime]) -> None:
         self.keys: WorkQueue[ObjectKey] = WorkQueue()
         self.closing = False
-        """True if nothing is requested any more."""
+        """True if the controller requests no more pods."""
         self._client = client
         self._claims = claims
         self._pods = pods
@@ -149,13 +149,13 @@ class ClaimController:
         known, spec = self._known(key, obj)
         step = decide(known)
         match step:
-            case Ask():
+            case RequestPod():
                 if spec is not None:
                     self._ask(key, spec)
-            case Write():
+            case WriteStatus():
                 if obj is not None:
                     await self._write(key, obj, step.status)
-            case GiveUp():
+            case ReleasePods():
                 await self._give_up(key, step)
             case Wait():
                 await trio.lowlevel.checkpoint()
@@ -166,7 +166,7 @@ class ClaimController:
             case _:
                 assert_never(step)
 
-    def _queue_later(self, key: ObjectKey, known: Known, spec: ClaimSpec) -> None:
+    def _queue_later(self, key: ObjectKey, known: ClaimFacts, spec: ClaimSpec) -> None:
         """Queue a waiting claim for the time when it needs work even without a change. An earlier `add` cancels this."""
         asked = known.asked
         if asked is not None and asked.answer is None and not asked.waited:
@@ -175,16 +175,16 @@ class ClaimController:
             left_s = (spec.expires - self._now()).total_seconds()
             self.keys.add_later(key, max(left_s, 0.0) + _ROUNDING_S)
 
-    def known(self, key: ObjectKey) -> Known | None:
+    def known(self, key: ObjectKey) -> ClaimFacts | None:
         """Return the known facts about a claim, for an explanation; None if there is no such claim."""
         obj = self._claims.get(key)
         return self._known(key, obj)[0] if obj is not None else None
 
-    def _known(self, key: ObjectKey, obj: JsonObject | None) -> tuple[Known, ClaimSpec | None]:
+    def _known(self, key: ObjectKey, obj: JsonObject | None) -> tuple[ClaimFacts, ClaimSpec | None]:
         pods = self._pods.pods_of(key)
         pending = self._pending.get(key)
         if obj is None:
-            return Known("", pods=pods, asked=_asked(pending)), None
+            return ClaimFacts("", pods=pods, asked=_asked(pending)), None
         uid = find_str(obj, "metadata", "uid")
         if pending is not None and pending.uid != uid:
             self._withdraw(key)  # an earlier claim of this name; its pod does not belong to this one
@@ -197,7 +197,7 @@ class ClaimController:
             problem = str(error)
         expired = spec is not None and spec.expires is not None and spec.expires <= self._now()
         pool = self._pods.pool(key.namespace, spec.pool) if spec is not None else None
-        known = Known(
+        known = ClaimFacts(
             uid=uid,
             leaving=find(obj, "metadata", "deletionTimestamp") is not None,
             written=read_status(obj),
@@ -233,14 +233,14 @@ class ClaimController:
             self.keys.add_later(key, WAITED_S + _ROUNDING_S)
             return
         self._full.add(key)
-        self.keys.add(key)  # to report in its status that the pool is full
+        self.keys.add(key)  # so that the claim's status reports that the pool is full
         self._tasks().start_soon(self._retry, key)
 
     def _watch(self, key: ObjectKey, request: PodRequest) -> None:
         async def watch() -> None:
             await request.answered.wait()
             if _answer(request) is Answer.CONFLICTED:
-                await trio.sleep(FULL_S)  # others change the pods all the time, or the daemon is not permitted to
+                await trio.sleep(FULL_S)  # other clients keep changing the pods, or the daemon may not change pods now
             self.keys.add(key)
 
         self._tasks().start_soon(watch, name=f"request of {key}")
@@ -256,10 +256,10 @@ class ClaimController:
         try:
             answer = await self._client.merge_patch(key, patch, subresource="status")
         except NotFoundError:
-            return  # the cache will show it
+            return  # the cache will show that the claim was deleted
         self._written[key] = _version(answer)
 
-    async def _give_up(self, key: ObjectKey, step: GiveUp) -> None:
+    async def _give_up(self, key: ObjectKey, step: ReleasePods) -> None:
         if step.withdraw:
             self._withdraw(key)
         live = await self._live(key) if step.pods else None
@@ -306,12 +306,12 @@ def claim_key(namespace: str, name: str) -> ObjectKey:
     return ObjectKey(WORKER_CLAIM, namespace, name)
 
 
-def _asked(pending: Pending | None) -> Asked | None:
+def _asked(pending: Pending | None) -> RequestState | None:
     if pending is None:
         return None
     request = pending.request
     waited = trio.current_time() - pending.since >= WAITED_S
-    return Asked(_answer(request), request.prize, str(request.error or ""), waited, request.uid)
+    return RequestState(_answer(request), request.result, str(request.error or ""), waited, request.uid)
 
 
 def _answer(request: PodRequest) -> Answer | None:

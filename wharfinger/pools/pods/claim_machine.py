@@ -1,8 +1,8 @@
 """The life of a WorkerClaim as a pure function: the next action, given the known facts.
 
-A claim is *pending* until one final status is written: Bound, Failed or Expired. The status is written under the
-resourceVersion of the claim as it was seen, so a daemon with an outdated view cannot write a second result; that daemon gives
-up its pod as soon as it sees the first result.
+A claim is *pending* until one final status is written: Bound, Failed or Expired. The status is written with the resourceVersion
+of the claim as it was seen, so a daemon with an outdated view cannot write a second result; that daemon gives up its pod as soon
+as it sees the first result.
 
 No claimed pod is lost in a crash, because it has the uid of its claim. If the daemon ends between the claim and the status, the
 next one finds the pod, and binds the claim to it. A pod whose claim is gone, or bound to another pod, is deleted.
@@ -64,7 +64,7 @@ class ClaimStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestState:
     """The request of a claim. ``answer`` is None while it waits; ``pod`` and ``problem`` are its result."""
 
     answer: Answer | None = None
@@ -77,8 +77,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """All known facts about a claim. ``pods`` have its name, and ``uid`` is the claim's; empty if there is no such claim.
+class ClaimFacts:
+    """All known facts about a claim. ``pods`` have the claim's name. ``uid`` is the claim's; empty if there is no such claim.
 
     ``written`` is the status in the cache. ``open``: its pool serves; ``full``: the pool has just refused a request.
     """
@@ -87,7 +87,7 @@ class Known:
     leaving: bool = False
     written: ClaimStatus = ClaimStatus("", "", "")
     pods: tuple[PodState, ...] = ()
-    asked: Asked | None = None
+    asked: RequestState | None = None
     problem: str = ""
     expired: bool = False
     pool: str = ""
@@ -96,19 +96,19 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RequestPod:
     """Request a pod of the pool."""
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteStatus:
     """Write a status."""
 
     status: ClaimStatus
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
+class ReleasePods:
     """Delete these pods, and withdraw the request if the claim needs none any more."""
 
     pods: tuple[PodState, ...]
@@ -120,64 +120,64 @@ class Wait:
     """Wait for the next change."""
 
 
-Step: TypeAlias = Ask | Write | GiveUp | Wait
+Step: TypeAlias = RequestPod | WriteStatus | ReleasePods | Wait
 
 
-def decide(known: Known) -> Step:
+def decide(known: ClaimFacts) -> Step:
     """Return the next action for a claim."""
     if not known.uid or known.leaving or known.written.phase in FINAL:
         return _finish(known)
     if strangers := tuple(pod for pod in _present(known.pods) if pod.claim_uid != known.uid):
-        return GiveUp(strangers, withdraw=False)  # an earlier claim of this name had them
+        return ReleasePods(strangers, withdraw=False)  # pods of an earlier claim of this name
     own = _present(known.pods)
     if (asked := known.asked) is not None:
         others = [pod for pod in own if pod.uid != asked.trying]
         if asked.answer is None and others:
-            return Write(bound(others[0]))
+            return WriteStatus(bound(others[0]))
         if (step := _asked(known, asked)) is not None:
             return step
     if own:
-        return Write(bound(own[0]))
+        return WriteStatus(bound(own[0]))
     if known.problem:
-        return Write(ClaimStatus(FAILED, Reason.SPEC_INVALID, known.problem))
+        return WriteStatus(ClaimStatus(FAILED, Reason.SPEC_INVALID, known.problem))
     if known.expired:
-        return Write(ClaimStatus(EXPIRED, Reason.TIMEOUT, f"no pod of pool {known.pool} was ready in time"))
+        return WriteStatus(ClaimStatus(EXPIRED, Reason.TIMEOUT, f"no pod of pool {known.pool} was ready in time"))
     if not known.open:
         return _pending(known, Reason.NO_POOL, f"no WorkerPool {known.pool} serves in this namespace; create it")
     if known.full:
         return _pending(known, Reason.POOL_FULL, f"too many claims wait for pool {known.pool}; retried every second")
-    return Ask()
+    return RequestPod()
 
 
-def _finish(known: Known) -> Step:
+def _finish(known: ClaimFacts) -> Step:
     """Give up everything but the pod that the claim is bound to."""
     got = (known.asked.pod,) if known.asked is not None and known.asked.pod is not None else ()
     kept = known.written.pod_uid if known.uid and not known.leaving else ""
     others = {pod.uid: pod for pod in (*_present(known.pods), *got) if pod.uid != kept}
     waits = known.asked is not None and known.asked.answer is None
-    return GiveUp(tuple(others.values())) if others or waits else Wait()
+    return ReleasePods(tuple(others.values())) if others or waits else Wait()
 
 
-def _asked(known: Known, asked: Asked) -> Step | None:
+def _asked(known: ClaimFacts, asked: RequestState) -> Step | None:
     """Return the step that follows from the state of the claim's request; None if a pod is to be requested again."""
     match asked.answer:
         case None:
             return _pending(known, Reason.WAITING, f"waits for a pod of pool {known.pool}") if asked.waited else Wait()
         case Answer.CLAIMED:
-            return Write(bound(asked.pod)) if asked.pod is not None else None
+            return WriteStatus(bound(asked.pod)) if asked.pod is not None else None
         case Answer.FAILED:
-            return Write(ClaimStatus(FAILED, Reason.REFUSED, asked.problem))
+            return WriteStatus(ClaimStatus(FAILED, Reason.REFUSED, asked.problem))
         case Answer.EXPIRED:
-            return Write(ClaimStatus(EXPIRED, Reason.TIMEOUT, f"no pod of pool {known.pool} was ready in time"))
+            return WriteStatus(ClaimStatus(EXPIRED, Reason.TIMEOUT, f"no pod of pool {known.pool} was ready in time"))
         case Answer.CONFLICTED | Answer.CLOSED | Answer.WITHDRAWN:
             return None
         case _:
             assert_never(asked.answer)
 
 
-def _pending(known: Known, reason: Reason, message: str) -> Step:
+def _pending(known: ClaimFacts, reason: Reason, message: str) -> Step:
     wanted = ClaimStatus(PENDING, reason, message)
-    return Wait() if known.written == wanted else Write(wanted)
+    return Wait() if known.written == wanted else WriteStatus(wanted)
 
 
 def _present(pods: tuple[PodState, ...]) -> tuple[PodState, ...]:

@@ -24,24 +24,24 @@ from wharfinger.pools.pods.pod_state import PodState, make_pod, read_pod, retire
 from wharfinger.pools.pods.pool_status import PoolNumbers, invalid_status, numbers, pool_status
 from wharfinger.pools.pods.resources import POD, ClaimSpec, PoolSpec
 from wharfinger.pools.pods.sizing_events import (
-    Checked,
     CheckPod,
     DeletePod,
     Demand,
-    Doomed,
-    Made,
     MakePod,
-    Passed,
+    MakeUnknown,
+    PodChecked,
+    PodDoomed,
     PodGone,
+    PodMade,
+    PodRefused,
     PodSeen,
-    Refused,
     RetirePod,
-    Settled,
+    RetireSettled,
     SizingEffect,
     SizingEvent,
-    Troubled,
-    Unsure,
-    Wanted,
+    SpecChanged,
+    TimePassed,
+    WriteFailed,
 )
 from wharfinger.pools.pods.sizing_machine import fresh, next_time, step
 
@@ -70,7 +70,7 @@ class PodPool:
         self.spec = spec
         self.backend = PodBackend(client, spec)
         self.backend.on_claimed = lambda pod: self._step(PodSeen(pod))
-        self.backend.on_doomed = lambda uid: self._step(Doomed(uid))
+        self.backend.on_doomed = lambda uid: self._step(PodDoomed(uid))
         self.ended = trio.Event()
         """Set when every accepted request is answered and nothing is written any more."""
         self.on_serving: Callable[[], None] = lambda: None
@@ -95,12 +95,12 @@ class PodPool:
         """Adopt a changed specification."""
         self.spec, self.invalid = spec, ""
         self.backend.use(spec)
-        self._step(Wanted(spec))
+        self._step(SpecChanged(spec))
 
     def reject(self, generation: int, problem: str) -> None:
         """Report that the new specification cannot be used; the last valid one stays in use."""
         self.spec, self.invalid = replace(self.spec, generation=generation), problem
-        self._step(Passed())
+        self._step(TimePassed())
 
     def see(self, pod: PodState) -> None:
         """Record a pod of the pool as the cache, or an answer of the API server, shows it."""
@@ -169,7 +169,7 @@ class PodPool:
                         nursery.start_soon(self._keep_status)
                         self.on_serving()
                         await self._stop.wait()
-                    finally:  # also if cancelled: claims under way are the scheduler's, and may report something later
+                    finally:  # also if cancelled: the scheduler ends its claims later, and they may still cause events
                         self._work = None
                         nursery.cancel_scope.cancel()
         finally:
@@ -211,33 +211,33 @@ class PodPool:
             await self._client.create(make_pod(self.spec, name))
         except ClusterError as error:
             if isinstance(error, ConflictError) and error.reason == "AlreadyExists":
-                return Made(name)
+                return PodMade(name)
             log.warning("%s: pod %s: %s", self.spec.key, name, error)
-            return Unsure(name, str(error)) if is_passing(error) else Refused(name, str(error))
-        return Made(name)
+            return MakeUnknown(name, str(error)) if is_passing(error) else PodRefused(name, str(error))
+        return PodMade(name)
 
     async def _check(self, name: str) -> SizingEvent:
         try:
             pod = read_pod(await self._client.get(ObjectKey(POD, self.spec.namespace, name)))
         except NotFoundError:
-            return Checked(name, found=False)
+            return PodChecked(name, found=False)
         except ClusterError:
-            return Checked(name, found=True)  # asked again later
-        return Checked(name, found=pod is not None and pod.pool_uid == self.spec.uid)
+            return PodChecked(name, found=True)  # not known; the machine will request this check again
+        return PodChecked(name, found=pod is not None and pod.pool_uid == self.spec.uid)
 
     async def _retire(self, pod: PodState) -> SizingEvent:
         try:
             retired = read_pod(await self._client.merge_patch(pod.key, retire_patch(pod)))
         except NotFoundError:
-            return Settled(pod.uid, pod.version)
+            return RetireSettled(pod.uid, pod.version)
         except ConflictError as error:
             same = await self._is_unchanged(pod)
-            return Troubled(pod.uid, str(error)) if same else Settled(pod.uid, pod.version)
+            return WriteFailed(pod.uid, str(error)) if same else RetireSettled(pod.uid, pod.version)
         except ClusterError as error:
-            return Troubled(pod.uid, str(error))
+            return WriteFailed(pod.uid, str(error))
         if retired is not None:
             self.see(retired)
-        return Settled(pod.uid, pod.version)
+        return RetireSettled(pod.uid, pod.version)
 
     async def _is_unchanged(self, pod: PodState) -> bool:
         """Return whether a pod is, or may be, unchanged after all; in this case, the cache will show no later version of it."""
@@ -246,7 +246,7 @@ class PodPool:
         except NotFoundError:
             return False
         except ClusterError:
-            return True  # the write is repeated, and is as safe as before
+            return True  # not known; the conditional write can safely be repeated
         return now is not None and now.uid == pod.uid and now.version <= pod.version
 
     async def _delete(self, pod: PodState) -> SizingEvent | None:
@@ -255,12 +255,12 @@ class PodPool:
         except (NotFoundError, ConflictError):
             log.debug("%s is gone", pod.key)
         except ClusterError as error:
-            return Troubled(pod.uid, str(error))
+            return WriteFailed(pod.uid, str(error))
         self.backend.forget(pod.uid)
         return None
 
     async def _follow_demand(self, scheduler: PoolScheduler[ClaimSpec, ClaimedPod]) -> None:
-        self._step(Passed())  # now there is a nursery for what was decided, too
+        self._step(TimePassed())  # performs the writes that were decided before this nursery existed, too
         while True:
             demand = Demand(scheduler.snapshot().waiting, scheduler.metrics.counters.accepted)
             if demand != Demand(self._state.waiting, self._state.accepted):
@@ -273,7 +273,7 @@ class PodPool:
             with trio.move_on_at(next_time(self._state, trio.current_time())):
                 await self._due.wait()
                 continue
-            self._step(Passed())
+            self._step(TimePassed())
 
     async def _keep_status(self) -> None:
         while True:

@@ -1,9 +1,9 @@
 """All WorkerPools and WorkerClaims of a cluster, served for as long as a block runs.
 
 The parts start in this order: the caches of pods, pools and claims, a task for each pool, the controller of claims. They end in
-the reverse order: first no claim is requested any more, every accepted request is answered, and the results are written. Pods
-are left as they are for the next daemon. Only one daemon may do this at a time. Even if two daemons do, no pod is handed out
-twice, because each claim is a conditional write.
+the reverse order: first, no further pods are requested for claims, every accepted request is answered, and the results are
+written. Pods are left as they are for the next daemon. Only one daemon may do this at a time. Even if two daemons do, no pod is
+handed out twice, because each claim is a conditional write.
 """
 
 import logging

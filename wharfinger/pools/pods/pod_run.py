@@ -1,7 +1,7 @@
 """A run of a program in a pod of a WorkerPool: a claim, the files in, the program, the files out, and the end of the claim.
 
-Each run has a WorkerClaim of its own, which is deleted after it, and the pod with it; so no file or process of a run can affect
-another run. The pod's image needs ``sh`` and ``tar``.
+Each run has a WorkerClaim of its own, and that claim is deleted after the run, together with its pod. So no file or process of a
+run can affect another run. The pod's image needs ``sh`` and ``tar``.
 
 Time and output are limited as for a child process (:mod:`wharfinger.process.child`): the time counts from the start of the
 program. Data that comes out of the pod is not trusted. A daemon that is killed leaves its claims; the next one deletes those that
@@ -30,7 +30,7 @@ from wharfinger.process.output import CappedOutput, TailBuffer
 log = logging.getLogger(__name__)
 
 RUN_LABEL: Final = f"{GROUP}/hook-run"
-"""A label of WorkerClaims that are made for runs: a random word of the daemon that made them."""
+"""A label of WorkerClaims that are made for runs. Its value is a random word, which identifies the daemon that made them."""
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 CLAIM_S: Final = 30
 """The time for which a run waits for a pod."""
@@ -128,7 +128,8 @@ class PodRuns:
         claim = ObjectKey(WORKER_CLAIM, run.namespace, f"hook-{secrets.token_hex(8)}")
         try:
             for left in tuple(self._left):
-                await self._remove(left)  # before another run, because its program may still be at work
+                # Before this run begins, because the program of the earlier run may still be at work.
+                await self._remove(left)
             place = await self._place(await self._claimed(claim, run))
             await self._copy_in(place, run)
             outcome = await self._execute(place, run, limits, sinks)

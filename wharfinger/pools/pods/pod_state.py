@@ -148,7 +148,7 @@ def claim_patch(pod: PodState, claim: ClaimSpec) -> JsonObject:
     }
     if not claim.images:
         return {"metadata": metadata}
-    # A merge patch replaces lists. The list is that of the version which the patch requires, so nothing of it is lost.
+    # A merge patch replaces lists. This list is from the version that the patch requires, so no entry of it is lost.
     containers: list[JsonValue] = [_with_image(one, claim.images) for one in pod.containers]
     return {"metadata": metadata, "spec": {"containers": containers}}
 

@@ -10,7 +10,7 @@ from wharfinger.pools.pods.resources import PoolSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SpecChanged:
     """The pool's specification is new or has changed."""
 
     spec: PoolSpec
@@ -31,7 +31,7 @@ class PodGone:
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
+class PodDoomed:
     """A pod must not be handed out again, because it is not known whether it was claimed; an unclaimed pod is retired."""
 
     uid: str
@@ -46,14 +46,14 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PodMade:
     """The API server has the pod of this name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class PodRefused:
     """The API server does not accept the pod; it does not exist."""
 
     name: str
@@ -61,7 +61,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsure:
+class MakeUnknown:
     """The API server did not answer: the pod may exist."""
 
     name: str
@@ -69,7 +69,7 @@ class Unsure:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class PodChecked:
     """The API server was asked for a pod that was made but is not in the cache."""
 
     name: str
@@ -77,7 +77,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class RetireSettled:
     """A pod was retired, as a PodSeen has shown; or it was not retired, because others changed it after ``version``."""
 
     uid: str
@@ -85,7 +85,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Troubled:
+class WriteFailed:
     """A pod could not be retired or deleted for another reason."""
 
     uid: str
@@ -93,12 +93,14 @@ class Troubled:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class TimePassed:
     """Time has passed."""
 
 
-MakingEvent: TypeAlias = Made | Refused | Unsure | Checked
-SizingEvent: TypeAlias = Wanted | PodSeen | PodGone | Doomed | Demand | MakingEvent | Settled | Troubled | Passed
+MakingEvent: TypeAlias = PodMade | PodRefused | MakeUnknown | PodChecked
+SizingEvent: TypeAlias = (
+    SpecChanged | PodSeen | PodGone | PodDoomed | Demand | MakingEvent | RetireSettled | WriteFailed | TimePassed
+)
 
 
 # --- effects ---------------------------------------------------------------------------------------------------------------
@@ -106,28 +108,30 @@ SizingEvent: TypeAlias = Wanted | PodSeen | PodGone | Doomed | Demand | MakingEv
 
 @dataclass(frozen=True, slots=True)
 class MakePod:
-    """Create a pod of this name. Answered with Made (even if the pod existed), Refused or Unsure."""
+    """Create a pod of this name. Answered with PodMade (even if the pod existed), PodRefused or MakeUnknown."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class CheckPod:
-    """Ask the API server for a pod of this name. Answered with Checked."""
+    """Ask the API server for a pod of this name. Answered with PodChecked."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RetirePod:
-    """Take an idle pod out of the pool. Answered with Settled, after a PodSeen if it was done, or with Troubled."""
+    """Take an idle pod out of the pool. Answered with RetireSettled, after a PodSeen if the pod was retired, or with
+    WriteFailed.
+    """
 
     pod: PodState
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """Delete a pod by its uid. Answered with PodGone when the cache shows it, or with Troubled."""
+    """Delete a pod by its uid. Answered with PodGone when the cache no longer shows the pod, or with WriteFailed."""
 
     pod: PodState
 

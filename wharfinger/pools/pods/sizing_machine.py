@@ -1,13 +1,14 @@
 """The number of pods of one pool as a pure machine: it decides which pods are made, retired and deleted.
 
-The wanted number of idle pods follows demand, never the number of pods that there are::
+The wanted number of idle pods follows demand, never the number of existing pods::
 
     wanted = requests that wait + (size, or min if no request came for idle_s)
 
 Idle pods, pods that start and pods that are being made count against it, so that a pod is never made twice for one request.
 Claimed pods do not count, but no pod is made beyond ``max`` pods altogether.
 
-* A pod that was made counts as *being made* until the cache shows it. No timer ends that: after CHECK_S the API server is asked.
+* A pod that was made counts as *being made* until the cache shows it. This does not end by a timer alone: after CHECK_S, the API
+  server is asked for the pod.
 * A surplus pod is retired once it was idle for ``idle_s``, and at once if there are more than ``max`` pods. Pods of an earlier
   template, or of an earlier pool of the same name, are retired at once.
 * Retiring a pod is a conditional write. After a conflict, the pod may have been claimed, so nothing is done before the cache
@@ -26,25 +27,25 @@ from typing import Final, assert_never
 from wharfinger.pools.pods.pod_state import Phase, PodState
 from wharfinger.pools.pods.resources import PoolSpec
 from wharfinger.pools.pods.sizing_events import (
-    Checked,
     CheckPod,
     DeletePod,
     Demand,
-    Doomed,
-    Made,
     MakePod,
+    MakeUnknown,
     MakingEvent,
-    Passed,
+    PodChecked,
+    PodDoomed,
     PodGone,
+    PodMade,
+    PodRefused,
     PodSeen,
-    Refused,
     RetirePod,
-    Settled,
+    RetireSettled,
     SizingEffect,
     SizingEvent,
-    Troubled,
-    Unsure,
-    Wanted,
+    SpecChanged,
+    TimePassed,
+    WriteFailed,
 )
 
 AT_ONCE: Final = 32
@@ -125,26 +126,26 @@ def total(state: SizingState) -> int:
 def step(state: SizingState, event: SizingEvent, now: float) -> tuple[SizingState, tuple[SizingEffect, ...]]:
     """Return the state after ``event``, and the effects in order. The state that was passed belongs to the machine."""
     match event:
-        case Wanted():
+        case SpecChanged():
             _want(state, event.spec, now)
         case PodSeen():
             _see(state, event.pod, now)
         case PodGone():
             _lose(state, event.uid)
-        case Doomed():
+        case PodDoomed():
             state.doomed.add(event.uid)
         case Demand():
             if event.waiting or event.accepted != state.accepted:
                 state.used_at = now
             state.waiting, state.accepted = event.waiting, event.accepted
-        case Made() | Refused() | Unsure() | Checked():
+        case PodMade() | PodRefused() | MakeUnknown() | PodChecked():
             _make(state, event, now)
-        case Settled():
+        case RetireSettled():
             _settle(state, event.uid, event.version)
-        case Troubled():
+        case WriteFailed():
             state.busy.pop(event.uid, None)
             _pause(state, event.problem, now)
-        case Passed():
+        case TimePassed():
             pass
         case _:
             assert_never(event)
@@ -152,7 +153,7 @@ def step(state: SizingState, event: SizingEvent, now: float) -> tuple[SizingStat
 
 
 def next_time(state: SizingState, now: float) -> float:
-    """Return the time at which Passed is due; infinite if nothing depends on the time."""
+    """Return the time at which TimePassed is due; infinite if nothing depends on the time."""
     spec = state.spec
     due = [state.paused_until, state.used_at + spec.idle_s]
     due += [since + spec.idle_s for since in state.idle_since.values()]
@@ -202,16 +203,16 @@ def _lose(state: SizingState, uid: str) -> None:
 
 def _make(state: SizingState, event: MakingEvent, now: float) -> None:
     match event:
-        case Made():
+        case PodMade():
             _stage(state, event.name, Stage.MADE, now)
             state.failures, state.problem = 0, ""
-        case Refused():
+        case PodRefused():
             state.making.pop(event.name, None)
             _pause(state, event.problem, now)
-        case Unsure():
+        case MakeUnknown():
             _stage(state, event.name, Stage.UNSURE, now)
             _pause(state, event.problem, now)
-        case Checked():
+        case PodChecked():
             if event.found:
                 _stage(state, event.name, Stage.MADE, now)
             else:

@@ -47,7 +47,7 @@ from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.packages.kustomizing.engine_kustomize import kustomize_builder
 from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
-from wharfinger.packages.registry.wire import Patience
+from wharfinger.packages.registry.wire import Timeouts
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.sources.source import Network, open_source
@@ -355,7 +355,7 @@ async def _open_runtime(
         builder = kustomize_builder(standby.engine, find_kubectl(), scratch, renders)
         renderer = package_renderer(helm, builder, renders)
         logins = DockerLogins(default_file(), ledger=ledger)
-        network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
+        network = Network(config.sources.proxies, config.sources.rules, logins, Timeouts(least=config.least_speed))
 
         webhooks = HookWebhooks(client, FIELD_MANAGER) if config.admission is not None else None
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from wharfinger.pools.claims.events import Answer
 from wharfinger.pools.pods.claim_controller import claim_key
-from wharfinger.pools.pods.claim_machine import BOUND, FINAL, Known, Reason
+from wharfinger.pools.pods.claim_machine import BOUND, FINAL, ClaimFacts, Reason
 from wharfinger.pools.pods.pod_pool import PodPool
 from wharfinger.pools.pods.pod_pools import PodPools
 from wharfinger.runtime.scheduler_details import CauseSnapshot, ExplanationSnapshot
@@ -54,7 +54,7 @@ def explain_claim(name: str, pools: PodPools) -> ExplanationSnapshot | None:
     return ExplanationSnapshot(name, ready=False, causes=causes, remedy=remedy.format(pool=pool.spec.name))
 
 
-def _waits(known: Known, place: int) -> str:
+def _waits(known: ClaimFacts, place: int) -> str:
     if known.full:
         return f"{Reason.POOL_FULL}: too many claims wait; it is not in the line yet"
     if place:

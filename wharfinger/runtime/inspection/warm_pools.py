@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wharfinger.pools.interpreters.pool import InterpreterPool
 from wharfinger.pools.interpreters.warm_start import WarmStarts
-from wharfinger.pools.persistent.programs import Kept, PersistentPrograms
+from wharfinger.pools.persistent.programs import PersistentPrograms, ProgramCounts
 from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 
 
@@ -30,7 +30,7 @@ def persistent_pools(programs: PersistentPrograms) -> tuple[WarmPoolSnapshot, ..
     return tuple(_persistent(kept, programs) for kept in programs.kept())
 
 
-def _persistent(kept: Kept, programs: PersistentPrograms) -> WarmPoolSnapshot:
+def _persistent(kept: ProgramCounts, programs: PersistentPrograms) -> WarmPoolSnapshot:
     return WarmPoolSnapshot(
         name=kept.owner,
         state="serving",
