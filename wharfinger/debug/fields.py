@@ -10,7 +10,7 @@ from wharfinger.kube.times import parse_time
 
 
 def duration(seconds: float) -> str:
-    """Format seconds for people: ``250ms``, ``12.3s``, ``4m05s``, ``3h02m``, ``2d07h``; negative ones have a minus."""
+    """Format seconds for people: ``250ms``, ``12.3s``, ``4m05s``, ``3h02m``, ``2d07h``; a negative duration has a minus."""
     if seconds < 0:
         return "-" + duration(-seconds)
     if seconds < 0.9995:

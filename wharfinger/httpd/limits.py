@@ -25,11 +25,13 @@ class HttpLimits:
     idle_s: float = 120.0
     """The time within which the next request on a connection must begin."""
     header_read_s: float = 10.0
-    """The time from the first byte of a request to the end of its head; then the answer is 408."""
+    """The longest time from the first byte of a request to the end of its head; after it, the answer is 408."""
     body_read_s: float = 60.0
-    """The time from the end of a request's head to the end of its body; then the answer is 408."""
+    """The longest time from the end of a request's head to the end of its body; after it, the answer is 408."""
     write_s: float = 30.0
-    """The time within which a client must receive a whole response, or one streamed chunk; then the connection is dropped."""
+    """The time within which a client must receive a whole response, or one streamed chunk; after it, the connection is
+    dropped.
+    """
     connections: int = 256
     """The number of connections served at once. Further connections displace idle ones, or wait to be served."""
     of_process: int = 1_000_000
@@ -37,10 +39,11 @@ class HttpLimits:
     linger_bytes: int = 16 * 1024 * 1024
     """The input that is read and discarded after an invalid request, so that the client can read the answer."""
     useless_pause_s: float = 0.0
-    """The pause before the server accepts again, for each connection that ended without a valid request. It bounds the processor
-    time that clients can use by garbage and by disconnecting."""
+    """The pause before the server accepts a further connection, for each connection that has ended without a valid request. It
+    bounds the processor time that clients can use by garbage and by disconnecting.
+    """
     closed_pause_s: float = 0.0
-    """The pause before the server accepts again, for each connection that it closed at once."""
+    """The pause before the server accepts a further connection, for each connection that it has closed at once."""
     piece_pause_s: float = 0.0
     """The pause before more is read after a small piece of a request. It doubles with each such piece, up to 64 times."""
 

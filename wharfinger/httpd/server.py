@@ -24,7 +24,7 @@ log: Final = logging.getLogger(__name__)
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPT_PAUSE_S: Final = 0.1
 _LEAST_PAUSE_S: Final = 0.05
-"""Shorter pauses are added up, because waking up costs more than closing a connection."""
+"""The shortest pause, in seconds. Shorter ones are added up, because a wake-up costs more than closing a connection."""
 _RECONSIDER_S: Final = 0.25
 """The time after which another open connection is ended, if a waiting client has got none."""
 

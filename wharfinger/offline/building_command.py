@@ -104,7 +104,7 @@ async def _build(options: OfflineOptions) -> Result | BuildError:
 
 
 def open_progress(options: OfflineOptions, tools: Tools) -> AbstractAsyncContextManager[None]:
-    """Show the progress of builds on stderr while the block runs, if it is a terminal and the options allow it."""
+    """Show the progress of builds on stderr while the block runs, if stderr is a terminal and the options allow it."""
     return open_progress_line(sys.stderr, tools.progress.text, wanted=options.progress)
 
 

@@ -126,7 +126,7 @@ async def open_target(args: argparse.Namespace, target: Target) -> AsyncIterator
 
 
 def read_authorities(args: argparse.Namespace) -> str:
-    """Return the PEM text of ``--ca``; empty without it. Raises AddressError."""
+    """Return the PEM text in the file of ``--ca``; empty without that option. Raises AddressError."""
     path: Path | None = args.ca
     if path is None:
         return ""

@@ -55,7 +55,7 @@ async def test_expressions_of_dependencies() -> None:
         for expression in UNKNOWN:
             (warning,) = await judged(expression)
             assert warning.startswith(f"{FIELD}.readyExpr: "), expression
-            assert warning.endswith("Kustomization flux-system/b counts as ready")
+            assert warning.endswith("Kustomization flux-system/b is assumed to be ready")
         assert await judged("") == ()
         with pytest.raises(ReconcileError, match="it is never true for Kustomization flux-system/b"):
             await judged(TRUE[0], "2")

@@ -428,7 +428,7 @@ async def test_values_are_for_no_other_user(tmp_path: Path) -> None:
 
 async def test_a_scratch_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RenderError, match="no folder to render in") as caught:
+    with pytest.raises(RenderError, match="a folder to render in cannot be made") as caught:
         await HelmRenderer(tool("helm"), tmp_path / "file" / "scratch").render(request(WEB_SERVICE))
     assert caught.value.transient
 

@@ -49,7 +49,7 @@ def test_the_hash_is_that_of_the_template_only() -> None:
         ({"template": {"metadata": {"labels": {"a b": "c"}}, "spec": {"containers": [CONTAINER]}}}, "'a b'"),
         (
             {"template": {"metadata": {"labels": {"wharfinger.dev/pool": "c"}}, "spec": {"containers": [CONTAINER]}}},
-            "expected a key of your own",
+            "Wharfinger sets this key itself",
         ),
     ],
 )
@@ -76,8 +76,8 @@ def test_a_claim_expires_by_its_creation() -> None:
         ({"labels": {"a": 1}}, "spec.labels.a: expected a text, found 1; quote it"),
         ({"labels": {"a": "b c"}}, "spec.labels.a: expected the value of a label, found 'b c'"),
         ({"annotations": {"": "x"}}, "spec.annotations: expected a name such as example.com/name"),
-        ({"annotations": {"wharfinger.dev/claim-uid": "x"}}, "expected a key of your own"),
-        ({"labels": {"wharfinger.dev/pool-phase": "idle"}}, "expected a key of your own"),
+        ({"annotations": {"wharfinger.dev/claim-uid": "x"}}, "Wharfinger sets this key itself"),
+        ({"labels": {"wharfinger.dev/pool-phase": "idle"}}, "Wharfinger sets this key itself"),
     ],
 )
 def test_claims_that_are_refused(spec: dict[str, JsonValue], said: str) -> None:

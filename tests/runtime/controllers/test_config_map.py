@@ -55,9 +55,9 @@ def test_a_module_that_is_not_there_is_only_told() -> None:
     ("key", "text", "problem"),
     [
         ("sysctl-tuner", "a: 1", "sysctl-tuner: expected a module's name in camelCase (sysctlTuner for the module"),
-        ("SysctlTuner", "a: 1", "SysctlTuner: module '-sysctl-tuner': its name must be kebab-case"),
-        ("sysctl_tuner", "a: 1", "sysctl_tuner: module 'sysctl_tuner': its name must be kebab-case"),
-        ("Enabled", "true", "Enabled: module '': its name must be kebab-case"),
+        ("SysctlTuner", "a: 1", "SysctlTuner: module '-sysctl-tuner': expected a name in kebab-case"),
+        ("sysctl_tuner", "a: 1", "sysctl_tuner: module 'sysctl_tuner': expected a name in kebab-case"),
+        ("Enabled", "true", "Enabled: module '': expected a name in kebab-case"),
         ("_example", "", "_example: module '_example'"),
         ("web", "a: [", "web: its text: line 2, column 1"),
         ("web", "text", "web: expected settings by name, found a string"),

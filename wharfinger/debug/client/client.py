@@ -274,8 +274,7 @@ class DebugClient:
     async def render(self, name: str, *, shown_to: str = "", show_secrets: bool = False) -> "RenderSnapshot | None":
         """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package.
 
-        ``shown_to`` only requests secrets. It does not identify the user, because the daemon asks the kernel which user is
-        connected.
+        ``shown_to`` requests secrets, too, but is not sent: the daemon asks the kernel which user is connected.
         """
         from wharfinger.runtime.inspector import RenderSnapshot  # noqa: PLC0415
 

@@ -95,8 +95,8 @@ async def scheduler_text(inspector: Inspector, name: str | None, output: str, co
 async def why_text(
     inspector: Inspector, name: str, output: str, now: datetime, at: datetime | None = None
 ) -> tuple[str, int]:
-    """Return the output of `why` and its exit code, for the state ``at`` a time or the present one. Ages are counted back from
-    that time, or from ``now``. Raises NoSuchPackageError.
+    """Return the output of `why` and its exit code, for the state at the time ``at``, or for the present state. Ages are counted
+    back from that time, or from ``now``. Raises NoSuchPackageError.
     """
     explanation = await inspector.why(name, at)
     if explanation is None:

@@ -8,7 +8,7 @@ can send requests. Therefore:
 * the first request has the one-time token, and gets a session cookie in exchange; all further requests must have that cookie.
   Scripts cannot read it (HttpOnly), and requests from other sites do not carry it (SameSite);
 * all addresses of the page are in a folder with a secret name, and browsers send the cookie to this folder only (Path). Without
-  that, they would also send it to the servers of other users on other ports of this machine.
+  the folder, browsers would also send the cookie to the servers of other users on other ports of this machine.
 """
 
 import hmac

@@ -25,8 +25,8 @@ class Pictures:
     async def picture(
         self, nodes: tuple[NodeSnapshot, ...], packages: tuple[PackageSnapshot, ...], name: str = ""
     ) -> Picture | None:
-        """Return the drawing of all packages, or of one and its surroundings; None if there are no packages to draw, or too
-        many.
+        """Return the drawing of all packages, or of one package and its surroundings; None if there are no packages to draw, or
+        too many.
         """
         whole = make_graph(nodes, packages)
         graph = around(whole, name) if name else whole

@@ -1,8 +1,8 @@
 """The order of the nodes in each column, chosen so that few edges cross: the middle step of a layered drawing.
 
-Pure, on numbered nodes whose columns are known (after Sugiyama, 1981). An edge across several columns passes through a
-*joint* in each column between. Edges to the same node share their joints, so forty packages that need the same one form a
-tree with one trunk, not forty lines. Joints are numbered after the nodes. There are at most MAX_JOINTS; beyond that, the
+Pure, on numbered nodes whose columns are known (after Sugiyama, 1981). An edge across several columns passes through a *joint* in
+each column between. Edges to the same node share their joints, so forty packages that need the same one form a tree with one
+trunk, not forty lines. Joints are numbered after the nodes. There are at most MAX_JOINTS joints; if there would be more, the
 longest edges have none.
 
 The order is improved by barycentre sweeps in both directions, and the best order is kept.
@@ -108,7 +108,9 @@ class _Joined:
 
 
 def _sweep(columns: list[list[int]], neighbours: Sequence[Sequence[int]], *, leftwards: bool) -> None:
-    """Order each column by the middle of its neighbours in the previous one; a node without any roughly keeps its place."""
+    """Order the nodes of each column by the middle of their neighbours in the previous column; a node without such neighbours
+    roughly keeps its place.
+    """
     place: dict[int, float] = {}
     for members in reversed(columns) if leftwards else columns:
         middle = {}

@@ -116,7 +116,7 @@ def _version_cells(source: RepositorySnapshot, index: IndexSnapshot, each: Versi
 
 
 def _versions_document(rows: Sequence[Row], _selection: Selection) -> JsonValue:
-    """Return one document for each package; its versions share it."""
+    """Return one document for each package, which all rows of the package share."""
     found: dict[tuple[str, ...], JsonValue] = {}
     for row in rows:
         found.setdefault(row.key[:2], row.document)

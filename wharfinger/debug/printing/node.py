@@ -1,6 +1,6 @@
 """The scheduler's nodes as text: what each node is parked on and since when, and a table of all nodes.
 
-Pure. The text is not made safe for a terminal here; the caller that prints it does that.
+Pure. The caller makes the text safe for a terminal.
 """
 
 from collections.abc import Sequence

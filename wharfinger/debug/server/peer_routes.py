@@ -179,7 +179,9 @@ async def _modules(inspector: Inspector, request: Request) -> Response:
 
 
 async def _section(kind: str, inspector: Inspector, request: Request) -> Response:
-    """Answer the values or the settings of a module; with ``global=true``, each under its own key beside the global ones."""
+    """Answer the values or the settings of a module; with ``global=true``, the global ones are added, and both have keys of their
+    own.
+    """
     package, form = await _module(inspector, request)
     if package is None:
         return _no_module(request)

@@ -165,7 +165,7 @@ def _listing(view: View, kind: ListKind) -> View:
 
 
 def _arranged(view: View) -> View:
-    """Return the state with the rows of its list; the selected row stays selected while it is there."""
+    """Return the state with the rows of its list; the selected row stays selected as long as the list contains it."""
     overview = view.overview
     rows = arranged(rows_of(view.shown, overview.packages, overview.at), view.filter, view.sorting)
     at = next((number for number, row in enumerate(rows) if row.key == view.selected), None)

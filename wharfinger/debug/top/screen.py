@@ -1,4 +1,6 @@
-"""The picture of the live view: lines of styled text, exactly as many as the terminal has, and none wider than it. Pure."""
+"""The picture of the live view: lines of styled text, exactly as many as the terminal has, and none wider than the terminal.
+Pure.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

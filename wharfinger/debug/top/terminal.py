@@ -16,7 +16,7 @@ from wharfinger.debug.top.lists import Style
 from wharfinger.debug.top.screen import Line
 
 _ESCAPE_MS: Final = 50
-"""The time after which an escape character is the key of that name, and not the beginning of an arrow key's sequence."""
+"""The time after which an escape character counts as the Escape key, and not as the beginning of an arrow key's sequence."""
 _NAMED: Final[Mapping[int, str]] = {
     curses.KEY_UP: "up",
     curses.KEY_DOWN: "down",

@@ -1,7 +1,7 @@
 """The values of a HelmRelease: ``valuesFrom`` in order, then ``spec.values``; later ones win.
 
 A reference with a ``targetPath`` sets one value at a path, in the notation of ``helm --set``: ``a.b[0].c``, with ``\\.`` for a
-dot in a key. Its text becomes a number, a boolean or null if it looks like one, unless it is in quotes.
+dot in a key. The text of the value becomes a number, a boolean or null if it looks like one, unless it is in quotes.
 """
 
 import re

@@ -102,7 +102,7 @@ class HelmReleaseController:
         self._builder = builder
         self._readiness = readiness
         self._known: dict[tuple[Path, str], _Fetched] = {}
-        """The charts in sources; many releases of a run have the same one."""
+        """The charts in sources; many releases of a run have the same chart."""
         self._locks = KeyedLocks()
 
     async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:

@@ -77,9 +77,11 @@ class Readiness:
         except HealthExpressionError as error:
             if error.transient:
                 raise ReconcileError(f"{field}: {error}") from error
-            return (f"{field}: cannot be evaluated without a cluster ({error}); {shown(found.id)} counts as ready",)
+            return (
+                f"{field}: cannot be evaluated without a cluster ({error}); {shown(found.id)} is assumed to be ready",
+            )
         if _STATUS.search(expression):
-            return (f"{field}: false without a cluster; {shown(found.id)} counts as ready",)
+            return (f"{field}: is false without a cluster; {shown(found.id)} is assumed to be ready",)
         raise ReconcileError(f"{field}: it is never true for {shown(found.id)}; correct the expression, or that object")
 
 

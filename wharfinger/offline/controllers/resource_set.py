@@ -201,7 +201,7 @@ def _dependency(entry: JsonObject, where: str, stored: Stored) -> Need:
 
 
 def _is_flux(who: Id) -> bool:
-    """Return whether this is a definition of Flux itself; every cluster with ResourceSets has these."""
+    """Return whether this is a definition of Flux itself; every cluster with ResourceSets has Flux's definitions."""
     return who.kind == CRD and who.name.endswith(_FLUX_GROUPS)
 
 

@@ -51,7 +51,7 @@ class Survey:
 
 
 class SurveyedReleases:
-    """Record the inputs of releases during a survey, and render them after it.
+    """Record the inputs of releases during a survey, and render the releases after the survey.
 
     Implements :class:`~wharfinger.offline.controllers.controller.Controller`.
     """

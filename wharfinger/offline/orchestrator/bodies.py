@@ -200,7 +200,7 @@ class TreeBodies:
         return replace(produced, internal=(*produced.internal, *more), warnings=(*produced.warnings, *notices))
 
     def _publish(self, who: Id, produced: NodeResult) -> tuple[tuple[Id, ...], tuple[Emission, ...]]:
-        """Put the objects that a node made into the store, and remove those that it made before."""
+        """Put the objects that a node has made into the store, and remove those that only its previous run made."""
         made: dict[Id, JsonObject] = {}
         for obj in (*produced.objects, *produced.internal):
             if not is_manifest(obj):

@@ -48,7 +48,7 @@ def _without(result: Result, failed: Mapping[Id, Failure]) -> Result:
 
 def _is_outside(manifest: Manifest, namespace: str, scopes: Scopes) -> bool:
     namespaced = scopes.is_namespaced(manifest.object)
-    if namespaced is None:  # a kind that nothing defines here
+    if namespaced is None:  # a kind that neither Kubernetes nor the tree defines
         return manifest.id.namespace not in {"", namespace}
     return not namespaced or manifest.id.namespace != namespace
 

@@ -92,7 +92,8 @@ MAX_REFIRES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The tree to build, and the options. Each ``spec.path`` is relative to ``root``; if that is None, `root_of` finds it.
+    """The tree to build, and the options. Each ``spec.path`` is relative to ``root``; if ``root`` is None, `root_of` finds the
+    root.
 
     ``path`` and ``others`` together are the paths of the tree; their order does not matter.
     """
@@ -289,7 +290,7 @@ class Orchestrator:
             build.survey.end()
             known = [who for who in sorted(releases) if self.store.get(who) is not None]
             read = {each for who in known for each in build.bodies.reads.get(who, ())}
-            # The status of these nodes is from the survey, so nothing may rely on it.
+            # The status of these nodes is from the survey, so they run before any node relies on it.
             seeds = [*sorted(filter(self._is_unfetched, read)), *known]
             for who in seeds:
                 self.store.refire(who)

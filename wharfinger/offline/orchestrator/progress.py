@@ -27,7 +27,7 @@ class RunProgress:
         self.active[who] = None
 
     def end(self, who: Id, *, done: bool) -> None:
-        """Record that work on a node ends; ``done`` is False if the node waits for another one."""
+        """Record that work on a node ends; ``done`` is False if the node waits for another node."""
         self.active.pop(who, None)
         if done:
             self.done.add(who)

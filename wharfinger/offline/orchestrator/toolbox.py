@@ -110,7 +110,9 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
 
 
 def _proxies() -> Proxies:
-    """Return the proxies of the environment. Raises StoreError for a proxy that cannot be used, like all functions here."""
+    """Return the proxies of the environment. Raises StoreError for a proxy that cannot be used, because callers of this module
+    expect no other error.
+    """
     try:
         return read_proxies(os.environ)
     except RegistryError as error:

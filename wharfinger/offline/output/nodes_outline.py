@@ -1,6 +1,6 @@
 """The graph of a tree as text: each node below the node that makes it, with its dependencies. Pure.
 
-A node that several nodes make stands below the first one. Names come from the tree and are untrusted.
+A node that several nodes make is listed below the first of them. Names come from the tree and are untrusted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

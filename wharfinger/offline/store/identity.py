@@ -49,7 +49,7 @@ def _kind(api_version: str, kind: str, custom: frozenset[tuple[str, str]]) -> tu
 
 
 def naming_problem(who: Id) -> str:
-    """Return why an API server would refuse the name or the namespace of an object; "" if it would not.
+    """Return why an API server would refuse the name or the namespace of an object; "" if it would accept both.
 
     A name becomes a segment of the path of a request, and here of a file, too (``IsValidPathSegmentName`` of apimachinery).
     """

@@ -299,7 +299,7 @@ def _chart_to_make(files: PackageFiles, name: str, version: str) -> Chart | None
 def _agreed_version(files: PackageFiles, said: dict[str, str], asked: str, chart: Chart | None) -> str:
     """Return the package's own version, else the requested version. All versions that can be compared must be the same.
 
-    A chart's version is independent of the package's, and is used only if nothing else is a version.
+    A chart's version is independent of the package's, and is used only if no other version is known.
     """
     told = files.read_object(VERSION_FILE) or {}
     try:

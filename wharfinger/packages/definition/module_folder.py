@@ -48,11 +48,11 @@ def split_weight(folder: str) -> tuple[int | None, str]:
 
 
 def check_module_name(name: str) -> None:
-    """Raise ArtifactError if the key of this name in the values would not convert back to it."""
+    """Raise ArtifactError if the key that this name has in the values would not convert back to the name."""
     if not _KEBAB.match(name) or kebab_name(camel_name(name)) != name:
         raise ArtifactError(
-            f"module {name[:80]!r}: its name must be kebab-case that can be restored from its key in the values "
-            f"({camel_name(name)[:80]}): lower-case words joined by single '-', each but the first beginning with a letter"
+            f"module {name[:80]!r}: expected a name in kebab-case: lower-case words joined by single '-', each but the first "
+            f"beginning with a letter, so that its key in the values ({camel_name(name)[:80]}) converts back to the name"
         )
 
 
@@ -68,7 +68,9 @@ def is_module_folder(files: PackageFiles, name: str) -> bool:
 
 
 def kebab_name(camel: str) -> str:
-    """Return the module's name for a key of values: ``sysctlTuner`` is ``sysctl-tuner``. `check_module_name` checks it."""
+    """Return the module's name for a key of values: ``sysctlTuner`` is ``sysctl-tuner``. `check_module_name` checks whether the
+    result is a name of a module.
+    """
     return re.sub("[A-Z]", lambda letter: "-" + letter[0].lower(), camel)
 
 

@@ -1,8 +1,8 @@
 """A remote git repository, read without a lasting clone: its tags, and the files of one commit.
 
-Only the wanted commit is fetched (``--depth 1``), into a repository that is deleted afterwards. If the server does not support
-that, everything is fetched. The files are not checked out, but read as an archive of bounded size: a small repository can
-reference one folder so often that its files would fill every disk.
+Only the wanted commit is fetched (``--depth 1``), into a repository that is deleted afterwards. If the server cannot send a
+single commit, everything is fetched. The files are not checked out, but read as an archive of bounded size: a small repository
+can reference one folder so often that its files would fill every disk.
 """
 
 import re

@@ -193,7 +193,7 @@ class RealPaths:
         return real
 
     def is_inside(self, path: Path, folder: Path) -> bool:
-        """Return whether a path leads into a folder. Both are absolute. Blocking. Raises OSError, ValueError."""
+        """Return whether a path leads into a folder. Both paths are absolute. Blocking. Raises OSError, ValueError."""
         return _is_inside(self.of(str(path)), self.of(str(folder)))
 
     def _step(self, real: str, name: str) -> str:
@@ -210,7 +210,9 @@ class RealPaths:
 
 
 def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
-    """Return the real paths of the files that a text may name: with ``..`` resolved first, and as the system resolves it."""
+    """Return the real paths of the files that a text may name: once with ``..`` resolved first, and once as the system resolves
+    it.
+    """
     joined = os.path.join(place, text.replace("\0", "\1"))  # noqa: PTH118 - an absolute text is a path of its own
     found: dict[str, None] = {}
     for path in {os.path.normpath(joined): None, joined: None}:

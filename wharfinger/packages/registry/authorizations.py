@@ -56,7 +56,7 @@ class Authorization:
         return header if now < until else ""
 
     def challenge(self, purpose: TokenScope) -> BearerChallenge | None:
-        """Return the challenge that the registry made for this purpose."""
+        """Return the challenge with which the registry answered a request of this scope."""
         return self._challenges.get(purpose)
 
     def put(self, purpose: TokenScope, challenge: BearerChallenge, header: str, until: float) -> None:
@@ -69,13 +69,13 @@ class Authorization:
                 kept.popitem(last=False)
 
     def drop(self, purpose: TokenScope) -> None:
-        """Forget the token and the challenge for a purpose, because the registry refused them."""
+        """Forget the token and the challenge for a scope, because the registry refused them."""
         self._challenges.pop(purpose, None)
         self._tokens.pop(purpose, None)
 
 
 class Authorizations:
-    """The authorizations of all clients; the ones that were not used for the longest time are forgotten."""
+    """The authorizations of all clients; the least recently used ones are forgotten."""
 
     def __init__(self) -> None:
         self._clients: OrderedDict[ClientIdentity, Authorization] = OrderedDict()

@@ -134,7 +134,7 @@ def server_name(registry: RegistryAddress) -> str:
 
 
 def read_helper_answer(data: bytes) -> Credentials | None:
-    """Return the login that a credential helper has printed; None if it is empty.
+    """Return the login that a credential helper has printed; None if the login is empty.
 
     Raises DockerConfigError, which does not quote the answer.
     """

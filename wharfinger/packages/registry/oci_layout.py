@@ -107,7 +107,7 @@ class OciLayout:
         return Descriptor(manifest_media_type(data, ""), digest, len(data)), data
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return the referrers of an artifact, from the tag for them."""
+        """Return the referrers of an artifact, from the index under the tag for referrers."""
         try:
             _, data = await self.document(repository, referrers_tag(digest))
         except ArtifactNotFoundError:

@@ -122,7 +122,9 @@ class OciRegistry:
         return found, data
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return the referrers of an artifact: from the API of OCI 1.1, or in older registries from the tag for them."""
+        """Return the referrers of an artifact: from the API of OCI 1.1, or in older registries from the index under the tag for
+        referrers.
+        """
         path = f"/v2/{_checked(repository)}/referrers/{digest}"
         what = f"referrers of {self._wire.name}/{repository}@{digest}"
         ask = RegistryRequest("GET", path, repository, what, accept=OCI_INDEX, accepted=(200, 400, 404, 405))

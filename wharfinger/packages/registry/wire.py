@@ -180,8 +180,8 @@ class Wire:
     def own_url(self, location: str, what: str, origin: httpx.URL | None = None) -> httpx.URL:
         """Return a location that the registry named, with the scheme, host and port that are used here.
 
-        Registries behind a proxy name the wrong scheme or port for themselves, but the host must be right. Raises RegistryError
-        for another host.
+        A registry behind a proxy may name a wrong scheme or port for itself, but the host must be right. Raises RegistryError for
+        another host.
         """
         try:
             url = (origin or self.base).join(location)

@@ -3,8 +3,8 @@
 It has two uses. First, ``helm template`` trims the end of its output, where the last lines of a block scalar (``|+``) may be
 significant; with the mark at the end, it trims only the mark. Second, the mark stops a run that reads from the cluster as soon as
 everything is rendered. Otherwise Helm 4 would look up the kind of each object in the cluster, and refuse objects whose definition
-does not exist yet. For this, ``--output-dir`` writes each document to a file with the name of its template. There is a folder in
-place of the mark's file, so Helm stops at the mark, but with ``--debug`` still writes the hooks.
+does not exist yet. To stop there, Helm gets ``--output-dir``, with which it writes each document to a file that is named after
+its template. A folder lies in place of the mark's file, so Helm fails at the mark; with ``--debug``, it still writes the hooks.
 """
 
 import re

@@ -229,7 +229,8 @@ class HelmRenderer:
             work = Path(tempfile.mkdtemp(prefix="render-", dir=self._scratch.absolute()))
         except OSError as error:
             raise RenderError(
-                f"{self._scratch}: no folder to render in: {error.strerror}; check the disk and the owner of the folder",
+                f"{self._scratch}: a folder to render in cannot be made: {error.strerror}; check the disk and the owner of the "
+                f"folder",
                 transient=True,
             ) from error
         try:

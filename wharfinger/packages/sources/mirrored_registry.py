@@ -29,7 +29,7 @@ class MirroredRegistry:
     def __init__(
         self, address: RepositoryAddress, rules: RegistryRules, open_place: Open, stack: AsyncExitStack
     ) -> None:
-        """``address`` is a repository of the registry; ``stack`` holds the connections, and the caller closes it."""
+        """``address`` is a repository of the registry; ``stack`` holds the connections, and the caller closes the stack."""
         self._address = address
         self._rules = rules
         self._open = open_place
@@ -110,7 +110,9 @@ class MirroredRegistry:
 
 
 def _combined(failed: list[PackageError]) -> PackageError:
-    """Return the error for a request that failed everywhere: the error of the last place, with the errors before it."""
+    """Return the error for a request that failed everywhere: the error of the last place, with the errors of the places before
+    it.
+    """
     if not failed:
         return RegistryError("no mirror accepts such a request; correct pull-from-mirror", transient=False)
     *mirrors, last = failed

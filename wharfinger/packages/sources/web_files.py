@@ -58,7 +58,8 @@ def is_same_server(url: str, other: str) -> bool:
 
 
 async def get_file(server: WebServer, url: str, *, max_bytes: int, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-    """Read a file, from the server or from another one. Status 304 is accepted if ``headers`` make the request conditional.
+    """Read the file at a URL, which may be on another server than ``server``. Status 304 is accepted if ``headers`` make the
+    request conditional.
 
     Raises RegistryError, AddressError.
     """

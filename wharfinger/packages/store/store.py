@@ -1,7 +1,7 @@
 """The interface of packages on disk. Implementation: :mod:`wharfinger.packages.store.disk_store`.
 
-It is content-addressed: the name of a tree is the digest of the manifest that it was unpacked from, and a tree is complete or
-absent (temporary folder, then one rename). `deploy` points a runtime name at a tree by a link that is replaced atomically, so
+The store is content-addressed: the name of a tree is the digest of the manifest that it was unpacked from, and a tree is complete
+or absent (temporary folder, then one rename). `deploy` points a runtime name at a tree by a link that is replaced atomically, so
 that after a crash at any moment either the old tree or the new tree is deployed.
 """
 

@@ -34,7 +34,7 @@ def _line(kind: str, predicate: JsonObject) -> str:
     if kind.startswith("https://cyclonedx.org/bom"):
         about = find_object(predicate, "metadata", "component")
         return _listed("CycloneDX", find_str(about, "name"), len(find_list(predicate, "components")))
-    if find(predicate, "Data") is not None:  # what `cosign attest` wraps around any other file
+    if find(predicate, "Data") is not None:  # the predicate in which `cosign attest` puts any other file
         return "a file"
     return ""
 

@@ -40,7 +40,8 @@ class ChartClaim:
 async def provenance_refusal(
     registry: Registry, repository: str, manifest: Manifest, version: str, keyring: str
 ) -> str:
-    """Return why a chart in a registry is not trusted, as its provenance file is missing or wrong; "" if it is trusted.
+    """Return why a chart in a registry is not trusted: its provenance file is missing or wrong. Return "" if the chart is
+    trusted.
 
     ``version`` is the requested version; "" for any. Raises PackageError if the file cannot be read.
     """

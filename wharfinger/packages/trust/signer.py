@@ -29,7 +29,7 @@ class Signer:
             claim.digest,
             payload,
             sign(self.key, payload),
-            lambda signature: is_signed_by(own, payload, signature),  # not those by other keys
+            lambda signature: is_signed_by(own, payload, signature),  # is by this key
         )
 
 

@@ -80,7 +80,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """A claim has succeeded; ``version`` is the version of the member after it."""
+    """A claim has succeeded; ``version`` is the version of the member after the claim."""
 
     request: int
     version: int

@@ -186,7 +186,7 @@ def _abandon(state: PoolState, effects: list[Effect]) -> None:
         state.counters.recycled += 1
         effects.append(Recycle(claim.member.uid))
     state.claims.clear()
-    state.reserved.clear()  # nothing is handed out any more
+    state.reserved.clear()  # no member is handed out any more
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------------
@@ -262,8 +262,8 @@ def _lose(state: PoolState, uid: str) -> None:
 
 
 def _reserve_until(state: PoolState, uid: str, version: int) -> None:
-    """Keep the member reserved until the cache shows it at ``version`` or later. If the cache does so already, or the member is
-    gone, do nothing.
+    """Keep the member reserved until the cache shows it at ``version`` or later. If the cache shows such a version already, or
+    the member is gone, do nothing.
     """
     member = state.members.get(uid)
     if member is None or member.version >= version:

@@ -83,7 +83,7 @@ class Line:
         heappush(self._deadlines, (waiting.deadline, waiting.request))
 
     def take(self) -> Waiting:
-        """Remove the first and return it. The line must not be empty."""
+        """Remove the first request, and return it. The line must not be empty."""
         while (number := heappop(self._order)) not in self._waiting:
             pass
         return self._removed(number)

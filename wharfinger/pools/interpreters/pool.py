@@ -27,7 +27,7 @@ from wharfinger.process.ledger import ProcessLedger
 log = logging.getLogger(__name__)
 
 CLAIM_S: Final = 2.0
-"""The time in which a script must get a worker; then it is started as a new process."""
+"""The time in which a script must get a worker; otherwise it is started as a new process."""
 RESTART_S: Final = 0.1
 """The pause before a zygote that ended is replaced; twice as long after each further end, up to RESTART_MAX_S."""
 RESTART_MAX_S: Final = 60.0
@@ -76,9 +76,7 @@ class InterpreterPool:
         return self.zygote_pid > 0 and not self._outdated.is_set()
 
     def expects_worker(self) -> bool:
-        """Return whether a request would get a worker: either a worker is idle, or the memory budget allows to fork
-        another one.
-        """
+        """Return whether a request would get a worker: either a worker is idle, or the memory budget allows another one."""
         return len(self._workers) > 0 or self._budget.admits(self)
 
     def busy_processes(self) -> tuple[int, ...]:

@@ -39,7 +39,8 @@ class ScriptEnd:
     def status_of(self, code: object) -> int:
         """Return the exit status for the code of a SystemExit; anything that is not a number is printed.
 
-        A number of more than 64 bits is left to the interpreter, which ends at once: Python's versions treat it differently.
+        For a number of more than 64 bits, the interpreter itself ends the process here, because versions of Python treat such a
+        number differently.
         """
         if code is None:
             return 0

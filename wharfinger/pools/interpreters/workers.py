@@ -88,7 +88,9 @@ class _Watched:
 
 
 class ClaimedWorker:
-    """A worker that runs a script. Until `take` is called, the backend is responsible for it, then the caller."""
+    """A worker that runs a script. The backend is responsible for the worker until `take` is called, and the caller
+    afterwards.
+    """
 
     def __init__(self, workers: "WarmWorkers", child: Adopted) -> None:
         self._workers = workers
@@ -204,7 +206,7 @@ class WarmWorkers:
                 await self._end_idle(watched.idle)
 
     async def _watch(self, watched: _Watched) -> None:
-        """Wait for the end of an idle worker, which was killed or ended because the machine is out of memory, and remove it."""
+        """Wait until an idle worker is killed, by a user or because the machine is out of memory, and remove it from the pool."""
         try:
             with watched.scope:
                 if not watched.scope.cancel_called:
@@ -216,7 +218,9 @@ class WarmWorkers:
             await self._end_idle(watched.idle)
 
     async def _started(self, idle: Idle, job: Job) -> bytes:
-        """Send the job, and return the answer; empty if the worker ended without one, and then the script has not started."""
+        """Send the job, and return the answer; empty if the worker ended without an answer, and so without starting the
+        script.
+        """
         with trio.move_on_after(START_S):
             try:
                 await _send(idle, job.encoded(idle.uid))

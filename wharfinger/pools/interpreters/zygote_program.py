@@ -436,7 +436,7 @@ def _compiled(source: bytes, script: str) -> types.CodeType | None:
 
 
 def _caught(code: types.CodeType, names: dict[str, object]) -> BaseException | None:
-    """Run the code; return the exception that ended it, without the frames of this program, or None."""
+    """Run the code; return the exception that ended it, without the frames of this program, or None if there was none."""
     try:
         exec(code, names)  # noqa: S102 - that is the purpose
     except BaseException as error:  # noqa: BLE001 - reported as the interpreter does

@@ -36,7 +36,7 @@ PAUSES_S: Final = (0.05, 0.2, 0.5, 1.0)
 """The pauses after attempts that the API server did not answer; the last one is repeated until CLAIM_S is over."""
 
 ClaimedPod: TypeAlias = PodState
-"""The result of a claim: the pod after it."""
+"""The result of a claim: the pod as it is after the claim."""
 
 
 class NotPermittedError(ClaimError):

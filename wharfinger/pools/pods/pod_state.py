@@ -4,8 +4,8 @@ A pod is *idle* until it is claimed, or *retiring* once its pool gives it up. Bo
 only one of two writers succeeds, and a pod that was claimed is never retired. Any other value of the phase label counts as
 claimed: the pod belongs to the writer of that value, and is left as it is.
 
-Versions are resourceVersions as numbers. They are decimal numbers that grow with each change: Kubernetes promises that since
-1.35, and every earlier server with etcd does so.
+Versions are resourceVersions as numbers. They are decimal numbers that grow with each change: Kubernetes guarantees this since
+1.35, and earlier servers with etcd behave in the same way.
 """
 
 from dataclasses import dataclass, field

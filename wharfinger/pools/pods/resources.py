@@ -179,7 +179,7 @@ def _check_keys(texts: JsonObject, where: str) -> None:
         if not isinstance(value, str):
             raise PoolSpecError(f"{where}.{key}: expected a text, found {value!r:.80}; quote it")
         if key.partition("/")[0] == GROUP and key in _WRITTEN:
-            raise PoolSpecError(f"{where}.{key}: expected a key of your own, found one of Wharfinger; leave it out")
+            raise PoolSpecError(f"{where}.{key}: Wharfinger sets this key itself; leave it out")
 
 
 _WRITTEN: Final = frozenset({POOL_LABEL, PHASE_LABEL, TEMPLATE_LABEL, CLAIM_LABEL, CLAIM_UID, OWNER})
