@@ -290,7 +290,7 @@ def test_what_is_wrong_is_said_with_its_file(files: dict[str, str], why: str, tm
     ("files", "name", "why"),
     [
         ({"package.yaml": "{}"}, "Web", "expected a name of lower-case letters"),
-        ({"hooks/a": ""}, "web-1", "kebab-case that can be restored"),
+        ({"hooks/a": ""}, "web-1", "expected a name in kebab-case"),
         ({"module.yaml": "{}"}, "a_b", "expected a name of lower-case letters"),
     ],
 )

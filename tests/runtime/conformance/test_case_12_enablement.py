@@ -88,7 +88,7 @@ def test_names_lead_to_keys_and_back(name: str, key: str) -> None:
 
 
 def test_a_name_that_cannot_be_restored() -> None:
-    with pytest.raises(ArtifactError, match=r"kebab-case that can be restored from its key"):
+    with pytest.raises(ArtifactError, match=r"expected a name in kebab-case"):
         check_module_name("module_one")
 
 
