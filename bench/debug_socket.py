@@ -87,7 +87,7 @@ async def slowdowns(path: Path, pairs: int) -> list[float]:
 
 
 async def own_work(units: int) -> None:
-    """Do work as a daemon does: short pieces, with the loop's turn between them."""
+    """Do work as a daemon does: in short pieces, between which the event loop runs."""
     for _ in range(units):
         render(packages_to_json(PACKAGES), "json")
         await trio.lowlevel.checkpoint()

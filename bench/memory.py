@@ -61,8 +61,9 @@ _Item = TypeVar("_Item")
 
 PACKAGES: Final = 10_000
 FEW: Final = 1_000
-"""The number of packages without ``--long``: the memory of one does not depend on it, but installing 10,000 takes
-minutes."""
+"""The number of packages without ``--long``: the memory of one package does not depend on this number, but installing 10,000
+takes minutes.
+"""
 AT_ONCE: Final = 200
 FORMER_KIB: Final = 9.0
 """The memory of an idle package that bench/README.md stated earlier; a package must not need more."""

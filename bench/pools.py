@@ -50,7 +50,7 @@ WORKERS: Final = 4
 LIMITS: Final = Limits(wall_s=60, stdout_bytes=1024 * 1024)
 IMPORTS: Final = "import argparse, datetime, json, logging, pathlib, re, subprocess, sys, urllib.request, yaml"
 TRIPS: Final = 30
-"""The number of changes whose way to the patch is timed."""
+"""The number of changes for which the time until the hook's patch is measured."""
 TRIP_S: Final = 0.02
 CLAIMS: Final = 3_000
 RATE: Final = 1_000

@@ -1,4 +1,4 @@
-"""The table and the reconciler with operations that do nothing: the cost of an object must not depend on their number.
+"""The table and the reconciler with operations that do nothing: the cost of an object must not depend on the number of objects.
 
 Rows are written in transactions of a thousand while the reconciler works; a round ends when the last of them is Done. The
 yardstick is a tenth of the rows, ten times. ``--long`` adds half a million rows against ten times fifty thousand, which

@@ -1,4 +1,4 @@
-"""The recorder: the share of a daemon's processor time that it costs to keep steps in memory, and also to write them to disk.
+"""The recorder: the share of a daemon's processor time that is needed to keep steps in memory, and also to write them to disk.
 
 The daemon's inner part runs in this process, and the cluster and the chart engine in others, so the processor time of this
 process is the daemon's own. There are two kinds of rounds. In one, every package is reconciled although nothing has changed.
@@ -132,7 +132,7 @@ class _Collector:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """One kind of round: the patch that each Application gets, and the check that it was taken up."""
+    """One kind of round: the patch that each Application gets, and the check that the daemon has observed the patch."""
 
     patch: Ask
     seen: Seen
@@ -151,7 +151,7 @@ CHANGED: Final = _Round(
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the steps of a few packages apart, and rounds of reconciliations of many packages."""
+    """Measure the steps of a few packages separately, and rounds of reconciliations of many packages."""
     for packages in (FEW, PACKAGES) if long else (FEW,):
         yield from trio.run(_measure_apart, packages)
     if long:
@@ -219,7 +219,7 @@ async def _collected(switch: _Switch, client: HttpClusterClient, packages: int, 
 
 
 async def _given(recorder: Recorder, written: FlightLog | None, steps: _Collected) -> float:
-    """Return the processor time for all rounds of steps after the first, which has whole states."""
+    """Return the processor time for all rounds of steps after the first round, whose steps have whole states."""
     before = 0.0
     for number, calls in enumerate((steps.first, *steps.others)):
         if number == 1:

@@ -246,7 +246,7 @@ async def _remove_repository(client: HttpClusterClient) -> None:
 
 
 async def _versions(client: HttpClusterClient) -> dict[ObjectKey, str]:
-    """Return the resourceVersion of every object of the packages; a changed object has another one."""
+    """Return the resourceVersion of every object of the packages; a changed object has another resourceVersion."""
     found: dict[ObjectKey, str] = {}
     for kind in (APPLICATION, *KINDS):
         for obj in (await client.list(kind)).items:
@@ -325,7 +325,9 @@ def _memory(pid: int) -> int:
 
 
 async def _bare(bench: Bench) -> float:
-    """Return the time in which the objects of one package are applied one after another, in seconds. They are rendered before."""
+    """Return the time in which the objects of one package are applied one after another, in seconds. The objects were rendered
+    before.
+    """
     command = ["helm", "template", "bare", bench.environment["CHART"]]
     done = await trio.run_process(command, env=bench.environment, capture_stdout=True)
     objects = [as_object(each, "object") for each in read_yaml_all(done.stdout, what="helm template")]

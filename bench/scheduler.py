@@ -38,7 +38,7 @@ class World:
 
 
 def packages(count: int) -> list[Node]:
-    """Return chains of ten packages; all packages also depend on a common one."""
+    """Return chains of ten packages; all packages also depend on a common package."""
     return [node("base", order=1), *(package(number) for number in range(count))]
 
 

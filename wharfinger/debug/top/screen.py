@@ -217,7 +217,7 @@ def _padded(texts: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _gaps(count: int) -> list[str]:
-    """Return the gaps after each of so many cells; none after the last."""
+    """Return the gap after each of ``count`` cells; there is none after the last."""
     return [_GAP] * (count - 1) + [""]
 
 

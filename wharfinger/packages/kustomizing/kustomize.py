@@ -86,7 +86,7 @@ class KubectlKustomize:
         return self._program is not None
 
     async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:
-        """Build a kustomization. Raises KustomizeError; always, if there is no program."""
+        """Build a kustomization. Raises KustomizeError, also if there is no program."""
         check_patches(what)
         if self._program is None:
             raise KustomizeError(self._missing)

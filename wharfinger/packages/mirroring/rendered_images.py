@@ -104,7 +104,9 @@ async def open_rendered_images(
 
 @asynccontextmanager
 async def _open_folder(parent: Path | None) -> AsyncIterator[Path]:
-    """Make a temporary folder, and delete it with its content at the end. All versions of all packages could fill the disk."""
+    """Make a temporary folder, and delete it with its content at the end, because the files of all packages could fill the
+    disk.
+    """
     with disk_errors("making a folder to unpack packages in"):
         made = tempfile.TemporaryDirectory(prefix="wharfinger-mirror-", dir=parent, ignore_cleanup_errors=True)
     try:

@@ -47,7 +47,9 @@ class FolderPacks:
         return known[1] if known is not None and known[0] == fingerprint else None
 
     def keep(self, folder: Path, fingerprint: str, identity: PackedIdentity) -> None:
-        """Keep the identity of a folder that had this fingerprint before it was packed, unless it has another one by now."""
+        """Keep the identity of a folder that had this fingerprint before it was packed, unless the folder has another fingerprint
+        by now.
+        """
         if not fingerprint or self.fingerprint(folder) != fingerprint:
             return
         with self._lock:

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 WORKERS: Final = 8
 WAITED_S: Final = 1.0
-"""The time after which the status of a claim says that it waits."""
+"""The time after which the status of a claim reports that the claim waits."""
 _ROUNDING_S: Final = 0.01
 FULL_S: Final = 1.0
 """The time after which a full pool is asked again."""
