@@ -58,7 +58,7 @@ def step(view: View, event: Event) -> Step:
             return _arranged(answered), ()
         case PageAnswered(page):
             answered = replace(view, now=page.at, problem="", failing_since=None)
-            if page.name != view.opened:  # it was asked before another page was opened
+            if page.name != view.opened:  # an answer to a question from before another page was opened
                 return answered, ()
             return _scrolled(replace(answered, page=page), 0), ()
         case Failed(problem, at):

@@ -24,7 +24,7 @@ class WakePipe:
 
     def ring(self) -> None:
         """Wake the view. Any thread may call it."""
-        with suppress(BlockingIOError, OSError):  # it is full, or the view has ended
+        with suppress(BlockingIOError, OSError):  # the pipe is full, or the view has ended
             os.write(self._writer, _NEWS)
 
     def signals(self) -> list[int]:

@@ -48,7 +48,7 @@ def stand_in(obj: JsonObject, namespace: str) -> JsonObject | None:
         else:
             name, keys = find_str(obj, "spec", "secretName"), {*_OF_CERTIFICATES}
     except FormatError:
-        return None  # a server refuses the object; `check` reports that
+        return None  # a server would refuse the object, which `wharfinger check` reports
     if not name:
         return None
     texts: JsonObject = {key: placeholder(key) for key in sorted(keys)}

@@ -30,7 +30,7 @@ def synced_objects(obj: JsonObject) -> Iterator[JsonObject]:
         url, ref = find_str(sync, "url"), find_str(sync, "ref")
         group = group_of(find_str(obj, "apiVersion"))
     except FormatError:
-        return  # a server refuses the object; `check` reports that
+        return  # a server would refuse the object, which `wharfinger check` reports
     if group != GROUP or not url or kind not in _KINDS:
         return
     metadata: JsonObject = {"name": name, "namespace": namespace}

@@ -96,7 +96,7 @@ def listed_by(folder: Path, relative: str, texts: ParsedTexts | None = None) -> 
     try:
         read = read_kustomization(path, texts) if path is not None else None
     except (OSError, FormatError):
-        return frozenset()  # its build reports that
+        return frozenset()  # the build of the folder reports the error
     found = (normal_path(f"{relative}/{each}") for key in _LISTS for each in _texts(read, key) if "://" not in each)
     return frozenset(each for each in found if each is not None)
 

@@ -37,7 +37,7 @@ class Scopes:
                     kind = find_str(obj, "spec", "group"), find_str(obj, "spec", "names", "kind")
                     self._custom[kind] = find_str(obj, "spec", "scope") == "Namespaced"
                 except FormatError:
-                    continue  # a server refuses the definition; `check` reports that
+                    continue  # a server would refuse the definition, which `wharfinger check` reports
         self.cluster_scoped = frozenset(kind for kind, namespaced in self._custom.items() if not namespaced)
 
     def is_namespaced(self, obj: JsonObject) -> bool | None:

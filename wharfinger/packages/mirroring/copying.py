@@ -81,7 +81,7 @@ async def _is_there(ends: CopyRoute, descriptor: Descriptor, tag: str) -> bool:
     except ArtifactNotFoundError:
         return False
     except DigestError:
-        return False  # a damaged copy
+        return False  # the artifact at the target is damaged
     return found.digest == descriptor.digest
 
 

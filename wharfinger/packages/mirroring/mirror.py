@@ -132,9 +132,8 @@ class Mirror:
             ends = CopyRoute(source, image.repository.path, self.target, target)
             try:
                 descriptor, data = await source.document(image.repository.path, reference)
-            except (
-                PackageError
-            ) as error:  # an error of this image's registry does not prevent the copies of other images
+            except PackageError as error:
+                # An error of this image's registry does not prevent the copies of other images.
                 self.failed[text] = error
                 raise
             return await copy_document(ends, reference, descriptor, data, self.sums, dry_run=self.dry_run)

@@ -101,11 +101,8 @@ class DockerLogins:
     async def _read(self) -> bytes | None:
         try:
             return await trio.to_thread.run_sync(_content, self._file)
-        except (
-            FileNotFoundError,
-            NotADirectoryError,
-            PermissionError,
-        ):  # the home folder of another user, which has no logins for this process
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            # There is no file, or it is in the home folder of another user, which has no logins for this process.
             return None
         except OSError as error:
             raise RegistryError(f"{self._file}: cannot be read: {error.strerror}", transient=False) from error

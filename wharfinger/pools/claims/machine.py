@@ -244,7 +244,7 @@ def _taken(state: PoolState, request: int) -> Claim:
 def _see(state: PoolState, member: Member) -> None:
     known = state.members.get(member.uid)
     if known is not None and member.version < known.version:
-        return  # the cache does not go back; this is an answer that came late
+        return  # an outdated version, from an answer that came late
     state.members[member.uid] = member
     until = state.reserved.get(member.uid, -1)
     if until is not None and until <= member.version:

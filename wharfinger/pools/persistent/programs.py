@@ -151,7 +151,7 @@ class PersistentPrograms:
         while (kept := self._idle(run.owner, kind) or await self._started(run, kind, limits)) is not None:
             try:
                 outcome = await kept.program.run(run.variables, limits, sinks)
-            except NotBegunError:  # a new program never raises it
+            except NotBegunError:  # only an older program raises this; a new one never does
                 continue
             finally:
                 await self._give_back(kept)

@@ -145,7 +145,7 @@ class ClaimController:
         """Perform the next step for one claim. Raises ClusterError and ShapeError; repeating the call is always safe."""
         obj = self._claims.get(key)
         if self._is_behind(key, obj):
-            return  # the cache has yet to show what was written last
+            return  # the cache does not show the last written status yet
         known, spec = self._known(key, obj)
         step = decide(known)
         match step:

@@ -167,7 +167,7 @@ def next_time(state: SizingState, now: float) -> float:
 
 def _want(state: SizingState, spec: PoolSpec, now: float) -> None:
     if spec.template_hash != state.spec.template_hash:
-        state.failures, state.paused_until, state.problem = 0, -NEVER, ""  # the cause may be gone
+        state.failures, state.paused_until, state.problem = 0, -NEVER, ""  # the cause may be gone now
     state.spec = spec
     for pod in state.pods.values():
         _note_idle(state, pod, now)
