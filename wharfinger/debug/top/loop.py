@@ -83,7 +83,9 @@ class Loop:
         self._wake.ring()
 
     def run(self, questions: DaemonQueries) -> Ending:
-        """Show the view until the user leaves, a signal arrives, or the daemon is given up. Raises the error of a bug."""
+        """Show the view until the user leaves, a signal arrives, or the daemon is given up. Raises the error with which the
+        asking thread has crashed.
+        """
         while self._ending is None:
             self._terminal.draw(render(self._view, *self._terminal.size()))
             ready, _, _ = select.select([self._keyboard, self._wake.descriptor], [], [], TICK_S)

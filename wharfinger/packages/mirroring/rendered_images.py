@@ -43,7 +43,9 @@ _NO_DIGEST: Final = "sha256:" + "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class RenderedImages:
-    """A search for images in rendered manifests; made by `open_rendered_images`. ``settings`` are those of packages by name."""
+    """A search for images in rendered manifests; made by `open_rendered_images`. ``settings`` has the settings of packages by
+    their names.
+    """
 
     settings: Mapping[str, JsonObject]
     kube_version: str

@@ -144,7 +144,9 @@ class PoolScheduler(Generic[Spec, Result]):
         return position_of(self._state, request.number)
 
     async def wait_change(self) -> None:
-        """Wait for the next event of the pool. A caller that has passed no checkpoint since it read the state misses no event."""
+        """Wait for the next event of the pool. If the caller has passed no checkpoint since it read the state, it misses no
+        event.
+        """
         await self._changed.wait()
 
     async def shutdown(self) -> None:
