@@ -109,8 +109,8 @@ async def test_a_daemon_that_hangs_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (PermissionError(errno.EACCES, "denied"), "belongs to another user; run this as"),
-        (PermissionError(errno.EPERM, "denied"), "belongs to another user; run this as"),
+        (PermissionError(errno.EACCES, "denied"), "belongs to another user; run this command as"),
+        (PermissionError(errno.EPERM, "denied"), "belongs to another user; run this command as"),
         (TimeoutError("timed out"), "does not answer in time"),
         (ConnectionResetError(errno.ECONNRESET, "reset"), r"reset; start `wharfinger run`, or name its socket"),
         (OSError(), r"the answer was complete; start `wharfinger run`, or name its socket"),
