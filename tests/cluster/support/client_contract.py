@@ -1,4 +1,4 @@
-"""What every ClusterClient must do. Each ``contract_*`` function takes a client of an empty cluster."""
+"""The contract of every ClusterClient. Each ``contract_*`` function gets a client of an empty cluster."""
 
 from collections.abc import Awaitable, Callable
 

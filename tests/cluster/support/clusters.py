@@ -14,7 +14,7 @@ from wharfinger.control_plane.serving import Address, serve_control_plane
 
 @asynccontextmanager
 async def memory_cluster(*, simulate: bool = False) -> AsyncIterator[HttpClusterClient]:
-    """A client of a control plane in this process: no sockets, no threads, so the autojump clock is fine."""
+    """Yield a client of a control plane in this process, without sockets and threads, so that the autojump clock can be used."""
     async with (
         open_control_plane(simulate=simulate) as control_plane,
         open_client(Connection(LOCAL), transport=control_plane.transport()) as client,
@@ -24,7 +24,7 @@ async def memory_cluster(*, simulate: bool = False) -> AsyncIterator[HttpCluster
 
 @asynccontextmanager
 async def loopback_cluster(folder: Path, *, simulate: bool = False) -> AsyncIterator[HttpClusterClient]:
-    """A client over TCP, by the kubeconfig that the control plane wrote to ``folder/kubeconfig``."""
+    """Yield a client over TCP; its kubeconfig is the one that the control plane wrote to ``folder/kubeconfig``."""
     path = folder / "kubeconfig"
     async with serve_control_plane(Address("127.0.0.1", 0), path, "test-token", simulate=simulate):
         connection = await trio.to_thread.run_sync(load_connection, path)

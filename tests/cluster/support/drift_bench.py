@@ -1,4 +1,4 @@
-"""Objects that are ours on a control plane in memory, others who write to them, and what is found of it."""
+"""Our objects on a control plane in memory, other writers, and the drift that is found."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -44,12 +44,12 @@ spec:
 """
 
 Found = set[tuple[str, str]]
-"""Pointers with writers."""
+"""Pairs of a pointer and the writer of the field."""
 
 
 @dataclass
 class DriftBench:
-    """``ours`` writes as the daemon does."""
+    """The bench; ``ours`` writes as the daemon does."""
 
     control_plane: ControlPlane
     ours: HttpClusterClient
@@ -57,24 +57,24 @@ class DriftBench:
     others: dict[str, HttpClusterClient] = field(default_factory=dict)
 
     async def by(self, manager: str) -> HttpClusterClient:
-        """A client whose writes have this manager."""
+        """Return a client that writes under this manager."""
         if manager not in self.others:
             client = await self.stack.enter_async_context(_client(self.control_plane, manager))
             self.others[manager] = client
         return self.others[manager]
 
     async def key(self, obj: JsonObject) -> ObjectKey:
-        """Where the object is."""
+        """Return the key of an object."""
         return ObjectKey(await self.ours.resource_type(*kind_of(obj)), namespace_of(obj), name_of(obj))
 
     async def apply(self, desired: JsonObject) -> Applied:
-        """Apply as the engine does."""
+        """Apply an object as the engine does."""
         return applied_of(await self.ours.apply(desired, field_manager=MANAGER, force=True), MANAGER)
 
     async def found(
         self, desired: JsonObject, applied: Applied | None, ignore: Sequence[IgnoreRule] = BUILT_IN
     ) -> Found:
-        """What drifted."""
+        """Return the fields that drifted."""
         drift = find_drift(desired, applied, await self.ours.get(await self.key(desired)), MANAGER, ignore)
         assert drift is None or (drift.fields and not drift.missing)
         fields = drift.fields if drift is not None else ()
@@ -82,7 +82,7 @@ class DriftBench:
         return {(field.pointer, field.by) for field in fields}
 
     async def patch(self, manager: str, desired: JsonObject, patch: JsonValue, subresource: str = "") -> None:
-        """A merge patch by somebody, or a JSON patch where it is a list."""
+        """Apply a merge patch by another manager, or a JSON patch if it is a list."""
         client, key = await self.by(manager), await self.key(desired)
         if isinstance(patch, list):
             await client.json_patch(key, patch, subresource=subresource)
@@ -95,7 +95,7 @@ Change = Callable[[DriftBench, JsonObject], Awaitable[None]]
 
 @asynccontextmanager
 async def drift_bench() -> AsyncIterator[DriftBench]:
-    """A control plane with the namespace ``prod``."""
+    """Open a control plane with the namespace ``prod``."""
     async with (
         open_control_plane() as control_plane,
         _client(control_plane, MANAGER) as ours,
@@ -113,7 +113,7 @@ async def _client(control_plane: ControlPlane, manager: str) -> AsyncIterator[Ht
 
 
 def yaml_object(text: str) -> JsonObject:
-    """One object as people write it."""
+    """Return one object from YAML."""
     value = read_yaml(text.encode(), what="object of a test")
     assert isinstance(value, dict)
     return value

@@ -1,4 +1,6 @@
-"""A drift monitor with all it needs on a control plane in memory: rows, watches, and something that applies rows again."""
+"""A drift monitor with everything that it needs on a control plane in memory: rows, watches, and a function that applies rows
+again.
+"""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -38,7 +40,9 @@ RULES: Final = FightRules(limit=3, window_s=300.0, first_delay_s=10.0, max_delay
 
 
 class Recording(httpx.AsyncBaseTransport):
-    """Notes what the monitor and the engine send; ``fault`` may break it, and ``gates`` hold up what asks for their name."""
+    """A transport that records the requests of the monitor and the engine; ``fault`` can make a request fail, and each of the
+    ``gates`` holds up the requests for the object with its name.
+    """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -60,7 +64,7 @@ class Recording(httpx.AsyncBaseTransport):
 
 @dataclass
 class Keeper:
-    """``told`` is what was told last of the owner; ``tellings`` how often anything was."""
+    """A monitor with its parts. ``told`` is the last report about the owner; ``tellings`` is the number of reports."""
 
     bench: DriftBench
     client: HttpClusterClient
@@ -100,7 +104,7 @@ class Keeper:
                 self.nursery.start_soon(self.reapply, identity)
 
     async def put(self, desired: JsonObject, policy: DriftPolicy | None = None) -> ObjectKey:
-        """A row, applied and watched."""
+        """Add a row that is applied and watched."""
         key = self.insert(await self.bench.key(desired), desired, policy)
         self.unsettled.add(identity_of(key))
         await self.reapply(identity_of(key))
@@ -108,7 +112,7 @@ class Keeper:
         return key
 
     def insert(self, key: ObjectKey, desired: JsonObject, policy: DriftPolicy | None = None) -> ObjectKey:
-        """A row."""
+        """Add a row."""
         wanted = owned(desired, OWNER)
         body = PackedJson(encode_json(wanted))
         row = DesiredObject(key, OWNER, 0, body, checksum(wanted), policy or DriftPolicy())
@@ -127,7 +131,7 @@ class Keeper:
         await self._live.synced(key.resource)
 
     async def reapply(self, identity: Identity) -> None:
-        """What the reconciler does with a row."""
+        """Apply a row again, as the reconciler does."""
         entry = self.table.snapshot().get(identity)
         assert entry is not None
         desired = entry.row.object()
@@ -140,7 +144,7 @@ class Keeper:
         self.unsettled.discard(identity)
 
     def reads(self) -> list[str]:
-        """What the monitor read so far."""
+        """Return the reads of the monitor so far."""
         return [request for request in self.sent.requests if request.startswith("GET") and request != "GET version"]
 
 
@@ -148,7 +152,7 @@ class Keeper:
 async def drift_keeper(
     *, full_s: float = 1e6, run: bool = True, draw: Callable[[], float] = lambda: 0.5
 ) -> AsyncIterator[Keeper]:
-    """A monitor that runs; full comparisons are far apart unless asked for."""
+    """Run a monitor whose full comparisons are far apart unless ``full_s`` is given."""
     async with drift_bench() as bench, trio.open_nursery() as nursery:
         sent = Recording(bench.control_plane.transport())
         options = ClientOptions(user_agent=f"{MANAGER}/1.0", attempts=1)

@@ -1,4 +1,6 @@
-"""A process with an embedded control plane, which says when it is up and then waits for ever: ``python -m … FOLDER``."""
+"""A process with an embedded control plane, which prints a line once that is ready, and then waits for ever: ``python -m …
+FOLDER``.
+"""
 
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ from wharfinger.process.ledger import open_ledger
 
 
 async def main(folder: Path) -> None:
-    """Be the parent until killed."""
+    """Run until killed."""
     with open_ledger(folder / "journal.db") as ledger:
         async with open_embedded(folder / "embedded", ledger):
             [entry] = ledger.entries()

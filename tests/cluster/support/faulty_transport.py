@@ -1,4 +1,4 @@
-"""A transport that answers from a script: for the faults no well-behaved server can be asked for."""
+"""A transport that answers from a script, for faults that no well-behaved server produces."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class Hang:
-    """In a script of chunks: nothing comes any more, until the reader gives up."""
+    """An entry in a script of chunks: nothing more arrives, until the reader gives up."""
 
 
 @dataclass
 class Until:
-    """In a script of chunks: nothing comes before this happens."""
+    """An entry in a script of chunks: nothing arrives before this event."""
 
     event: trio.Event
 
@@ -26,7 +26,7 @@ Chunk = bytes | Exception | Hang | Until
 
 @dataclass
 class Reply:
-    """One answer: its chunks are sent as they are; an exception among them is raised there."""
+    """One answer: its chunks are sent unchanged; an exception among them is raised at its place."""
 
     status: int = 200
     chunks: Sequence[Chunk] = ()
@@ -61,7 +61,7 @@ class ScriptedStream(httpx.AsyncByteStream):
 
 
 class FaultyTransport(httpx.AsyncBaseTransport):
-    """Asks ``script`` for every request; keeps the requests and counts open bodies."""
+    """A transport that asks ``script`` for each answer, records the requests, and counts open bodies."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -82,12 +82,12 @@ class FaultyTransport(httpx.AsyncBaseTransport):
 
     @property
     def paths(self) -> list[str]:
-        """``GET /api/v1/pods`` of each request so far, queries left out."""
+        """Return method and path of each request so far, without queries, such as ``GET /api/v1/pods``."""
         return [f"{request.method} {request.url.path}" for request in self.requests]
 
 
 def in_turn(*answers: Answer) -> Script:
-    """Each answer once, in this order; asking further is the test's mistake."""
+    """Return a script that gives each answer once, in this order; a further request is a mistake of the test."""
     left = list(answers)
 
     def script(request: httpx.Request) -> Answer:
@@ -98,12 +98,12 @@ def in_turn(*answers: Answer) -> Script:
 
 
 def json_reply(document: JsonObject, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
-    """A JSON document in one chunk."""
+    """Return a JSON document in one chunk."""
     return Reply(status, [msgspec.json.encode(document)], {"content-type": "application/json", **(headers or {})})
 
 
 def status_reply(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Reply:
-    """A failure as an API server words it."""
+    """Return a failure in the words of an API server."""
     document: JsonObject = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -116,5 +116,5 @@ def status_reply(code: int, reason: str, message: str, headers: dict[str, str] |
 
 
 def event(kind: str, obj: JsonObject) -> bytes:
-    """One line of a watch."""
+    """Return one line of a watch."""
     return msgspec.json.encode({"type": kind, "object": obj}) + b"\n"

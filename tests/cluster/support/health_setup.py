@@ -1,4 +1,4 @@
-"""A desired table, live objects and the health of both, on a control plane in memory."""
+"""A desired table, live objects, and their health, on a control plane in memory."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def row(obj: JsonObject, resource: ResourceType = CONFIG_MAP, owner: Owner = OWNER, wave: int = 0) -> DesiredObject:
-    """The row of an object."""
+    """Return the row of an object."""
     key = ObjectKey(resource, namespace_of(obj), name_of(obj))
     text = encode_json(obj)
     return DesiredObject(key, owner, wave, PackedJson(text), str(hash(text)))
@@ -51,13 +51,15 @@ def widget(name: str, **spec: str) -> JsonObject:
 
 
 async def define_widgets(client: ClusterClient) -> None:
-    """Widgets have a status subresource, and its controller is whoever writes it."""
+    """Define Widgets, which have a status subresource; a test writes the status in place of a controller."""
     made = await client.apply(widget_crd(), field_manager="test")
     await wait_ready(client, [ObjectKey(CRD, "", name_of(made))])
 
 
 class Phases:
-    """Expressions that are the name of a phase: true where ``status.phase`` is so; counts, and fails when told."""
+    """Expressions that are names of phases: one is true if ``status.phase`` is that phase. Evaluations are counted, and fail
+    on request.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -78,7 +80,7 @@ class Phases:
 
 @dataclass
 class Setup:
-    """All parts, and what the listener was told, in short."""
+    """All parts, and the reports to the listener, in short."""
 
     client: ClusterClient
     table: DesiredTable
@@ -102,7 +104,7 @@ class Setup:
             self.live.release(resource)
 
     async def install(self, *rows: DesiredObject) -> None:
-        """As the engine does: rows first, then each object, and what the server answered."""
+        """Install as the engine does: first the rows, then each object and the server's answer to its apply."""
         self.want(*rows)
         for one in rows:
             self.monitor.applied(
@@ -127,7 +129,7 @@ async def health_setup(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     grace_s: float = GRACE_S,
 ) -> AsyncIterator[Setup]:
-    """Everything open."""
+    """Open all parts."""
     table = desired_table() if table is None else table
     told: list[str] = []
 

@@ -1,7 +1,8 @@
-"""Candidates for one Lease on machines of their own: clocks run off, requests are late or lost, processes are killed.
+"""Candidates for one Lease, each on a machine of its own: clocks drift apart, requests are late or lost, processes are
+killed.
 
-A request may be lost before it comes to the server, or its answer may be; one that its sender gave up, or whose sender is dead,
-may still be done. Everything follows from the seed.
+A request may be lost before it arrives at the server, or its answer may be lost. A request may be carried out even after its
+sender gave up or died. Everything follows from the seed.
 """
 
 import heapq
@@ -38,7 +39,7 @@ PATIENCE_S = 2.5
 
 @dataclass
 class Candidate:
-    """A process; ``life`` counts how often it was started. Its clock says ``offset + rate * t``."""
+    """A process; ``life`` counts its starts. Its clock shows ``offset + rate * t``."""
 
     machine: LeaseMachine
     offset: float
@@ -55,7 +56,7 @@ class Candidate:
 
 
 class Simulation:
-    """``rates``: the range of the clocks' rates."""
+    """A simulation; ``rates`` is the range of the clocks' rates."""
 
     def __init__(self, seed: int, count: int, rates: tuple[float, float] = (0.85, 1.15)) -> None:
         self.draw = random.Random(seed)  # noqa: S311 - the same run each time
@@ -95,7 +96,7 @@ class Simulation:
             self.follow(one, *START)
 
     def kill(self, one: Candidate) -> None:
-        """Not a word to the server; it is started again sooner or later."""
+        """Kill a candidate without a request to the server; it is started again some time later."""
         one.alive = False
         self.at(self.draw.uniform(0, 40), lambda: self.begin(one))
 

@@ -1,4 +1,4 @@
-"""A release engine on a cluster of its own, with a wall clock and a network that tests can bend."""
+"""A release engine on a cluster of its own, with a wall clock and a network that tests control."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ WIDGET = "---\napiVersion: example.test/v1\nkind: Widget\nmetadata:\n  name: one
 
 
 class Clock:
-    """A wall clock moved by hand."""
+    """A wall clock that tests move."""
 
     def __init__(self) -> None:
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,9 +38,11 @@ class Clock:
 
 
 class Faulty(httpx.AsyncBaseTransport):
-    """Breaks or holds the requests that ``fault`` picks: by an exception, an answer, or an event to wait for.
+    """A transport that breaks or holds the requests that ``fault`` selects, by an exception, an answer, or an event to wait
+    for.
 
-    ``requests`` are all but watches and the lists and discovery that begin them; ``writes`` those that change something.
+    ``requests`` are all requests except watches, and except the lists and discovery with which watches begin; ``writes`` are
+    the requests that change something.
     """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
@@ -48,11 +50,11 @@ class Faulty(httpx.AsyncBaseTransport):
         self.fault: Callable[[httpx.Request], Exception | httpx.Response | trio.Event | None] = lambda _: None
         self.requests: list[str] = []
         self.lose_answer_of: int | None = None
-        """The number of the request that is done, and whose answer is lost."""
+        """The number of a request that is carried out, and whose answer is lost."""
 
     @property
     def writes(self) -> list[str]:
-        """What changed something."""
+        """Return the requests that change something."""
         return [request for request in self.requests if not request.startswith("GET ")]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -95,7 +97,7 @@ class Bench:
 
 @asynccontextmanager
 async def cluster(*, simulate: bool = False) -> AsyncIterator[tuple[HttpClusterClient, Faulty]]:
-    """A control plane in memory, and a client whose requests can be broken."""
+    """Open a control plane in memory, and a client whose requests can be broken."""
     async with open_control_plane(simulate=simulate) as control_plane:
         transport = Faulty(control_plane.transport())
         async with open_client(Connection(LOCAL), transport=transport) as client:
@@ -115,6 +117,6 @@ async def bench(
 
 @asynccontextmanager
 async def open_engine(client: HttpClusterClient, options: EngineOptions | None = None) -> AsyncIterator[ReleaseEngine]:
-    """An engine with watches of its own."""
+    """Open an engine with watches of its own."""
     async with open_shared_watches(client) as watches, open_release_engine(client, watches, options) as engine:
         yield engine

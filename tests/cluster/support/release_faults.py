@@ -1,4 +1,4 @@
-"""A second way to a cluster, with a network that tests can break without breaking the first one."""
+"""A second connection to a cluster, whose network tests can break without breaking the first one."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +15,9 @@ Fault = Exception | trio.Event | None
 
 
 class Faulty(httpx.AsyncBaseTransport):
-    """``fault`` says what happens to a request: an exception instead, an event to wait for first; ``lost``: whose answer is."""
+    """A transport; ``fault`` decides about each request: an exception is raised instead, or an event is awaited first.
+    ``lost`` selects requests whose answers are lost.
+    """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -39,7 +41,7 @@ class Faulty(httpx.AsyncBaseTransport):
 
 @dataclass(frozen=True)
 class TwoWays:
-    """A control plane, a client of it, and another one whose network ``faulty`` breaks."""
+    """A control plane, a client of it, and another client whose network ``faulty`` breaks."""
 
     client: HttpClusterClient
     broken: HttpClusterClient
@@ -48,7 +50,7 @@ class TwoWays:
 
 @asynccontextmanager
 async def two_ways() -> AsyncIterator[TwoWays]:
-    """In memory: no sockets, no threads."""
+    """Open both clients in memory, without sockets and threads."""
     async with open_control_plane(simulate=False) as control_plane:
         faulty = Faulty(control_plane.transport())
         async with (

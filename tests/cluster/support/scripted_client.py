@@ -1,4 +1,4 @@
-"""The real client in front of a script: discovery from documents, everything else as a test says."""
+"""The real client with a scripted server: discovery comes from documents, all other answers come from the test."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ OPTIONS = ClientOptions(random=lambda: 0.5)
 
 
 class Server:
-    """Discovery from documents, everything else from a script."""
+    """The scripted server: discovery from documents, all other answers from a script."""
 
     def __init__(self, script: Script, api: JsonObject = CORE, apis: JsonObject = GROUPS) -> None:
         self.script = script

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of an API server, which does to connections what networks do: silence, cuts, and lost pieces."""
+"""A TCP proxy in front of an API server, which imitates faults of networks: silence, cuts, and lost data."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,9 +16,9 @@ class TcpProxy:
         """The port of the server on loopback, for connections that are made from now on."""
         self.port = 0
         self.lost: bytes = b""
-        """Pieces of the server with this text are not passed on; empty: all are."""
+        """Data of the server that contains this text is not passed on; empty: everything is passed on."""
         self.cut_at: bytes = b""
-        """A connection whose server sends this text is cut in the middle of it, once."""
+        """A connection whose server sends this text is cut in the middle of the text, once."""
         self.cut = trio.Event()
         self.held = bytearray()
         """The bytes of clients that are held back now."""
@@ -28,21 +28,21 @@ class TcpProxy:
         self._scopes: set[trio.CancelScope] = set()
 
     def silence(self) -> None:
-        """Pass nothing on in either direction, and close nothing; what comes is held back."""
+        """Pass nothing on in either direction, and close nothing; arriving data is held back."""
         self._gate = trio.Event()
 
     def speak(self) -> None:
-        """Pass on what was held back, and everything that follows."""
+        """Pass on the data that was held back, and everything that follows."""
         gate, self._gate = self._gate, self._open
         gate.set()
 
     def drop(self) -> None:
-        """Close all connections; what was held back on them is lost."""
+        """Close all connections; data that was held back on them is lost."""
         for scope in self._scopes:
             scope.cancel()
 
     def forget(self) -> None:
-        """Go on with new connections, while the present ones stay silent for good."""
+        """Serve new connections, while the present ones stay silent for ever."""
         self._gate = self._open
 
     async def handle(self, client: trio.SocketStream) -> None:
@@ -85,7 +85,7 @@ class TcpProxy:
 
 @asynccontextmanager
 async def open_proxy(upstream: int) -> AsyncIterator[TcpProxy]:
-    """A proxy on a free port of loopback for as long as the block runs."""
+    """Run a proxy on a free port of loopback for as long as the block runs."""
     async with trio.open_nursery() as nursery:
         proxy = TcpProxy(upstream)
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")

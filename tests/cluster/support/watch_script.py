@@ -1,4 +1,4 @@
-"""Servers of lists and watches that do what a script says, and what a subscriber was told by them."""
+"""Servers of lists and watches that follow a script, and a record of the changes that a subscriber got."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,27 +15,27 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
 
 
 def obj(name: str, version: int, uid: str = "") -> JsonObject:
-    """A ConfigMap in a state."""
+    """Return a ConfigMap in a given state."""
     made = config_map(name)
     find_object(made, "metadata").update({"resourceVersion": str(version), "uid": uid or f"u-{name}"})
     return made
 
 
 def page(*items: JsonObject, version: int, token: str = "") -> Reply:
-    """A page of a list; with a token there is another one."""
+    """Return a page of a list; with a token, another page follows."""
     values: list[JsonValue] = list(items)
     metadata: JsonObject = {"resourceVersion": str(version), **({"continue": token} if token else {})}
     return json_reply({"kind": "ConfigMapList", "metadata": metadata, "items": values})
 
 
 def watch(*events: tuple[str, JsonObject], then: Hang | Exception | None = None) -> Reply:
-    """A watch that tells these, and then ends, hangs or breaks."""
+    """Return a watch that sends these events, and then ends, hangs or breaks."""
     lines = [event(kind, obj) for kind, obj in events]
     return Reply(200, lines if then is None else [*lines, then])
 
 
 class WatchScript:
-    """Answers for lists and for watches, each in turn; the last watch stays open in silence."""
+    """Answers for lists and for watches, each in order; the last watch stays open in silence."""
 
     def __init__(self, lists: list[Answer], watches: list[Answer] | None = None) -> None:
         self.lists = lists
@@ -52,13 +52,13 @@ class WatchScript:
         return self.lists.pop(0)
 
     def take(self) -> list[str]:
-        """What was asked since."""
+        """Return the requests since the last call."""
         taken, self.asked = self.asked, []
         return taken
 
 
 class Told:
-    """Changes in short; a deletion without a last state has a question mark."""
+    """The received changes in short; a deletion without a last state has a question mark."""
 
     def __init__(self) -> None:
         self.changes: list[str] = []
@@ -67,14 +67,14 @@ class Told:
         self.changes.append(f"{change.type} {change.key.name}" + ("" if change.object else "?"))
 
     def take(self) -> list[str]:
-        """What was told since."""
+        """Return the changes since the last call."""
         taken, self.changes = self.changes, []
         return taken
 
 
 @asynccontextmanager
 async def watches_of(script: WatchScript) -> AsyncIterator[tuple[SharedWatches, FaultyTransport]]:
-    """Shared watches of a scripted server; in the end nothing is left open."""
+    """Open shared watches of a scripted server, and check that nothing is left open at the end."""
     transport = FaultyTransport(script)
     async with open_client(Connection("http://api.example"), transport=transport) as client:
         async with open_shared_watches(client, jitter=lambda: 0.0) as watches:

@@ -1,4 +1,4 @@
-"""A cluster as rules see it: objects by kind."""
+"""A cluster as authorization rules see it: objects by kind."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -39,13 +39,13 @@ class View:
 
 
 def role(name: str, *rules: JsonObject, namespace: str = "") -> tuple[str, JsonObject]:
-    """A Role, or a ClusterRole."""
+    """Return a Role, or a ClusterRole."""
     metadata: JsonObject = {"name": name, **({"namespace": namespace} if namespace else {})}
     return ("roles" if namespace else "clusterroles"), {"metadata": metadata, "rules": list(rules)}
 
 
 def binding(name: str, of: str, *subjects: JsonObject, namespace: str = "", kind: str = "") -> tuple[str, JsonObject]:
-    """A RoleBinding, or a ClusterRoleBinding."""
+    """Return a RoleBinding, or a ClusterRoleBinding."""
     metadata: JsonObject = {"name": name, **({"namespace": namespace} if namespace else {})}
     listed: list[JsonValue] = list(subjects)
     reference: JsonObject = {"kind": kind or ("Role" if namespace else "ClusterRole"), "name": of, "apiGroup": GROUP}

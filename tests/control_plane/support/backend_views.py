@@ -1,4 +1,4 @@
-"""A cluster as strategies and admission see it, made of a few objects."""
+"""A fake cluster for strategies and admission, made of a few objects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,30 +9,30 @@ from wharfinger.formats.json.value import JsonObject, find
 
 @dataclass
 class FakeView:
-    """Objects by (group, plural); draws are always the first."""
+    """The objects by (group, plural); a random choice is always the first one."""
 
     stored: dict[tuple[str, str], list[JsonObject]] = field(default_factory=dict)
     dry_run: bool = False
 
     def objects(self, group: str, plural: str, namespace: str = "") -> Sequence[JsonObject]:
-        """The objects of a kind."""
+        """Return the objects of a kind."""
         found = self.stored.get((group, plural), [])
         return [obj for obj in found if not namespace or find(obj, "metadata", "namespace") == namespace]
 
     def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
-        """One object."""
+        """Return one object."""
         return next(
             (obj for obj in self.objects(group, plural, namespace) if find(obj, "metadata", "name") == name), None
         )
 
     def now(self) -> datetime:
-        """Always the same time."""
+        """Return the same time always."""
         return datetime(2026, 11, 21, 4, tzinfo=UTC)
 
     def draw(self, count: int) -> int:
-        """The first."""
+        """Return the first choice."""
         return 0 * count
 
     def new_uid(self) -> str:
-        """A fixed one."""
+        """Return a fixed uid."""
         return "11111111-1111-4111-8111-111111111111"

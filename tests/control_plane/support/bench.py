@@ -1,4 +1,4 @@
-"""A control plane without clock or chance, and the few words in which tests of its verbs speak to it."""
+"""A control plane without clock or chance, and short forms in which tests of its verbs make requests."""
 
 import json
 import random
@@ -31,41 +31,41 @@ SCALE: JsonObject = {
 
 
 def new_plane(*, history_limit: int = 1000) -> ControlPlane:
-    """A control plane with its first namespaces, at a time that stands still."""
+    """Return a control plane with its first namespaces, whose clock stands still."""
     randomness = random.Random(7)  # noqa: S311 - repeatable on purpose
     return assemble(MemoryStorage(history_limit=history_limit), lambda: NOW, randomness, None)
 
 
 def new_backend() -> Backend:
-    """Its backend, for tests of the verbs themselves."""
+    """Return the backend of such a control plane, for tests of the verbs themselves."""
     return new_plane().backend
 
 
 def served(backend: Backend, group: str, version: str, plural: str) -> Served:
-    """A kind that is served now."""
+    """Return a kind that is served now."""
     found = backend.catalog.find(group, version, plural)
     assert found is not None
     return found
 
 
 def config_maps(backend: Backend) -> Served:
-    """The kind most tests need."""
+    """Return the kind that most tests need."""
     return served(backend, "", "v1", "configmaps")
 
 
 def deployments(backend: Backend) -> Served:
-    """A kind with generation, status and scale."""
+    """Return a kind with generation, status and scale."""
     return served(backend, "apps", "v1", "deployments")
 
 
 def widgets(backend: Backend, **version: JsonValue) -> Served:
-    """The custom kind of :mod:`~tests.control_plane.support.samples`, defined with additions to its version."""
+    """Define the custom kind of :mod:`~tests.control_plane.support.samples`, with additions to its version, and return it."""
     made(backend, served(backend, *DEFINITIONS), definition(**version), namespace="")
     return served(backend, *WIDGETS)
 
 
 def thing(served: Served, name: str = "a", metadata: JsonObject | None = None, **fields: JsonValue) -> JsonObject:
-    """A manifest of a kind."""
+    """Return a manifest of a kind."""
     return {
         "apiVersion": served.api_version,
         "kind": served.kind.kind,
@@ -75,7 +75,7 @@ def thing(served: Served, name: str = "a", metadata: JsonObject | None = None, *
 
 
 def deployment(served: Served, name: str = "a", *, replicas: int = 1, metadata: JsonObject | None = None) -> JsonObject:
-    """A manifest of a Deployment of one container."""
+    """Return a manifest of a Deployment with one container."""
     labels: JsonObject = {"app": name}
     container: JsonObject = {"name": "main", "image": "image:1"}
     template: JsonObject = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
@@ -84,19 +84,19 @@ def deployment(served: Served, name: str = "a", *, replicas: int = 1, metadata: 
 
 
 def made(backend: Backend, served: Served, obj: JsonObject, *, namespace: str = "default") -> JsonObject:
-    """The object, created."""
+    """Create the object, and return it."""
     return create(backend, served, namespace, obj, OPTIONS).obj
 
 
 def changed(obj: JsonObject, metadata: JsonObject | None = None, **fields: JsonValue) -> JsonObject:
-    """The object with other metadata and fields; None removes a metadata field."""
+    """Return the object with other metadata and fields; None removes a metadata field."""
     merged: JsonObject = {**find_object(obj, "metadata"), **(metadata or {})}
     return {**obj, **fields, "metadata": {name: value for name, value in merged.items() if value is not None}}
 
 
 @contextmanager
 def refused(code: int, reason: str, part: str = "") -> Iterator[None]:
-    """The block is refused with this Status, and a message with ``part`` in it."""
+    """Check that the block is refused with this Status, and a message that contains ``part``."""
     with pytest.raises(StatusError) as caught:
         yield
     assert (caught.value.code, caught.value.reason) == (code, reason)
@@ -105,7 +105,7 @@ def refused(code: int, reason: str, part: str = "") -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer of the handler, read."""
+    """A parsed answer of the handler."""
 
     code: int
     body: JsonObject
@@ -114,7 +114,7 @@ class Reply:
 
 
 def request(method: str, path: str, data: bytes, headers: Mapping[str, str]) -> Request:
-    """A request; ``path`` may have a query, header names have underscores for dashes."""
+    """Return a request; ``path`` may have a query, and an underscore in the name of a header is a hyphen."""
     place, _, text = path.partition("?")
     query: dict[str, tuple[str, ...]] = {}
     for part in filter(None, text.split("&")):
@@ -126,7 +126,7 @@ def request(method: str, path: str, data: bytes, headers: Mapping[str, str]) -> 
 async def send(
     plane: ControlPlane, method: str, path: str, body: JsonValue = None, /, *, raw: bytes = b"", **headers: str
 ) -> Reply:
-    """One request to the handler, answered whole."""
+    """Send one request to the handler, and return the complete answer."""
     data = raw if body is None else json.dumps(body).encode()
     answer = await plane.handler(request(method, path, data, headers))
     assert isinstance(answer, Response)
@@ -138,7 +138,7 @@ async def send(
 
 @asynccontextmanager
 async def watching(plane: ControlPlane, path: str, **headers: str) -> AsyncIterator[AsyncIterator[bytes]]:
-    """The lines of a watch, one an event, while the block runs."""
+    """Yield the lines of a watch, one for each event, while the block runs."""
     answer = await plane.handler(request("GET", path, b"", headers))
     assert isinstance(answer, StreamingResponse)
     assert (answer.status, answer.content_type) == (200, "application/json")

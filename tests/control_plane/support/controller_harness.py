@@ -17,19 +17,19 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 from wharfinger.kube.resource import ObjectKey
 
 SETTLE_S = 3.5
-"""Virtual seconds in which everything that does not wait for a delay is done."""
+"""The virtual seconds after which everything is done that does not wait for a delay."""
 
 
 @asynccontextmanager
 async def open_cluster(*, controllers: bool = True) -> AsyncGenerator[ClusterClient, None]:
-    """A client of a cluster in memory."""
+    """Yield a client of a cluster in memory."""
     async with open_plane(controllers=controllers) as (client, _):
         yield client
 
 
 @asynccontextmanager
 async def open_plane(*, controllers: bool = True) -> AsyncGenerator[tuple[ClusterClient, Backend], None]:
-    """A client of a cluster in memory, whose clock is trio's, and what is behind it."""
+    """Yield a client of a cluster in memory, whose clock is trio's, and the control plane behind the client."""
     start, began = datetime(2026, 11, 21, 4, tzinfo=UTC), trio.current_time()
     async with (
         open_control_plane(simulate=False, now=lambda: start + timedelta(seconds=trio.current_time() - began)) as plane,
@@ -49,7 +49,7 @@ async def settle(seconds: float = 0.0) -> None:
 
 
 async def key(client: ClusterClient, api_version: str, kind: str, name: str, namespace: str = "default") -> ObjectKey:
-    """The key of an object."""
+    """Return the key of an object."""
     resource = await client.resource_type(api_version, kind)
     return ObjectKey(resource, namespace if resource.namespaced else "", name)
 
@@ -57,7 +57,7 @@ async def key(client: ClusterClient, api_version: str, kind: str, name: str, nam
 async def look(
     client: ClusterClient, api_version: str, kind: str, name: str, namespace: str = "default"
 ) -> JsonObject | None:
-    """The object, or None where it is gone."""
+    """Return the object, or None if it is gone."""
     try:
         return await client.get(await key(client, api_version, kind, name, namespace))
     except NotFoundError:
@@ -65,7 +65,7 @@ async def look(
 
 
 def obj(api_version: str, kind: str, name: str, namespace: str = "default", **fields: JsonValue) -> JsonObject:
-    """An object; ``metadata`` among the fields is added to its name and namespace."""
+    """Return an object; ``metadata`` among the fields is added to its name and namespace."""
     metadata: JsonObject = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
@@ -76,14 +76,14 @@ def obj(api_version: str, kind: str, name: str, namespace: str = "default", **fi
 
 
 def config_map(name: str, *owners: JsonObject, namespace: str = "default", **metadata: JsonValue) -> JsonObject:
-    """A ConfigMap with owners."""
+    """Return a ConfigMap with owners."""
     references: list[JsonValue] = [owner_of(owner) for owner in owners]
     extra: JsonObject = {**metadata, **({"ownerReferences": references} if references else {})}
     return obj("v1", "ConfigMap", name, namespace, metadata=extra)
 
 
 def owner_of(owner: JsonObject, *, blocks: bool = False) -> JsonObject:
-    """A reference to an owner that was created."""
+    """Return a reference to an owner that was created."""
     reference: JsonObject = {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -97,13 +97,13 @@ TEMPLATE: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers
 
 
 def workload(kind: str, name: str, *, annotations: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
-    """A Deployment, StatefulSet or DaemonSet."""
+    """Return a Deployment, StatefulSet or DaemonSet."""
     whole: JsonObject = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE, **spec}
     return obj("apps/v1", kind, name, metadata={"annotations": annotations or {}}, spec=whole)
 
 
 def job(name: str, annotations: JsonObject | None = None, *, restart: str = "Never", **spec: JsonValue) -> JsonObject:
-    """A Job of one container."""
+    """Return a Job with one container."""
     pod: JsonObject = {"restartPolicy": restart, "containers": [{"name": "a", "image": "i"}]}
     return obj(
         "batch/v1", "Job", name, metadata={"annotations": annotations or {}}, spec={"template": {"spec": pod}, **spec}
@@ -111,18 +111,18 @@ def job(name: str, annotations: JsonObject | None = None, *, restart: str = "Nev
 
 
 def pod(name: str, annotations: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
-    """A Pod of one container that nobody controls."""
+    """Return a Pod with one container and without a controller."""
     whole: JsonObject = {"containers": [{"name": "a", "image": "i"}], **spec}
     return obj("v1", "Pod", name, metadata={"annotations": annotations or {}, "labels": {"a": "b"}}, spec=whole)
 
 
 async def listed(client: ClusterClient, api_version: str, kind: str, namespace: str = "default") -> list[JsonObject]:
-    """All objects of a kind in a namespace, by name."""
+    """Return all objects of a kind in a namespace, by name."""
     found = (await client.list(await client.resource_type(api_version, kind), namespace)).items
     return sorted(found, key=lambda one: find_str(one, "metadata", "name"))
 
 
 def conditions_of(found: JsonValue) -> dict[str, tuple[JsonValue, JsonValue]]:
-    """Condition → its status and reason."""
+    """Return status and reason of each condition."""
     entries = find_list(found, "status", "conditions")
     return {find_str(one, "type"): (find(one, "status"), find(one, "reason")) for one in entries}

@@ -1,8 +1,9 @@
-"""A simple model of a control plane: what clients were told, and what must hold of all of it together.
+"""A simple model of a control plane: the answers that clients got, and rules that must hold for all answers together.
 
-Clients note every answer to a write with the resourceVersion it took. Sorted by that, the writes of an object are its life,
-and each state must be what its write makes of the state before: so no update is lost, and none is invented. A list at a
-revision must be what the writes up to it left, and what a watcher put together must be what a list shows.
+Clients record every answer to a write with the resourceVersion of that write. Sorted by resourceVersion, the writes of an
+object are its life, and each state must follow from the state before by its write. So no update is lost, and none is
+invented. A list at a revision must contain exactly the results of the writes up to that revision, and the state that a
+watcher has put together must equal a list.
 """
 
 from collections import defaultdict
@@ -18,9 +19,8 @@ Data = dict[str, str]
 
 @dataclass(frozen=True)
 class Write:
-    """A write that was answered: what it asked of ``data`` (None deletes a member), and what came of it.
-
-    ``whole`` replaces what was there; ``after`` None is a deletion.
+    """A write that was answered: the requested change of ``data`` (None deletes a member), and the resulting object. A
+    ``whole`` write replaces all data; ``after`` None is a deletion.
     """
 
     revision: int
@@ -29,28 +29,30 @@ class Write:
     whole: bool
     after: JsonObject | None
     read_at: int = 0
-    """The revision the writer insisted on, 0 where it did not."""
+    """The revision on which the writer insisted; 0 if it insisted on none."""
     others: list["Write"] = field(default_factory=list, compare=False)
-    """Writes that were answered with the same revision: one of all of them made it, the others changed nothing."""
+    """Other writes that were answered with the same revision: one of all these writes made it, the others changed nothing."""
 
 
 @dataclass
 class Story:
-    """Everything that clients were told."""
+    """All answers that clients got."""
 
     writes: list[Write] = field(default_factory=list)
     lists: list[tuple[int, dict[str, Data]]] = field(default_factory=list)
     watched: list[tuple[int, str, JsonObject | None]] = field(default_factory=list)
-    """Events: revision, name, object; None where it was deleted."""
+    """Events: revision, name, object; None if the object was deleted."""
     unknown: set[str] = field(default_factory=set)
     """Objects with a write that was never answered."""
     deleted: list[tuple[str, str]] = field(default_factory=list)
-    """Deletions that were answered: name and uid. The answer does not say at which revision."""
+    """Deletions that were answered: name and uid. The answer does not contain the revision."""
     ends: dict[tuple[str, str], int] = field(default_factory=dict)
-    """At which revision watchers saw an object go, by name and uid."""
+    """The revision at which watchers saw an object deleted, by name and uid."""
 
     def check(self, final: Sequence[JsonObject], followers: Sequence[Mapping[str, JsonObject]]) -> None:
-        """Whether it all fits; ``final`` is the list at the end, ``followers`` are what watchers have then."""
+        """Check that everything fits together; ``final`` is the list at the end, ``followers`` are the final states of
+        watchers.
+        """
         vague = self._add_deletions()
         ordered = sorted(self.writes, key=lambda write: (write.revision, write.after is None))
         revisions = [write.revision for write in ordered if write.after is not None]
@@ -78,7 +80,9 @@ class Story:
             check_managers(obj)
 
     def _add_deletions(self) -> set[str]:
-        """Note deletions as writes; of some nobody saw the revision, but they came after all writes of that object."""
+        """Add the deletions as writes. If no watcher saw a deletion's revision, the deletion comes after all writes of its
+        object.
+        """
         vague = set()
         for name, uid in self.deleted:
             end = self.ends.get((name, uid))
@@ -111,7 +115,7 @@ class Story:
 
 
 def check_life(life: Sequence[Write]) -> None:
-    """Whether each state of an object follows from the one before."""
+    """Check that each state of an object follows from the one before."""
     before: Data | None = None
     revision = 0
     for write in life:
@@ -141,7 +145,7 @@ def made_of(write: Write, before: Data | None) -> Data:
 
 
 def check_managers(obj: JsonObject) -> None:
-    """Whether what is owned is there, what is there is owned, and no manager has two entries of one kind."""
+    """Check that owned fields exist, existing fields are owned, and no manager has two entries of one kind."""
     owned: set[str] = set()
     entries = [as_object(entry, "entry") for entry in find_list(obj, "metadata", "managedFields")]
     names = [(find(entry, "manager"), find(entry, "operation")) for entry in entries]
@@ -154,20 +158,20 @@ def check_managers(obj: JsonObject) -> None:
 
 
 def difference(one: Mapping[str, JsonObject], other: Mapping[str, JsonObject]) -> str:
-    """Which objects two maps do not agree on."""
+    """Return the objects that differ between two maps."""
     return f"not the same: {sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))}"
 
 
 def name_of(obj: JsonValue) -> str:
-    """``metadata.name``."""
+    """Return ``metadata.name``."""
     return find_str(obj, "metadata", "name")
 
 
 def revision_of(obj: JsonValue) -> int:
-    """``metadata.resourceVersion``."""
+    """Return ``metadata.resourceVersion``."""
     return int(find_str(obj, "metadata", "resourceVersion", default="0"))
 
 
 def data_of(obj: JsonValue) -> Data:
-    """``data``."""
+    """Return ``data``."""
     return {key: str(value) for key, value in find_object(obj, "data").items()}

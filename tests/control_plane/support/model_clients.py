@@ -1,4 +1,4 @@
-"""Clients that write at random, list in pages, and watch, and note in a ``Story`` what they are told."""
+"""Clients that make random writes, list in pages, and watch, and that record the answers in a ``Story``."""
 
 import json
 import random
@@ -13,7 +13,7 @@ from wharfinger.formats.json.value import JsonObject, as_object, find, find_list
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SELECTOR = "labelSelector=model"
-"""The server's own ConfigMaps are none of the story's."""
+"""The selector of the story's ConfigMaps, which leaves out the server's own."""
 NAMES = tuple("abcde")
 _LATER = frozenset({500, 503, 504})
 
@@ -21,12 +21,12 @@ Connect = Callable[[], httpx.AsyncClient]
 
 
 class Unanswered(Exception):  # noqa: N818 - it is no error of the client
-    """The server did not answer; what was asked may have been done."""
+    """The server did not answer; the request may have been carried out."""
 
 
 @dataclass
 class Writer:
-    """One client that writes; ``number`` tells its values from others'."""
+    """One client that writes; ``number`` distinguishes its values from those of other clients."""
 
     story: Story
     client: httpx.AsyncClient
@@ -35,7 +35,7 @@ class Writer:
     count: int = field(default=0)
 
     async def run(self, writes: int) -> None:
-        """So many attempts."""
+        """Make this many attempts."""
         for _ in range(writes):
             name = self.rng.choice(NAMES)
             act = self.rng.choice(
@@ -57,12 +57,12 @@ class Writer:
                 await trio.sleep(0.05)
 
     def value(self) -> str:
-        """A value that nobody else ever writes."""
+        """Return a value that no other write ever uses."""
         self.count += 1
         return f"{self.number}-{self.count}"
 
     async def ask(self, method: str, path: str, body: object = None, kind: str = "json") -> tuple[int, JsonObject]:
-        """One request; raises Unanswered."""
+        """Make one request; raises Unanswered."""
         headers = {"content-type": f"application/{kind}", "user-agent": f"client-{self.number}/1"}
         content = b"" if body is None else json.dumps(body).encode()
         try:
@@ -76,10 +76,8 @@ class Writer:
     def note(
         self, name: str, asked: dict[str, str | None], answer: JsonObject, *, whole: bool = False, read_at: int = 0
     ) -> None:
-        """A write was answered.
-
-        One that changed nothing took no revision: it is answered with the revision of another write, whose own answer may come
-        later.
+        """Record that a write was answered. A write that changed nothing has no revision of its own: it is answered with the
+        revision of another write, whose own answer may come later.
         """
         revision = revision_of(answer)
         write = Write(revision, name, asked, whole, answer, read_at)
@@ -98,7 +96,7 @@ class Writer:
             self.note(name, asked, answer, whole=True)
 
     async def update(self, name: str) -> None:
-        """Read, change, write back: refused where somebody was faster."""
+        """Read, change, and write back; the write is refused if another client was faster."""
         code, found = await self.ask("GET", f"{MAPS}/{name}")
         if code == 404:
             return
@@ -149,7 +147,7 @@ class Writer:
             self.story.deleted.append((name, uid))
 
     async def pages(self, _name: str) -> None:
-        """A list in pages of two: one state, whatever happens meanwhile."""
+        """List in pages of two, which must be of one state, whatever happens meanwhile."""
         listed: dict[str, dict[str, str]] = {}
         path, token = f"{MAPS}?{SELECTOR}&limit=2", ""
         while True:
@@ -165,7 +163,7 @@ class Writer:
 
 
 class Follower:
-    """A client that lists and watches, and lists again where it has to."""
+    """A client that lists and watches, and lists again when it has to."""
 
     def __init__(self, story: Story, client: httpx.AsyncClient) -> None:
         self._story = story
@@ -227,6 +225,6 @@ class Follower:
         self._moved = trio.Event()
 
     async def until(self, revision: int) -> None:
-        """Until it knows of a revision."""
+        """Wait until the client knows a revision."""
         while self.revision < revision:
             await self._moved.wait()

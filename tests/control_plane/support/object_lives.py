@@ -1,6 +1,7 @@
-"""Lives of objects, drawn: what a real server took once is changed a little and created, then read, written and deleted.
+"""Random lives of objects: a create that a real server accepted is changed a little and sent; then the object is read,
+written and deleted.
 
-What is drawn follows a ``random.Random``, so a seed is a run as long as the answers are the same.
+All choices come from a ``random.Random``, so a seed always gives the same run, as long as the answers are the same.
 """
 
 import random
@@ -42,14 +43,14 @@ _OPTIONS: Final[tuple[JsonObject, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A create that a real server took; the path has ``{namespace}`` in it."""
+    """A create that a real server accepted; the path contains ``{namespace}``."""
 
     path: str
     body: JsonObject
 
 
 def seeds() -> list[Seed]:
-    """All creates of the recordings, of whatever kind."""
+    """Return all creates of the recordings, of all kinds."""
     found = []
     for path in sorted(RECORDINGS.glob("*.jsonl")):
         for step in load_file(path):
@@ -63,16 +64,16 @@ def seeds() -> list[Seed]:
 
 @dataclass(slots=True)
 class Lives:
-    """Objects that are alive, and what happens to them next."""
+    """The objects that exist, and the choice of their next requests."""
 
     draw: random.Random
     seeds: Sequence[Seed]
     operations: Mapping[tuple[str, str], Operation]
-    """By method and path."""
+    """The operations, by method and path."""
     creates: int = 0
     created: int = 0
     _alive: dict[str, tuple[str, JsonObject]] = field(default_factory=dict)
-    """By path, the template of the collection's path and the object as it was last seen."""
+    """For each object's path, the template of the collection's path and the last seen object."""
     _by_path: dict[str, list[Seed]] = field(default_factory=dict)
     _number: int = 0
 
@@ -81,7 +82,7 @@ class Lives:
             self._by_path.setdefault(seed.path, []).append(seed)
 
     def drawn(self) -> Request:
-        """What is asked next."""
+        """Choose the next request."""
         if not self._alive or self.draw.random() < 0.35:
             return self._create()
         if len(self._alive) > _ALIVE:
@@ -103,7 +104,7 @@ class Lives:
                 return self._asked("DELETE", path, self.draw.choice(_OPTIONS))
 
     def saw(self, request: Request, answer: Response) -> None:
-        """Learn what became of a request."""
+        """Record the answer to a request."""
         made = request.method == "POST"
         self.creates += made
         if answer.status not in {200, 201}:
@@ -176,7 +177,7 @@ class Lives:
 
 
 def _pointers(value: JsonValue, place: str) -> Iterator[tuple[str, JsonValue]]:
-    """Every place of a document with what is there (RFC 6901)."""
+    """Yield every place of a document with its value (RFC 6901)."""
     yield place, value
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, item in items:
@@ -184,7 +185,7 @@ def _pointers(value: JsonValue, place: str) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _odd_somewhere(obj: JsonObject, draw: random.Random) -> JsonObject:
-    """An object with one odd value in place of another."""
+    """Return an object in which one value is replaced by an odd value."""
     pointer, _ = draw.choice(list(_pointers(obj, ""))[1:] or [("/spec", None)])
     first, *rest = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
     value = obj.get(first)

@@ -1,7 +1,7 @@
-"""Requests made of OpenAPI documents: every operation that the control plane says it has, with fitting and odd arguments.
+"""Requests made from OpenAPI documents: every operation that the control plane declares, with fitting and odd arguments.
 
-What is drawn follows a ``random.Random``, so a seed is a run. Most values fit their schema; now and then one is of another
-type, absent, null, or far too big, and now and then a body is no document at all.
+All choices come from a ``random.Random``, so a seed is a run. Most values fit their schema. Now and then a value has another
+type, is missing, null, or far too big, and now and then a body is not a document at all.
 """
 
 import random
@@ -76,7 +76,7 @@ _DEPTH: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A method of a path; ``body`` is the schema of what it takes, {} for none."""
+    """A method of a path; ``body`` is the schema of its body, {} for none."""
 
     method: str
     path: str
@@ -86,7 +86,7 @@ class Operation:
 
 
 def operations(document: JsonObject) -> Iterator[Operation]:
-    """Every operation of a document of version 3."""
+    """Return every operation of a document of version 3."""
     schemas = find_object(document, "components", "schemas")
     for path, item in find_object(document, "paths").items():
         shared = find_list(item, "parameters")
@@ -100,7 +100,7 @@ def operations(document: JsonObject) -> Iterator[Operation]:
 
 
 def drawn(operation: Operation, draw: random.Random) -> Request:
-    """One request for an operation."""
+    """Return one request for an operation."""
     path, query = operation.path, dict[str, tuple[str, ...]]()
     for parameter in operation.parameters:
         name = find_str(parameter, "name")
@@ -170,7 +170,7 @@ def _odd(draw: random.Random, depth: int) -> JsonValue:
 
 
 def _value(schema: JsonObject, schemas: JsonObject, draw: random.Random, depth: int) -> JsonValue:
-    """A value of a schema, or now and then one that is not."""
+    """Return a value of a schema, or now and then a value that does not fit."""
     if depth and draw.random() < 0.02:
         return draw.choice(ODD)
     reference = find_str(schema, "$ref") or find_str(schema, "allOf", 0, "$ref")

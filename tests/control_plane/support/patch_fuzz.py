@@ -1,7 +1,7 @@
-"""Patches of every type, half right and half wrong, against objects of several kinds; what must hold of what is stored then.
+"""Random patches of every type, valid and invalid, against objects of several kinds, and rules for the stored result.
 
-One input is a few bytes that seed the choice of a kind and of some patches. Its object is as it was created whenever an input
-begins, so an input shows the same again whatever came before it.
+One input is a few bytes that seed the choice of a kind and of some patches. At the beginning of each input its object is as
+it was created, so the result of an input does not depend on earlier inputs.
 """
 
 import random
@@ -57,7 +57,7 @@ class RefusedPatchError(FormatError):
 
 
 def run(data: bytes) -> None:
-    """One input. Raises RefusedPatchError where nothing was taken, AssertionError where what is stored is not as it must be."""
+    """Run one input. Raises RefusedPatchError if no patch was accepted, AssertionError if the stored object breaks a rule."""
     rng = random.Random(data)  # noqa: S311 - repeatable on purpose
     backend, targets = _cluster()
     kind, first, key = rng.choice(targets)
@@ -101,7 +101,7 @@ def _cluster() -> tuple[Backend, list[tuple[Served, JsonObject, Key]]]:
 
 
 def _patch(rng: random.Random, kind: Served, first: JsonObject, type_: PatchType) -> bytes:
-    """The text of one patch."""
+    """Return the text of one patch."""
     if rng.random() < 0.03:
         return rng.choice(
             [b"", b"[]", b"null", b"{", b'{"a":1,"a":2}', b"a: b: c", b'[{"op":"add","path":"","value":{}}]']
@@ -132,7 +132,7 @@ def _operation(rng: random.Random, first: JsonObject) -> JsonObject:
 
 
 def _tree(rng: random.Random, lists: ListTypes, depth: int, *, strategic: bool) -> JsonValue:
-    """A value that mostly fits the type."""
+    """Return a value that mostly fits the type."""
     if depth > 7 or rng.random() < 0.04:
         return _value(rng, 1)
     if lists.relation in {Relation.SCALAR, Relation.QUANTITY, Relation.UNKNOWN}:
@@ -178,11 +178,11 @@ def _value(rng: random.Random, depth: int) -> JsonValue:
 
 
 _DROPPED = "f:schedulingGroup"
-"""A field behind a disabled feature: the server records who wrote it, and drops it before it stores the object."""
+"""A field behind a disabled feature: the server records its writer, and drops the field before it stores the object."""
 
 
 def check(backend: Backend, kind: Served) -> None:
-    """That the stored object is well-typed, valid, and owned as its entries say."""
+    """Check that the stored object is well-typed and valid, and that its fields are owned as its entries say."""
     stored = backend.get(kind, "default", "a")
     if stored is None:  # its last finalizer went while it was being deleted
         return
@@ -199,7 +199,7 @@ def check(backend: Backend, kind: Served) -> None:
 
 
 def holds(value: JsonValue, path: FieldPath, lists: ListTypes) -> bool:
-    """Whether there is something at a path of a document."""
+    """Return whether a document has a value at a path."""
     for element in path:
         lists = lists.of(value)
         if element.startswith("f:"):

@@ -37,7 +37,7 @@ class Kubelet:
     folder: Path
 
     async def start(self, obj: JsonObject = BUSY) -> str:
-        """Create a Pod, and return its uid once it runs."""
+        """Create a Pod, and return its uid once the Pod runs."""
         made = await self.client.create(obj)
         uid, name = find_str(made, "metadata", "uid"), find_str(made, "metadata", "name")
         with trio.fail_after(60):
@@ -60,7 +60,7 @@ class Kubelet:
 
 @asynccontextmanager
 async def open_kubelet(folder: Path, *, commands: bool = True) -> AsyncGenerator[Kubelet]:
-    """The control plane on a port of this machine."""
+    """Run the control plane on a port of this machine."""
     root = folder / "commands"
     async with open_control_plane(command_folder=root if commands else None) as plane:
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")

@@ -1,11 +1,11 @@
-"""Pods for tests of rules, with their defaults."""
+"""Pods with their defaults, for tests of rules."""
 
 from wharfinger.control_plane.api.by_kind.defaults import apply_defaults
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
 
 
 def pod_of(*containers: JsonObject, annotations: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
-    """A Pod with a container ``a``, or those given."""
+    """Return a Pod with a container ``a``, or with the given containers."""
     given = list[JsonValue](containers or [{"name": "a", "image": "i"}])
     metadata: JsonObject = {"name": "p", "namespace": "n", **({"annotations": annotations} if annotations else {})}
     whole: JsonObject = {"serviceAccountName": "default", "containers": given, **spec}
@@ -13,5 +13,5 @@ def pod_of(*containers: JsonObject, annotations: JsonObject | None = None, **spe
 
 
 def spec_of(*containers: JsonObject, **spec: JsonValue) -> JsonObject:
-    """Its spec."""
+    """Return the spec of such a Pod."""
     return find_object(pod_of(*containers, annotations=None, **spec), "spec")

@@ -1,4 +1,4 @@
-"""Pods about to be written, for tests of plugins."""
+"""Writes of Pods, for tests of admission plugins."""
 
 from tests.control_plane.support.samples import NOW, builtin
 from wharfinger.control_plane.access.users import User
@@ -11,7 +11,7 @@ from wharfinger.formats.json.value import JsonObject, find_str
 
 
 def backend(*objects: tuple[str, str, JsonObject]) -> Backend:
-    """One that holds objects: group, plural, object."""
+    """Return a backend with these objects, each given as group, plural and object."""
     made = Backend(MemoryStorage(), Catalog(), lambda: NOW)
     for group, plural, obj in objects:
         metadata = (find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name"))
@@ -22,7 +22,7 @@ def backend(*objects: tuple[str, str, JsonObject]) -> Backend:
 def write(
     view: Backend, obj: JsonObject, old: JsonObject | None = None, *, plural: str = "pods", below: str = ""
 ) -> Admission:
-    """A create, or an update of ``old``."""
+    """Return a create, or an update of ``old``."""
     operation = Operation.CREATE if old is None else Operation.UPDATE
     kind = builtin("", "v1", plural).kind
     return Admission(view, User("u", ()), kind, operation, below, "n", "a", obj, old)

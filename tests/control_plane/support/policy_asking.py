@@ -1,4 +1,4 @@
-"""Writes that policies are asked about."""
+"""Writes for tests of admission policies."""
 
 from tests.control_plane.support.bench import made, new_backend, send, served
 from wharfinger.control_plane.access.users import ADMINISTRATOR
@@ -25,7 +25,7 @@ def asked(
     old: JsonObject | None = None,
     **members: JsonValue,
 ) -> tuple[Admission, Resource, Backend]:
-    """A create of ``a`` in ``default``, or an update of ``old``."""
+    """Return a create of ``a`` in ``default``, or an update of ``old``."""
     backend = new_backend()
     found = served(backend, group, version, plural)
     namespace = "default" if found.kind.namespaced else ""
@@ -39,12 +39,12 @@ def asked(
 
 
 def stored(backend: Backend, plural: str, obj: JsonObject, *, group: str = GROUP) -> JsonObject:
-    """An object that is written as a client writes it."""
+    """Write an object as a client does, and return it."""
     return made(backend, served(backend, group, "v1", plural), obj)
 
 
 async def bind_policy(plane: ControlPlane, which: str, *, rule: JsonObject, **spec: JsonValue) -> None:
-    """Create a policy ``p`` (``which``: Validating, Mutating) with one resource rule, and its binding."""
+    """Create a policy ``p`` with one resource rule, and its binding; ``which`` is Validating or Mutating."""
     kind = f"{which}AdmissionPolicy"
     made: JsonObject = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "p"}}
     policy: JsonObject = {**made, "spec": {"matchConstraints": {"resourceRules": [rule]}, **spec}}

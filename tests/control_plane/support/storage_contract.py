@@ -1,4 +1,4 @@
-"""What every Storage must do; a test module of an implementation calls these with a way to make one."""
+"""The contract of every Storage; the test module of an implementation calls these checks with a factory."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,17 +14,17 @@ NODES = Collection("", "nodes")
 
 
 def pod(name: str, namespace: str = "a", **fields: JsonValue) -> tuple[Key, JsonObject]:
-    """A key and an object for it."""
+    """Return a key and an object for it."""
     return Key(PODS, namespace, name), {"metadata": {"name": name, "namespace": namespace}, **fields}
 
 
 def names(objects: Sequence[JsonObject]) -> list[str]:
-    """``namespace/name`` of each."""
+    """Return ``namespace/name`` of each object."""
     return [f"{find(item, 'metadata', 'namespace')}/{find(item, 'metadata', 'name')}" for item in objects]
 
 
 class StorageContract:
-    """Subclass it and override ``new``."""
+    """The contract. Subclass it, and override ``new``."""
 
     def new(self) -> Storage:
         raise AssertionError("a contract is run through its subclass")
@@ -106,7 +106,7 @@ class StorageContract:
 
 
 class StorageMachine(RuleBasedStateMachine):
-    """A storage beside a model of it: every list there ever was, remembered whole."""
+    """A storage beside a model that remembers every earlier list completely."""
 
     def __init__(self, new: Callable[[], Storage]) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ class StorageMachine(RuleBasedStateMachine):
 
 
 def contents(objects: Sequence[JsonObject]) -> dict[tuple[str, str], int]:
-    """Objects as the model has them."""
+    """Return objects in the form of the model."""
     found = {}
     for item in objects:
         n = item["n"]

@@ -1,6 +1,6 @@
 """A process that writes to a data file until it is killed: ``python -m … FILE SEED``.
 
-After each commit it says of each write in it: the revision, the name, and the number now in it ("-" once it is deleted).
+After each commit it prints for each write in it the revision, the name, and the number that was written ("-" for a deletion).
 """
 
 import random
@@ -13,11 +13,11 @@ from wharfinger.control_plane.storage.sqlite import open_sqlite_storage
 NAMES = tuple("abcdefgh")
 PADDING = "x" * 1500
 GROUP = 3
-"""Writes in one commit, at most."""
+"""The largest number of writes in one commit."""
 
 
 def main(path: Path, seed: int) -> None:
-    """Write for ever."""
+    """Write until killed."""
     rng = random.Random(seed)  # noqa: S311 - repeatable on purpose
     group: list[str] = []
     with open_sqlite_storage(path) as storage:

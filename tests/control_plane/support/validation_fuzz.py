@@ -1,4 +1,4 @@
-"""JSON of any shape, with the names that rules look for among its members."""
+"""JSON of any shape, whose members have the names that rules look for."""
 
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ _SCALARS = (
 
 
 def shapes(*names: str) -> st.SearchStrategy[dict[str, JsonValue]]:
-    """Objects whose members have these names, some levels deep."""
+    """Return a strategy for nested objects whose members have these names."""
     inner: st.SearchStrategy[JsonValue] = st.recursive(
         _SCALARS,
         lambda deeper: st.lists(deeper, max_size=2) | st.dictionaries(st.sampled_from(names), deeper, max_size=4),

@@ -1,4 +1,4 @@
-"""A webhook server over real TLS, and what tests tell a control plane of it."""
+"""A webhook server over real TLS, and the objects that register it with a control plane."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ def allow(_request: JsonObject) -> JsonObject:
 
 @dataclass
 class Hook:
-    """A webhook server: ``judge`` answers a request, ``seen`` are those that came."""
+    """A webhook server: ``judge`` answers a request, ``seen`` are the received requests."""
 
     port: int
     ca: str
@@ -59,7 +59,7 @@ class Hook:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[Hook, ControlPlane]]:
-    """A webhook server on loopback, and a control plane."""
+    """Serve a webhook server on loopback, and a control plane."""
     now = datetime.now(UTC)
     authority = new_authority(now)
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")

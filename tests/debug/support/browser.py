@@ -67,7 +67,7 @@ class Browser:
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def evaluate(self, script: str) -> JsonValue:
-        """The value of an expression on the page."""
+        """Return the value of an expression on the page."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise BrowserError(f"{script}: {answer['exceptionDetails']}")
@@ -87,7 +87,7 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", **code)
 
     def look(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Give the window a size, and the system a colour scheme."""
+        """Set the size of the window, and the system's colour scheme."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = "dark" if dark else "light"
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -98,12 +98,12 @@ class Browser:
         path.write_bytes(base64.b64decode(data))
 
     def accessible(self) -> list[tuple[str, str]]:
-        """The role and the name of each part that a screen reader gets."""
+        """Return the role and the name of each element in the accessibility tree."""
         nodes = cast("list[JsonObject]", self.call("Accessibility.getFullAXTree")["nodes"])
         return [(_text(node, "role"), _text(node, "name")) for node in nodes if not node["ignored"]]
 
     def _note(self, message: JsonObject) -> None:
-        """Keep errors that the page reports."""
+        """Record errors that the page reports."""
         if message.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown"):
             self.messages.append(json.dumps(message["params"]))
 

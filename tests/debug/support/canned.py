@@ -1,4 +1,4 @@
-"""An Inspector that answers what a test put into it."""
+"""An Inspector that returns the answers of a test."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -51,7 +51,7 @@ FACTS = RequirementsSnapshot("1.34.1", "1.70.0", "EE", "Default", bootstrapped=T
 
 @dataclass
 class CannedInspector:
-    """Fixed answers, sorted and counted as a daemon does it."""
+    """Fixed answers, sorted and counted as a daemon sorts and counts them."""
 
     contents: tuple[PackageSnapshot, ...] = PACKAGES
     base: DaemonSnapshot = DAEMON
@@ -77,11 +77,11 @@ class CannedInspector:
     seen_by: list[str] = field(default_factory=list)
 
     async def daemon(self) -> DaemonSnapshot:
-        """The daemon, with the number of its packages."""
+        """Return the daemon, with the number of its packages."""
         return replace(self.base, packages=len(self.contents))
 
     async def statistics(self) -> StatisticsSnapshot | None:
-        """What a test put in."""
+        """Return the test's statistics."""
         return self.counted
 
     async def metrics(self) -> str:
@@ -91,15 +91,15 @@ class CannedInspector:
         return self.published
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
-        """All packages, sorted by name."""
+        """Return all packages, sorted by name."""
         return tuple(sorted(self.contents, key=lambda package: package.name))
 
     async def package(self, name: str) -> PackageSnapshot | None:
-        """One package by its name, or None."""
+        """Return a package by its name, or None."""
         return next((package for package in self.contents if package.name == name), None)
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
-        """All queues, sorted by name."""
+        """Return all queues, sorted by name."""
         return tuple(package.queue for package in await self.packages())
 
     async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
@@ -109,11 +109,11 @@ class CannedInspector:
         return self.sources
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
-        """All nodes, sorted by name."""
+        """Return all nodes, sorted by name."""
         return tuple(sorted(self.nodes, key=lambda node: node.name))
 
     async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
-        """Return what a test put in; a package without an entry has none. The past is known from ``begins`` on."""
+        """Return the test's explanation of a package, or None if the test has none. The past is known from ``begins`` on."""
         if at is not None and at < self.begins:
             return None
         known = any(package.name == name for package in self.contents)
@@ -121,7 +121,7 @@ class CannedInspector:
         return self.explanations.get(name, unexplained) if known else None
 
     async def history(self, name: str) -> HistorySnapshot | None:
-        """Return what a test put in; packages without an entry have no history."""
+        """Return the test's history of a package; it is empty if the test has none."""
         return self.histories.get(name)
 
     async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
@@ -131,7 +131,7 @@ class CannedInspector:
         return self.happened if name is None or self._knows(name) else None
 
     async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
-        """The lines of the package that has some; others have none."""
+        """Return the lines of the package that has a log; all other logs are empty."""
         if self.logged.package != name:
             return LogSnapshot(name, (), run="1") if self._knows(name) else None
         return replace(self.logged, lines=tuple(line for line in self.logged.lines if line.number > after))
@@ -152,14 +152,14 @@ class CannedInspector:
         return self.facts
 
     async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
-        """What a package renders to; one that nothing was said about has no chart."""
+        """Return the test's rendering of a package; a package without one has no chart."""
         if shown_to:
             self.seen_by.append(shown_to)
         known = any(package.name == name for package in self.contents)
         return self.rendered.get(name, RenderSnapshot("", problem="", has_chart=False)) if known else None
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
-        """What a test put in; a package that nothing was said about takes everything."""
+        """Return the test's answer about settings; without an answer, all settings of a package are valid."""
         self.asked.append((name, settings, version))
         known = any(package.name == name for package in self.contents)
         return self.answers.get(name, ValidSettings("1.2.3")) if known else None

@@ -1,4 +1,4 @@
-"""Answers of a daemon for the page, and requests of browsers."""
+"""Answers of a daemon for the web page, and requests as browsers send them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,12 +25,12 @@ HOST = {"host": "127.0.0.1:8080"}
 
 
 def inspector() -> CannedInspector:
-    """A daemon with packages in several states."""
+    """Return a daemon with packages in several states."""
     return CannedInspector(contents=PACKAGES, nodes=NODES)
 
 
 def request(target: str = "/", method: str = "GET", **headers: str) -> Request:
-    """A request as a browser sends it; ``_`` in the name of a header is a hyphen."""
+    """Return a request as a browser sends it; ``_`` in the name of a header is a hyphen."""
     path, _, query = target.partition("?")
     pairs = [each.partition("=") for each in query.split("&") if each]
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -39,7 +39,7 @@ def request(target: str = "/", method: str = "GET", **headers: str) -> Request:
 
 @asynccontextmanager
 async def opened(folder: Path, answers: Inspector) -> AsyncIterator[tuple[str, httpx.AsyncClient]]:
-    """The one-time address of a page of a daemon, and a client that has followed no address yet."""
+    """Return the one-time address of a daemon's page, and a client that has not opened an address yet."""
     path = folder / "s"
     async with (
         open_debug_server(path, answers),

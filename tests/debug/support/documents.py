@@ -1,4 +1,4 @@
-"""The golden transcript of everything that shows a package: as a text, and as documents for programs."""
+"""The golden transcript of all commands that show a package, as text and as documents for programs."""
 
 import json
 import re
@@ -45,13 +45,13 @@ _VARYING: Final = (
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:PORT"),
     (re.compile(re.escape(str(ROOT))), "CHECKOUT"),
 )
-"""What differs between two runs, or two machines."""
+"""Patterns of texts that differ between two runs or two machines."""
 _ROW: Final = re.compile(r"^ *\d{4}-\d\d-\d\dT.*\n", re.MULTILINE)
 _RENDERER: Final = re.compile(r"(rendered by |renderer\"?: \"?)[^\"\n]*")
 
 
 def documents(session: Session) -> str:
-    """Return what the commands print, without what depends on chance."""
+    """Return the output of the commands, without the parts that depend on chance."""
     (session.folder / "settings.yaml").write_text("{mode: 7}")
     parts = []
     for line in DOCUMENTS:
@@ -66,7 +66,9 @@ def documents(session: Session) -> str:
 
 
 def _shortened(line: str, text: str) -> str:
-    """Leave out decisions beyond the first, whose number and order depend on chance, and numbers that only grow."""
+    """Return a text without the decisions after the first, whose number and order depend on chance, and without numbers that
+    only grow.
+    """
     command, form = line.split(maxsplit=1)[0], line.rpartition(" -o ")[2]
     if command in ("statistics", "replay"):
         return _RENDERER.sub(r"\1RENDERER", re.sub(r"\b\d+\b", "N", text))

@@ -1,6 +1,6 @@
-"""Golden transcripts: what commands print is compared with a file, after what differs between two runs is replaced by words.
+"""Golden transcripts: the output of commands is compared with a file, after texts that differ between two runs were replaced.
 
-`WHARFINGER_REWRITE=1` writes the files anew. Commands are written as a user types them; FOLDER stands for a folder of the test.
+`WHARFINGER_REWRITE=1` writes the files anew. Commands are written as a user types them; FOLDER means a folder of the test.
 """
 
 import difflib
@@ -32,7 +32,7 @@ class Run(Protocol):
 
 
 def transcript_of(commands: Sequence[str], run: Run, folder: Path) -> str:
-    """Return what commands print, with their exit codes."""
+    """Return the output of commands, with their exit codes."""
     return unchanging("\n".join(ran(line, run(*words_of(line, folder))) for line in commands), folder)
 
 
@@ -45,12 +45,14 @@ def ran(line: str, done: subprocess.CompletedProcess[str]) -> str:
 
 
 def words_of(line: str, folder: Path = Path("FOLDER")) -> list[str]:
-    """Split a command line as a shell does."""
+    """Split a command line as a shell splits it."""
     return [word.replace("FOLDER", str(folder)) for word in shlex.split(line)]
 
 
 def unchanging(text: str, folder: Path) -> str:
-    """Replace what differs between two runs. Runs of spaces are one, because columns are as wide as what differs."""
+    """Replace texts that differ between two runs. Several spaces become one, because the width of columns depends on such
+    texts.
+    """
     text = text.replace(str(folder), "FOLDER")
     for pattern, word in _CHANGES:
         text = pattern.sub(word, text)

@@ -1,4 +1,4 @@
-"""Graphs to draw: a plain one, ones that strangers made up, and readers strict enough to say that a drawing is well-formed."""
+"""Graphs to draw: an ordinary graph, graphs with hostile names, and readers that accept only well-formed drawings."""
 
 import html
 import re
@@ -28,7 +28,9 @@ NODES = (
 )
 PACKAGES = (package("ingress", kind="Module"), package("prod.new"))
 GRAPH = make_graph(NODES, PACKAGES)
-"""Every kind of edge, a package that waits, one that is off, absent ones, and one that the scheduler has not."""
+"""A graph with every kind of edge, a package that waits, a package that is off, absent packages, and a package without a node
+in the scheduler.
+"""
 
 HOSTILE_NAMES = (
     "prod.shop",
@@ -104,7 +106,7 @@ GRAPHS: st.SearchStrategy[Graph] = st.builds(
 
 
 def ends(graph: Graph) -> list[tuple[int, int, GraphEdge]]:
-    """The edges with the numbers of their ends."""
+    """Return the edges as pairs of the numbers of their ends."""
     number = {node.name: at for at, node in enumerate(graph.nodes)}
     return [(number[edge.source], number[edge.target], edge) for edge in graph.edges]
 
@@ -119,7 +121,7 @@ _DOT_EDGE = re.compile(rf"  ({_QUOTED}) -> ({_QUOTED}) ({_ATTRIBUTES})")
 
 
 def read_dot(document: str) -> tuple[dict[str, dict[str, str]], list[tuple[str, str, dict[str, str]]]]:
-    """The nodes by identity with their attributes, and the edges."""
+    """Return the nodes by identity with their attributes, and the edges."""
     first, *lines, last, nothing = document.split("\n")
     assert (first, last, nothing) == ("digraph packages {", "}", "")
     nodes: dict[str, dict[str, str]] = {}
@@ -144,7 +146,7 @@ def _attributes(written: str) -> dict[str, str]:
 
 
 def _dot_text(value: str) -> str:
-    """What Graphviz shows: escapes of quoted strings and of labels, then entities."""
+    """Return the text that Graphviz shows: first the escapes of quoted strings and of labels are decoded, then entities."""
     if not value.startswith('"'):
         return value
     known = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
@@ -161,7 +163,9 @@ _MERMAID_STYLE = re.compile(r"  (?:classDef [a-z]+|style n[0-9]+|linkStyle [0-9]
 
 
 def read_mermaid(document: str) -> tuple[dict[str, tuple[str, str]], list[tuple[str, str, str, str]], list[str]]:
-    """Label and class of each node by identity, the edges (source, arrow, label, target), and what is said of style."""
+    """Return the label and the class of each node by identity, the edges (source, arrow, label, target), and the lines about
+    style.
+    """
     first, *lines, nothing = document.split("\n")
     assert (first, nothing) == ("flowchart RL", "")
     nodes: dict[str, tuple[str, str]] = {}

@@ -1,4 +1,4 @@
-"""What every Inspector promises, whatever is in it: the daemon's own, the socket client's, and the canned one of tests."""
+"""The contract of every Inspector, whatever its content: the daemon's own, the socket client's, and the canned one of tests."""
 
 from dataclasses import FrozenInstanceError, astuple
 from itertools import pairwise
@@ -23,7 +23,7 @@ UNKNOWN_NAMES = ("", "no.such", "../../etc/passwd", "a b&name=c", "%", "ü✓", 
 
 
 async def check_inspector(inspector: Inspector) -> None:
-    """All promises at once. The inspected daemon must not gain or lose packages meanwhile."""
+    """Check the whole contract. The inspected daemon must not gain or lose packages meanwhile."""
     await check_packages(inspector)
     await check_queues(inspector)
     await check_scheduler(inspector)
@@ -38,7 +38,7 @@ async def check_inspector(inspector: Inspector) -> None:
 
 
 async def check_packages(inspector: Inspector) -> None:
-    """Sorted, found by name, None for anything else."""
+    """Check that packages are sorted and can be found by name, and that any other name gives None."""
     packages = await inspector.packages()
     names = [package.name for package in packages]
     assert names == sorted(set(names))
@@ -52,7 +52,7 @@ async def check_packages(inspector: Inspector) -> None:
 
 
 def check_package(package: PackageSnapshot) -> None:
-    """One package in itself."""
+    """Check that one package is consistent."""
     assert package.kind in {"Application", "Module"}
     assert bool(package.namespace) == (package.kind == "Application")
     assert package.name.startswith(f"{package.namespace}.") or package.kind == "Module"
@@ -73,7 +73,9 @@ def check_package(package: PackageSnapshot) -> None:
 
 
 def check_work(package: PackageSnapshot) -> None:
-    """Every operation once, its steps in one phase each; monitors are of hooks that there are; progress is of something."""
+    """Check that every operation occurs once, each of its steps is in one phase, monitors belong to existing hooks, and
+    progress has a subject.
+    """
     assert len({operation.operation for operation in package.operations}) == len(package.operations)
     for operation in package.operations:
         steps = [*operation.completed, *operation.in_flight, *operation.interrupted]
@@ -83,7 +85,7 @@ def check_work(package: PackageSnapshot) -> None:
 
 
 def check_hook(hook: HookSnapshot) -> None:
-    """A hook that never ran has not failed."""
+    """Check that a hook that never ran has not failed."""
     assert hook.name
     assert hook.runs >= 0
     assert hook.last_run is None or hook.last_run.tzinfo is not None
@@ -92,7 +94,7 @@ def check_hook(hook: HookSnapshot) -> None:
 
 
 async def check_scheduler(inspector: Inspector) -> None:
-    """Sorted; states and decisions are of those that there are."""
+    """Check that nodes are sorted, and that states and decisions are those of existing nodes."""
     nodes = await inspector.scheduler()
     names = [node.name for node in nodes]
     assert names == sorted(set(names))
@@ -101,7 +103,7 @@ async def check_scheduler(inspector: Inspector) -> None:
 
 
 def check_node(node: NodeSnapshot) -> None:
-    """One node in itself: what is off never has work."""
+    """Check that one node is consistent: a node that is off has no work."""
     assert node.name
     assert node.state in {"idle", "scheduled", "active"}
     assert node.decision in {"Enable", "Disable", "Forbid", "Undefined"}
@@ -111,7 +113,9 @@ def check_node(node: NodeSnapshot) -> None:
 
 
 async def check_explanations(inspector: Inspector) -> None:
-    """Every package has one, nothing else has; it begins with the package, and has one remedy unless there is none to need."""
+    """Check that every package, and nothing else, has an explanation, which begins with the package, and has one remedy if a
+    remedy is needed.
+    """
     names = {package.name for package in await inspector.packages()}
     for name in names:
         explanation = await inspector.why(name)
@@ -128,7 +132,9 @@ async def check_explanations(inspector: Inspector) -> None:
 
 
 async def check_rendering(inspector: Inspector) -> None:
-    """Every package has an answer, nothing else has one; there is a manifest, a problem, or no chart."""
+    """Check that every package, and nothing else, has a rendering, which is a manifest, a problem, or the answer that there
+    is no chart.
+    """
     names = {package.name for package in await inspector.packages()}
     for name in names:
         rendered = await inspector.render(name)
@@ -141,7 +147,9 @@ async def check_rendering(inspector: Inspector) -> None:
 
 
 async def check_validation(inspector: Inspector) -> None:
-    """Every package has an answer, nothing else has one; what is not valid says why."""
+    """Check that every package, and nothing else, has an answer about settings, which names problems if the settings are not
+    valid.
+    """
     names = {package.name for package in await inspector.packages()}
     for name in names:
         for version in (0, 1):
@@ -158,7 +166,7 @@ async def check_validation(inspector: Inspector) -> None:
 
 
 async def check_queues(inspector: Inspector) -> None:
-    """Sorted; every package has one."""
+    """Check that queues are sorted, and that every package has a queue."""
     queues = await inspector.queues()
     names = [queue.name for queue in queues]
     assert names == sorted(set(names))
@@ -168,14 +176,16 @@ async def check_queues(inspector: Inspector) -> None:
 
 
 def check_queue(queue: QueueSnapshot) -> None:
-    """Tasks are numbered from the head; times make sense."""
+    """Check that tasks are numbered from the head, and that their times are possible."""
     assert [task.index for task in queue.tasks] == list(range(1, len(queue.tasks) + 1))
     for task in queue.tasks:
         check_task(task)
 
 
 def check_task(task: TaskSnapshot) -> None:
-    """A task that waits for another attempt is not running, and says why it waits; one that runs may wait for something."""
+    """Check that a task which waits for another attempt is not running, and has an error. A running task may wait for
+    something.
+    """
     assert task.name
     assert task.enqueued_s_ago >= 0
     assert task.attempt >= 0
@@ -190,7 +200,7 @@ def check_task(task: TaskSnapshot) -> None:
 
 
 async def check_daemon(inspector: Inspector) -> None:
-    """It counts what it has; it is not ready while it drains."""
+    """Check that the daemon's numbers match its content, and that it is not ready while it drains."""
     daemon = await inspector.daemon()
     assert daemon.packages == len(await inspector.packages())
     assert daemon.version
@@ -200,7 +210,7 @@ async def check_daemon(inspector: Inspector) -> None:
 
 
 async def check_statistics(inspector: Inspector) -> None:
-    """A daemon that is ready counts; nothing is counted below nothing, no part is more than the whole."""
+    """Check that a ready daemon has numbers, that no number is negative, and that no part exceeds its total."""
     found = await inspector.statistics()
     if found is None:
         assert not (await inspector.daemon()).ready
@@ -221,7 +231,7 @@ async def check_statistics(inspector: Inspector) -> None:
 
 
 async def check_metrics(inspector: Inspector) -> None:
-    """A scraper can read them, together as well: what hooks publish is never called as what is the daemon's own."""
+    """Check that a scraper can read all metrics together: no metric of a hook has the name of one of the daemon's metrics."""
     own, hooks = await inspector.metrics(), await inspector.hook_metrics()
     assert {name.split("_")[0] for name in parse(own)} == {"wharfinger"}
     assert set(parse(own + hooks)) == {*parse(own), *parse(hooks)}
@@ -229,7 +239,7 @@ async def check_metrics(inspector: Inspector) -> None:
 
 
 async def check_many_at_once(inspector: Inspector) -> None:
-    """Questions may be asked at the same time."""
+    """Check that several questions can be asked at the same time."""
     answers: list[list[str]] = []
 
     async def ask() -> None:

@@ -19,7 +19,7 @@ async def listed(
     labels: str = "",
     headers: bool = True,
 ) -> str:
-    """Return what `get` prints of a list."""
+    """Return the output of `get` for a list."""
     listing = listing_of(what, arrow)
     selection = Selection(name, namespace, parse_label_selector(labels) if labels else None)
     rows = await listing.rows(inspector, selection)

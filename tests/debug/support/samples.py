@@ -1,4 +1,4 @@
-"""Snapshots to look at: ordinary ones, and ones a stranger made up."""
+"""Snapshots for tests of output: ordinary ones, and ones with hostile texts."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -154,7 +154,7 @@ BUSY = replace(
     operations=(OPERATION,),
     monitors=(MONITOR,),
 )
-"""Everything that a package may have."""
+"""A package with a value in every field."""
 PACKAGES = (
     package("ingress", kind="Module"),
     package("prod.shop", tasks=(WAITING, task(2, running=False))),
@@ -202,7 +202,7 @@ WAITING_NODE = NodeSnapshot(
     dependents=("prod.front", "test.front"),
     subscriptions=("ingress",),
 )
-"""Everything that a node may have."""
+"""A node with a value in every field."""
 MANIFEST = """\
 ---
 # Source: shop/templates/secret.yaml
@@ -313,7 +313,7 @@ NODE_SNAPSHOTS = st.builds(
 
 @st.composite
 def packages(draw: st.DrawFn) -> PackageSnapshot:
-    """Any package; its queue has its name, as the runtime's have."""
+    """Draw any package; its queue has the package's name, as in the runtime."""
     name = draw(_NAME)
     return PackageSnapshot(
         name=name,
@@ -348,7 +348,7 @@ def packages(draw: st.DrawFn) -> PackageSnapshot:
 
 
 def all_statistics() -> st.SearchStrategy[StatisticsSnapshot]:
-    """Everything that can be counted."""
+    """Return statistics with a value in every field."""
     slots = st.builds(SlotsSnapshot, _TEXT, _COUNT, _COUNT, _COUNT)
     pools = st.none() | st.builds(PoolSnapshot, _COUNT, _COUNT, _COUNT)
     return st.builds(
@@ -453,7 +453,7 @@ CAUSES = st.builds(CauseSnapshot, subject=_NAME, state=_NAME, message=_TEXT, sin
 
 
 def explanations() -> st.SearchStrategy[ExplanationSnapshot]:
-    """Everything that can be said about why a package is as it is."""
+    """Return every kind of explanation of a package's state."""
     causes = st.lists(CAUSES, max_size=3).map(tuple)
     return st.builds(ExplanationSnapshot, _NAME, st.booleans(), causes, _TEXT, _TEXTS)
 
@@ -462,7 +462,7 @@ PROBLEMS = st.lists(st.builds(Problem, st.text(), st.text()), max_size=3).map(tu
 
 
 def settings_answers() -> st.SearchStrategy[SettingsAnswer]:
-    """Everything that can be answered about settings."""
+    """Return every kind of answer about settings."""
     valid = st.builds(ValidSettings, st.text(), PROBLEMS)
     return valid | st.builds(InvalidSettings, st.text(), PROBLEMS, PROBLEMS) | st.builds(UnknownSettings, st.text())
 

@@ -1,4 +1,4 @@
-"""A picture (SVG) of a terminal's screen, for the documents and for people who look at what tests have seen."""
+"""A picture (SVG) of a terminal's screen, for the documents and for readers of test results."""
 
 import re
 from collections.abc import Iterator

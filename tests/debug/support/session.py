@@ -98,7 +98,7 @@ class Session:
     daemon: Program
     """The daemon, which logs at level debug."""
     traces: list[bytes]
-    """What the daemon has sent to a receiver of traces."""
+    """The traces that a receiver got from the daemon."""
 
     @property
     def socket(self) -> Path:
@@ -116,7 +116,7 @@ class Session:
         return attempt(*wharfinger(*words), env={**self.environment, "NO_COLOR": ""})
 
     def in_terminal(self, *words: str, columns: int = 100) -> tuple[int, str]:
-        """Run one command of wharfinger in a terminal; its exit code and all that the terminal received."""
+        """Run one command of wharfinger in a terminal; return its exit code and all bytes that the terminal received."""
         environment = {**os.environ, **self.environment, "COLUMNS": str(columns)}
         environment.pop("NO_COLOR", None)
         ours, its_end = pty.openpty()
@@ -195,5 +195,5 @@ def open_session(folder: Path) -> Iterator[Session]:
 
 
 def transcript(session: Session, commands: Sequence[str]) -> str:
-    """Return what commands print, with their exit codes."""
+    """Return the output of commands, with their exit codes."""
     return transcript_of(commands, session.run, session.folder)

@@ -9,7 +9,7 @@ from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking,
 
 
 async def exchange_in_thread(path: Path, question: Question) -> Reply:
-    """Do what a command does, in a thread of its own."""
+    """Make a command's request in a thread of its own."""
     return await trio.to_thread.run_sync(lambda: finish(exchange_blocking(path, question)), abandon_on_cancel=True)
 
 

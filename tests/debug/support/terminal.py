@@ -1,6 +1,6 @@
-"""A program on a terminal of its own: keys go in, and a terminal emulator (pyte) shows what a user would see.
+"""A program in a terminal of its own: tests send keys, and a terminal emulator (pyte) shows the screen that a user would see.
 
-Waiting is for what the screen shows or for the end of the program, never for time to pass.
+Tests wait for a screen or for the end of the program, and never for a fixed time.
 """
 
 import fcntl
@@ -34,23 +34,23 @@ class OnTerminal:
 
     @property
     def text(self) -> str:
-        """The lines that are shown, without spaces at their ends."""
+        """Return the lines of the screen, without spaces at their ends."""
         return "".join(f"{line.rstrip()}\n" for line in self._screen.display)
 
     @property
     def marked(self) -> str:
-        """The lines that are shown, with ``>`` before those that begin with a bar."""
+        """Return the lines of the screen, with ``>`` before those that begin with a bar."""
         bars = [self._screen.buffer[row][0].reverse for row in range(self._screen.lines)]
         lines = self.text.splitlines()
         return "".join(f"{'>' if bar else ' '} {line}".rstrip() + "\n" for bar, line in zip(bars, lines, strict=True))
 
     def picture(self, label: str) -> str:
-        """The screen as SVG."""
+        """Return the screen as SVG."""
         return screen_svg(self._screen, label)
 
     @property
     def colours(self) -> set[str]:
-        """The colours of the shown characters."""
+        """Return the colours of the characters on the screen."""
         return {cell.fg for row in self._screen.buffer.values() for cell in row.values()} - {"default"}
 
     def press(self, keys: str) -> None:
@@ -58,12 +58,12 @@ class OnTerminal:
         os.write(self._ours, keys.encode())
 
     def resize(self, columns: int, lines: int) -> None:
-        """Give the terminal another size, as a user does with a window."""
+        """Change the size of the terminal, as a user changes the size of a window."""
         self._screen.resize(lines, columns)
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def wait(self, is_shown: Callable[[str], bool]) -> str:
-        """The text of the screen, as soon as it is as expected; lines with a bar begin with ``>``, others with a space."""
+        """Return the text of the screen once it is as expected; lines with a bar begin with ``>``, others with a space."""
         end = time.monotonic() + PATIENCE_S
         while not is_shown(self.marked):
             assert time.monotonic() < end, f"it is not shown:\n{self.marked}"
@@ -71,20 +71,20 @@ class OnTerminal:
         return self.marked
 
     def wait_quiet(self) -> str:
-        """The text of the screen once nothing has been drawn for a while; only for writing golden files anew."""
+        """Return the text of the screen once nothing has been drawn for a while; only used to write golden files anew."""
         while select.select([self._ours], [], [], 0.4)[0]:
             self._read(time.monotonic() + PATIENCE_S)
         return self.marked
 
     def wait_end(self) -> int:
-        """The exit code."""
+        """Wait for the end of the program, and return its exit code."""
         end = time.monotonic() + PATIENCE_S
         while self._read(end):
             pass
         return self.process.wait(PATIENCE_S)
 
     def modes(self) -> list[object]:
-        """The modes of the terminal: echo, signals, lines."""
+        """Return the modes of the terminal: echo, signals, lines."""
         return list(termios.tcgetattr(self._ours)[:4])
 
     def _read(self, end: float) -> bool:
@@ -103,7 +103,7 @@ class OnTerminal:
 def on_terminal(
     command: Sequence[str], *, columns: int = 80, lines: int = 24, environment: dict[str, str] | None = None
 ) -> Iterator[OnTerminal]:
-    """Start a program on a terminal; killed at the end if it still runs."""
+    """Start a program in a terminal; if it still runs at the end of the block, it is killed."""
     ours, its_end = pty.openpty()
     try:
         fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))

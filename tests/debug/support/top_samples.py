@@ -1,4 +1,4 @@
-"""A daemon for the live view: packages in several states, and the moment at which it answers."""
+"""A daemon for tests of the live view, with packages in several states, and the time of its answers."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

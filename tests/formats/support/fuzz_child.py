@@ -19,7 +19,7 @@ from tests.formats.support.fuzz_readers import BAD_TARGETS, TARGETS
 from wharfinger.formats.errors import FormatError
 
 ADDRESS_SPACE = 1024**3
-"""For the whole process; the interpreter with everything imported takes a fifth of it."""
+"""The limit of address space for the process; the interpreter with all imports needs a fifth of it."""
 
 
 def run(target_name: str, seed: int, first: int, last: int, progress: mmap.mmap | None, cpu_seconds: float) -> int:
@@ -55,7 +55,7 @@ def _described(error: BaseException) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """``TARGET SEED FIRST LAST [PROGRESS-FILE CPU-SECONDS]``."""
+    """Run the program with the arguments ``TARGET SEED FIRST LAST [PROGRESS-FILE CPU-SECONDS]``."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     cpu_seconds = float(argv[5]) if len(argv) > 5 else 10.0

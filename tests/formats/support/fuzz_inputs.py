@@ -38,7 +38,7 @@ from tests.formats.support.tars import (
 )
 
 SECRET: Final = "S3cr3t-Val/ue"
-"""Planted by the redaction corpus; must not come out."""
+"""A text that the redaction corpus contains; it must not be in the output."""
 
 _LONGEST: Final = 20_000
 

@@ -149,7 +149,7 @@ SCALARS: Final[list[tuple[str, JsonValue]]] = [
     ("!!timestamp 2026-1-1T1:2:3,5Z", "2026-1-1T1:2:3,5Z"),
     ("!!timestamp 2026-1-1T1:2:3+24:00", "2026-1-1T1:2:3+24:00"),
 ]
-"""Each stands after ``a: ``."""
+"""Values that are each put after ``a: ``."""
 
 KEYS: Final[list[tuple[str, str]]] = [
     ("y", "true"),
@@ -192,7 +192,7 @@ KEYS: Final[list[tuple[str, str]]] = [
     ("!!str <<", "<<"),
     ("=", "="),
 ]
-"""Each stands before ``: x``."""
+"""Keys that are each put before ``: x``."""
 
 DOCUMENTS: Final[list[tuple[str, JsonValue]]] = [
     # merges: `<<` acts where it stands
@@ -265,7 +265,7 @@ REFUSED: Final[list[str]] = [
     "a: %b",
     "a: -",
 ]
-"""Refused by kubectl and by us."""
+"""Texts that kubectl and Wharfinger refuse."""
 
 ONLY_WE_REFUSE: Final[list[str]] = [
     # duplicate keys, however they are spelled
@@ -282,7 +282,9 @@ ONLY_WE_REFUSE: Final[list[str]] = [
     "a: !!seq {b: 1}",
     "a: !!int {b: 1}",
 ]
-"""Taken by kubectl; refused here because one of two values, or what a tag said, would be lost without a word."""
+"""Texts that kubectl accepts. They are refused here, because one of two values, or the meaning of a tag, would silently be
+lost.
+"""
 
 WE_KEEP: Final[list[tuple[str, JsonValue]]] = [
     # kubectl rounds these to 9223372036854775808.0 and 18446744073709551616.0
@@ -294,7 +296,7 @@ WE_KEEP: Final[list[tuple[str, JsonValue]]] = [
     # the escape of JSON, which libyaml knows and kubectl's YAML does not
     ('a: "\\/"', {"a": "/"}),
 ]
-"""Read with more than kubectl keeps."""
+"""Texts of which Wharfinger keeps more than kubectl does."""
 
 
 def _accepted() -> list[tuple[str, JsonValue]]:
@@ -304,4 +306,4 @@ def _accepted() -> list[tuple[str, JsonValue]]:
 
 
 ACCEPTED: Final = _accepted()
-"""Kubectl and we read the same."""
+"""Texts that kubectl and Wharfinger read in the same way."""

@@ -1,4 +1,4 @@
-"""Bindings for tests, as a hook's configuration would give them."""
+"""Bindings for tests, in the form that results from a hook's configuration."""
 
 from wharfinger.hooks.config.bindings import KubernetesBinding, NamespaceSelector, WatchVerb
 
@@ -15,7 +15,7 @@ def binding(
     fields: str = "",
     namespaces: NamespaceSelector | None = None,
 ) -> KubernetesBinding:
-    """A binding called ``watched``."""
+    """Return a binding called ``watched``."""
     return KubernetesBinding(
         name="watched",
         kind=kind,

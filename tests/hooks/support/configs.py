@@ -1,4 +1,4 @@
-"""Configurations of hooks for the tests, and how they are read."""
+"""Configurations of hooks for the tests, and functions that read them."""
 
 import json
 
@@ -62,7 +62,7 @@ def refused(document: str | bytes | JsonObject) -> tuple[str, ...]:
 
 
 def kubernetes(**fields: JsonValue) -> KubernetesBinding:
-    """The one kubernetes binding of a document that has these fields beside its kind."""
+    """Return the only kubernetes binding of a document that has these fields in addition to its kind."""
     return kubernetes_of(fields)
 
 

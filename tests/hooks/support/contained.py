@@ -1,4 +1,4 @@
-"""Hooks that are contained for real: a state folder that others may be let through, users, and whether a sandbox works here."""
+"""Helpers for hooks that are really contained: a state folder that other users can enter, users, and a check for sandboxes."""
 
 import os
 import shutil
@@ -24,14 +24,14 @@ _FIRST: Final = 1_000_000_000
 
 
 def users(count: int = 1) -> HookUsers:
-    """Users that nobody else has: neither the machine, nor another run of these tests at the same time."""
+    """Return user numbers that neither the machine nor another run of these tests uses at the same time."""
     first = _FIRST + os.getpid() * 16
     return HookUsers(first, first + count - 1)
 
 
 @contextmanager
 def state_folder() -> Iterator[Path]:
-    """A daemon's state folder. Not below pytest's own, which no other user may enter."""
+    """Return a daemon's state folder. It is not below pytest's folder, because no other user may enter that."""
     folder = Path(tempfile.mkdtemp(prefix="wharfinger-state-"))
     try:
         yield folder
@@ -40,7 +40,7 @@ def state_folder() -> Iterator[Path]:
 
 
 def package_in(state: Path, name: str = "0" * 64) -> Path:
-    """The folder of a package of the store, for its daemon only, as the store leaves it."""
+    """Return the folder of a package in the store, which only its daemon can read, as the store leaves it."""
     package = state / TREES / name / "package" / "hooks"
     package.mkdir(parents=True)
     for folder in (package, *package.parents):
@@ -50,20 +50,20 @@ def package_in(state: Path, name: str = "0" * 64) -> Path:
 
 
 def runner(state: Path, containment: Containment, limits: Limits = LIMITS) -> ProcessHookRunner:
-    """A runner with its scratch in the state folder."""
+    """Return a runner whose scratch folder is in the state folder."""
     return ProcessHookRunner(state / "scratch", limits, environment={"PATH": PATH}, containment=containment)
 
 
 @cache
 def sandbox() -> Path | None:
-    """bubblewrap, where it is installed."""
+    """Return the path of bubblewrap, if it is installed."""
     found = shutil.which("bwrap")
     return Path(found) if found else None
 
 
 @cache
 def no_sandbox() -> str:
-    """Why no sandbox can be made here; empty where it can."""
+    """Return why no sandbox can be made here; empty if one can be made."""
     program = sandbox()
     if program is None:
         return "bubblewrap is not installed"

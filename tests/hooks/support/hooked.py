@@ -1,4 +1,4 @@
-"""Hooks for tests that start them without running them: what a configuration says, and nowhere to run it."""
+"""Hooks for tests that start the hooks of a package without running them: they have a configuration and no program."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from wharfinger.hooks.running.discovery import Hook
 
 
 def hook(config: str, name: str = "hooks/a.sh") -> Hook:
-    """A hook that says this of itself."""
+    """Return a hook with this configuration."""
     return Hook(name, Path("/nowhere") / name, (), Path("/nowhere"), read_hook_config(config.encode(), hook=name))
 
 
@@ -15,4 +15,4 @@ WATCHING = (
     "{configVersion: v1, kubernetes: [{name: maps, apiVersion: v1, kind: ConfigMap, queue: q, "
     "labelSelector: {matchLabels: {app: x}}, includeSnapshotsFrom: [maps]}]}"
 )
-"""ConfigMaps as `tests.hooks.support.watching.obj` makes them."""
+"""A configuration that watches ConfigMaps, as `tests.hooks.support.watching.obj` makes them."""

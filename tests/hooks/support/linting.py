@@ -1,4 +1,4 @@
-"""Packages for the author's commands, written to a folder, and what `wharfinger package lint` says of them."""
+"""Packages for the author's commands, written to a folder, and the findings of `wharfinger package lint`."""
 
 import textwrap
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ SETTINGS = "type: object\nx-config-version: 1\nproperties:\n  replicas: {type: i
 
 
 def package(tmp_path: Path, files: Mapping[str, str], *, name: str = "web") -> Path:
-    """A package's folder with these files; scripts in ``hooks/`` may be run, unless their name begins with ``off``."""
+    """Write a package's folder with these files; scripts in ``hooks/`` are executable, unless their name begins with ``off``."""
     folder = tmp_path / name
     for path, text in {"package.yaml": PACKAGE, **files}.items():
         target = folder / path
@@ -25,13 +25,13 @@ def package(tmp_path: Path, files: Mapping[str, str], *, name: str = "web") -> P
 
 
 def asking(config: str, *, rest: str = "") -> str:
-    """A hook in bash that prints this when it is run with ``--config``."""
+    """Return a hook in bash that prints this configuration when it is run with ``--config``."""
     printed = f"cat <<'END'\n{textwrap.dedent(config)}\nEND\n"
     return f'#!/usr/bin/env bash\nif [ "${{1:-}}" = --config ]; then\n{printed}exit\nfi\n{rest}\n'
 
 
 def lint(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> tuple[int, list[str]]:
-    """The exit code and the findings, without the summary."""
+    """Return the exit code and the findings, without the summary."""
     code = main(["package", "lint", str(folder), *arguments])
     out, err = capsys.readouterr()
     assert err == ""

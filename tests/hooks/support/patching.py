@@ -1,4 +1,4 @@
-"""What tests of object patches share: filters, documents, and a cluster on whose way things happen."""
+"""Shared helpers for tests of object patches: filters, documents, and a cluster in which other writers interfere."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -56,7 +56,7 @@ FILTERS = PythonFilters(
 
 
 class Meddling(httpx.AsyncBaseTransport):
-    """The way to a control plane, on which something else happens just before requests of one method."""
+    """A transport to a control plane that makes another change just before requests of one method."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -77,7 +77,7 @@ class Meddling(httpx.AsyncBaseTransport):
 async def meddled_cluster(
     *, simulate: bool = False
 ) -> AsyncIterator[tuple[HttpClusterClient, HttpClusterClient, Meddling]]:
-    """Our client, another one, and what is between ours and the control plane."""
+    """Yield our client, another client, and the transport between our client and the control plane."""
     async with open_control_plane(simulate=simulate) as control_plane:
         way = Meddling(control_plane.transport())
         async with (

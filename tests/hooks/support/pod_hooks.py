@@ -23,7 +23,7 @@ LIMITS = Limits(wall_s=60.0, stdout_bytes=100_000, term_grace_s=0.05, cancel_gra
 
 @dataclass
 class Ship:
-    """A runner of hooks, with pods and without, and the cluster that has the pods."""
+    """Runners of hooks with and without pods, and the cluster that has the pods."""
 
     kubelet: Kubelet
     runs: PodRuns
@@ -32,13 +32,13 @@ class Ship:
 
 
 def in_pod(script: Path, pool: str = "workers") -> HookRun:
-    """A run of a hook in a pod."""
+    """Return a run of a hook in a pod."""
     return replace(run_of(script), worker_pool=pool, namespace="default", owner="default.app")
 
 
 @asynccontextmanager
 async def open_ship(folder: Path, limits: Limits = LIMITS) -> AsyncGenerator[Ship]:
-    """A cluster with a pool of pods that have started."""
+    """Open a cluster with a pool of pods that have started."""
     async with open_kubelet(folder) as kubelet:
         client = kubelet.client
         await ensure_crds(client, "wharfinger", worker_pools=True)

@@ -1,4 +1,4 @@
-"""Filters whose programs are Python functions: for tests of what uses filters. The jq ones have tests of their own."""
+"""Filters whose programs are Python functions, for tests of code that uses filters. The jq filters have tests of their own."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,7 +11,9 @@ Program = Callable[[JsonValue], JsonValue]
 
 
 class PythonFilters:
-    """Programs by name. ``gate``, where there is one, holds every application until it is set; ``deaths`` are yet to come."""
+    """The programs by name. If there is a ``gate``, every application waits until it is set; ``deaths`` is the number of
+    worker deaths to come.
+    """
 
     def __init__(self, programs: Mapping[str, Program]) -> None:
         self.programs = dict(programs)
@@ -22,22 +24,22 @@ class PythonFilters:
         self._running = 0
 
     def of(self, owner: str) -> "PythonFilters":
-        """There is no turn to wait for."""
+        """Return the same filters, because owners have no turns here."""
         self.owners.append(owner)
         return self
 
     async def check(self, program: str) -> None:
-        """Refuse a program that is not there."""
+        """Refuse a program that does not exist."""
         await trio.lowlevel.checkpoint()
         if program not in self.programs:
             raise FilterError(program, "no such program")
 
     async def apply_text(self, program: str, text: bytes) -> bytes:
-        """As `apply`, of text."""
+        """Do the same as `apply`, for text."""
         return canonical_json(await self.apply(program, decode_json(text, max_bytes=len(text), what="an object")))
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """What the function makes of it; a ValueError is a failure of the filter."""
+        """Return the result of the function; a ValueError is a failure of the filter."""
         self._running += 1
         self.most_at_once = max(self.most_at_once, self._running)
         try:

@@ -1,4 +1,4 @@
-"""What every HookRunner must do. Each ``contract_*`` function is given a way to make runners, and an empty folder."""
+"""The contract of every HookRunner. Each ``contract_*`` function gets a factory of runners, and an empty folder."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.running.runner import HookRunner
 
 MakeRunner = Callable[[float], HookRunner]
-"""A runner whose hooks may take that many seconds."""
+"""A factory of runners whose hooks may take this many seconds."""
 Contract = Callable[[MakeRunner, Path], Awaitable[None]]
 
 PATIENT = 100.0
@@ -276,7 +276,7 @@ CONTRACT: tuple[Contract, ...] = tuple(
 
 @contextmanager
 def fifo(path: Path) -> Iterator[int]:
-    """A pipe with a name, for hooks to say that they got somewhere."""
+    """Make a named pipe, by which hooks report that they have reached a certain point."""
     os.mkfifo(path)
     fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
     try:

@@ -16,7 +16,7 @@ CONFIG_VALUES: JsonObject = {"sysctlTuner": {"sleep": 600}}
 
 
 def write_hook(folder: Path, text: str, *, name: str = "10-hook.sh", mode: int = 0o755) -> Path:
-    """A file with exactly this text and mode."""
+    """Write a file with exactly this text and mode."""
     path = folder / name
     path.write_text(text)
     path.chmod(mode)
@@ -24,17 +24,19 @@ def write_hook(folder: Path, text: str, *, name: str = "10-hook.sh", mode: int =
 
 
 def bash(folder: Path, script: str, *, name: str = "10-hook.sh") -> Path:
-    """A hook in bash."""
+    """Write a hook in bash."""
     return write_hook(folder, f"#!/usr/bin/env bash\nset -euo pipefail\n{script}\n", name=name)
 
 
 def python(folder: Path, script: str, *, name: str = "20-hook.py") -> Path:
-    """A hook in Python, run by this interpreter."""
+    """Write a hook in Python, run by this interpreter."""
     return write_hook(folder, f"#!{sys.executable} -IS\nimport json, os, sys\n{script}\n", name=name)
 
 
 def batch(folder: Path, document: JsonValue, *, name: str = "main") -> Path:
-    """An executable with several hooks in it: it answers ``hook config`` with this, and tells how else it is asked."""
+    """Write an executable with several hooks: it answers ``hook config`` with this document, and prints its arguments in any
+    other case.
+    """
     script = (
         f"said = {json.dumps(json.dumps(document))}\n"
         "if sys.argv[1:] == ['hook', 'config']:\n    print(said)\n"
@@ -44,10 +46,10 @@ def batch(folder: Path, document: JsonValue, *, name: str = "main") -> Path:
 
 
 def run_of(executable: Path, *, cwd: Path | None = None, contexts: tuple[JsonObject, ...] = CONTEXTS) -> HookRun:
-    """A run of this hook with the values of the tests."""
+    """Return a run of this hook with the values of the tests."""
     return HookRun(executable.name, executable, cwd or executable.parent, contexts, VALUES, CONFIG_VALUES)
 
 
 def shown(value: object) -> str:
-    """JSON in a form that is equal for equal documents."""
+    """Return JSON in a form that is equal for equal documents."""
     return json.dumps(value, sort_keys=True)

@@ -1,4 +1,6 @@
-"""Hooks in bash on the library of the contract, really run; where that is possible with the library where an image has it."""
+"""Hooks in bash that use the library of the contract, and are really run; if possible, with the library at its path in an
+image.
+"""
 
 import json
 import os
@@ -18,7 +20,7 @@ PATIENCE_S = 300
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run came to."""
+    """The result of a run."""
 
     status: int
     out: str
@@ -26,13 +28,13 @@ class Ran:
 
     @property
     def lines(self) -> list[str]:
-        """What it printed; only of a run that succeeded, so that a failure is seen with its reason."""
+        """Return the printed lines. The run must have succeeded; otherwise the test fails with the reason."""
         assert self.status == 0, self.err
         return self.out.splitlines()
 
 
 def write_shell_hook(folder: Path, body: str, *, library: str = f"${FRAMEWORK_DIR}/shell_lib.sh") -> Path:
-    """A hook that sources the library, has this in it, and runs."""
+    """Write a hook that sources the library, contains this body, and runs."""
     return write_hook(folder, f'#!/usr/bin/env bash\nsource {library}\n{body}\nhook::run "$@"\n')
 
 
@@ -44,7 +46,7 @@ def run_hook(
     environment: Mapping[str, str] | None = None,
     before: Sequence[str] = (),
 ) -> Ran:
-    """Run it on these contexts; ``before`` goes before it on the command line."""
+    """Run the hook with these contexts; ``before`` is put in front of it on the command line."""
     path = hook.parent / "contexts.json"
     path.write_text(json.dumps(contexts))
     env = {**os.environ, FRAMEWORK_DIR: str(FOLDER), "BINDING_CONTEXT_PATH": str(path), **(environment or {})}
@@ -61,13 +63,15 @@ def run_hook(
 
 
 def run_body(folder: Path, body: str, *contexts: JsonValue) -> Ran:
-    """Write and run it."""
+    """Write and run a hook with this body."""
     return run_hook(write_shell_hook(folder, body), contexts or ({"binding": "onStartup"},))
 
 
 @cache
 def sandbox() -> tuple[str, ...] | None:
-    """A command that shows what follows it this machine with the library at its root; None where that is not allowed."""
+    """Return a command that runs the following command with the library at the root of the file system; None if that is not
+    allowed here.
+    """
     if (bubblewrap := shutil.which("bwrap")) is None:
         return None
     # A root of its own, since places that are missing would be made in the one that is shown.
@@ -84,7 +88,7 @@ def sandbox() -> tuple[str, ...] | None:
 
 
 def counting_jq(folder: Path) -> tuple[dict[str, str], Path]:
-    """Variables by which jq is found in ``folder``, and a file that gets a line for each start of it."""
+    """Return variables with which jq is found in ``folder``, and a file that gets a line for each start of jq."""
     jq = shutil.which("jq")
     assert jq, "jq is needed here: hooks use it"
     tools, count = folder / "tools", folder / "jq-starts"

@@ -1,7 +1,9 @@
-"""A cluster below the client's seam whose watches break as they are told to: for stories of what hooks must have seen.
+"""A fake cluster behind the client's interface whose watches break on request, for random stories of what hooks must have
+seen.
 
-It has ConfigMaps and Namespaces, and serves of a client what shared watches use. Lists come in small pages of one state; watches
-begin after a revision and are told as the API tells them, so that what enters a selector is added and what leaves it deleted.
+It has ConfigMaps and Namespaces, and implements the part of a client that shared watches use. A list comes in small pages of
+one state. A watch begins after a revision, and reports changes as the API does: an object that begins to match a selector is
+added, and an object that ceases to match is deleted.
 """
 
 import json
@@ -24,7 +26,7 @@ NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 KINDS = {"configmap": CONFIG_MAP, "namespace": NAMESPACE}
 PAGE = 2
 TEAM = "team=a"
-"""The label of a namespace that is selected."""
+"""The label of a selected namespace."""
 GONE = GoneError(410, "Expired", "too old")
 
 
@@ -41,7 +43,7 @@ class Stored:
     value: int
 
     def text(self, revision: int) -> bytes:
-        """Its JSON, as of a revision: an object that was deleted has that of its deletion."""
+        """Return the object's JSON with this revision; for a deleted object, this is the revision of its deletion."""
         metadata = {"name": self.name, "uid": f"uid-{self.uid}", "resourceVersion": str(revision)}
         if self.namespace:
             metadata["namespace"] = self.namespace
@@ -49,17 +51,17 @@ class Stored:
         return json.dumps(document).encode()
 
     def raw(self, revision: int = 0) -> RawObject:
-        """As a client gives it."""
+        """Return the object in the form of a client."""
         return read_raw_object(self.text(revision or self.revision), self.resource)
 
 
 Place = tuple[str, str, str]
-"""Kind, namespace, name."""
+"""A place: kind, namespace, name."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """What a list or watch asks for; the selectors are ``app=x``, ``metadata.name=n``, or empty."""
+    """The target of a list or watch; the selectors are ``app=x``, ``metadata.name=n``, or empty."""
 
     resource: ResourceType
     namespace: str
@@ -67,7 +69,7 @@ class Query:
     field_selector: str
 
     def has(self, stored: Stored | None) -> bool:
-        """Whether an object in this state is selected."""
+        """Return whether an object in this state is selected."""
         return (
             stored is not None
             and stored.resource == self.resource
@@ -79,21 +81,21 @@ class Query:
 
 @dataclass
 class StoryCluster:
-    """The objects, and what became of them. Faults are ordered with `break_watches`, `forget` and `failing`."""
+    """The objects with their history. `break_watches`, `forget` and `failing` cause faults."""
 
     now: dict[Place, Stored] = field(default_factory=dict)
     history: list[tuple[int, Stored | None, Stored | None]] = field(default_factory=list)
     revision: int = 1
     compacted: int = 0
     failing: int = 0
-    """So many requests fail yet."""
+    """The number of requests that will still fail."""
     requests: int = 0
     _uids: int = 0
     _changed: trio.Event = field(default_factory=trio.Event)
     _broken: int = 0
 
     def client(self) -> ClusterClient:
-        """Itself: it has as much of a client as shared watches and monitors use."""
+        """Return the cluster itself, which has as much of a client as shared watches and monitors use."""
         return cast("ClusterClient", self)
 
     # -- what happens in it
@@ -110,7 +112,7 @@ class StoryCluster:
         self._log(old, self.now[place])
 
     def delete(self, resource: ResourceType, namespace: str, name: str) -> None:
-        """Delete an object, of a namespace all that is in it first."""
+        """Delete an object. If it is a namespace, everything in it is deleted first."""
         if resource is NAMESPACE:
             for kind, where, inside in list(self.now):
                 if where == name:
@@ -121,12 +123,12 @@ class StoryCluster:
             self._log(old, None)
 
     def break_watches(self) -> None:
-        """Every watch that is open breaks."""
+        """Break every open watch."""
         self._broken += 1
         self._tell()
 
     def forget(self) -> None:
-        """What happened so far is forgotten: neither a watch nor a list can go on from before."""
+        """Forget the history so far, so that no watch or list can continue from an earlier revision."""
         self.compacted = self.revision
         self._tell()
 
@@ -200,7 +202,7 @@ class StoryCluster:
                 await self._changed.wait()
 
     def _index(self, revision: int) -> int:
-        """Where in the history what follows a revision begins."""
+        """Return the index in the history at which the changes after a revision begin."""
         return next((at for at, (number, _, _) in enumerate(self.history) if number > revision), len(self.history))
 
     async def _request(self) -> None:
@@ -220,7 +222,7 @@ class StoryCluster:
 
 
 def _told(query: Query, revision: int, old: Stored | None, new: Stored | None) -> RawEvent | None:
-    """What a watch is told of one change of one object."""
+    """Return the event that a watch gets for one change of one object."""
     was, is_there = query.has(old), query.has(new)
     if new is not None and is_there:
         return RawEvent(WatchType.MODIFIED if was else WatchType.ADDED, new.raw())

@@ -1,4 +1,4 @@
-"""A hook of a story: what its runs were told, and what it believes since."""
+"""A hook of a story: the contexts of its runs, and the state of the cluster that it concludes from them."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from wharfinger.hooks.watching.context_file import Context, write_contexts
 
 
 def selected(cluster: StoryCluster, binding: KubernetesBinding) -> dict[str, JsonValue]:
-    """What a binding selects, by ``namespace/name``: its value."""
+    """Return the values of the objects that a binding selects, by ``namespace/name``."""
     team = {stored.name for stored in cluster.now.values() if stored.resource is NAMESPACE and stored.label == TEAM}
     return {
         f"{stored.namespace}/{stored.name}": str(stored.value)
@@ -28,7 +28,7 @@ def selected(cluster: StoryCluster, binding: KubernetesBinding) -> dict[str, Jso
 
 
 def written(contexts: tuple[Context, ...]) -> list[JsonObject]:
-    """What a hook reads."""
+    """Return the contexts as a hook reads them."""
     file = io.BytesIO()
     write_contexts(file, contexts)
     found: list[JsonObject] = json.loads(file.getvalue())
@@ -36,7 +36,7 @@ def written(contexts: tuple[Context, ...]) -> list[JsonObject]:
 
 
 def shown(item: JsonValue) -> tuple[str, JsonValue]:
-    """An item's place, as far as it has one, and its value."""
+    """Return an item's place, as far as the item has one, and its value."""
     document = find(item, "object")
     place = f"{find_str(document, 'metadata', 'namespace')}/{find_str(document, 'metadata', 'name')}"
     filtered = isinstance(item, dict) and "filterResult" in item
@@ -45,7 +45,7 @@ def shown(item: JsonValue) -> tuple[str, JsonValue]:
 
 @dataclass
 class Reader:
-    """One hook of one package, and what it believes of each binding: values by place, or sorted values where it has no places."""
+    """One hook of one package, and its view of each binding: values by place, or sorted values if items have no places."""
 
     hooks: PackageHooks
     hook: Hook
@@ -57,7 +57,7 @@ class Reader:
     async def synchronize(
         self, binding: KubernetesBinding, meanwhile: Callable[[], Awaitable[None]], *, succeeds: bool
     ) -> None:
-        """The first run of a binding, unless it had one, and ``meanwhile`` something happens."""
+        """Do the first run of a binding, unless it was done already; ``meanwhile`` is called during the run."""
         if binding.name in self.synchronized:
             return
         if binding.legacy:  # is told events only; what was there before is what it may know of
@@ -74,7 +74,7 @@ class Reader:
             self.hooks.monitor(self.hook, binding).unlock()
 
     async def run(self, queue: str, meanwhile: Callable[[], Awaitable[None]], *, succeeds: bool) -> None:
-        """What waits in a queue is told, and ``meanwhile`` something happens."""
+        """Run the hook with the occurrences that wait in a queue; ``meanwhile`` is called during the run."""
         box = self.hooks.inbox(self.hook, queue)
         occurrences = box.offered()
         for occurrence in occurrences:
@@ -131,7 +131,7 @@ class Reader:
             believed[place] = value
 
     def check(self) -> None:
-        """What it believes is what there is."""
+        """Check that the hook's view equals the cluster."""
         for binding in self.hook.config.kubernetes:
             truth = selected(self.cluster, binding)
             if binding.name == "named":

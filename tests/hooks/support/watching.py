@@ -1,4 +1,4 @@
-"""What tests of monitors share: objects, a filter of their values, and a monitor with what it told."""
+"""Shared helpers for tests of monitors: objects, a filter of their values, and a monitor with its events."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ def obj(name: str, namespace: str = "default", **data: str) -> JsonObject:
 
 
 def value(document: JsonValue) -> JsonValue:
-    """``data.v``; an object with ``data.bad`` has none."""
+    """Return ``data.v``; raises an error for an object with ``data.bad``."""
     if find_str(document, "data", "bad"):
         raise ValueError("bad data")
     return find(document, "data", "v")
@@ -38,12 +38,12 @@ def value_filters() -> PythonFilters:
 
 
 def plain(item: Item) -> JsonObject:
-    """An item as a hook reads it."""
+    """Return an item as a hook reads it."""
     return {name: kept.value() for name, kept in item.fields().items()}
 
 
 def short(item: Item) -> JsonValue:
-    """An item in short: its filterResult, or else the name of its object."""
+    """Return an item in short: its filterResult, or else the name of its object."""
     if item.filter_result is not None:
         return item.filter_result.value()
     return None if item.object is None else find(item.object.value(), "metadata", "name")
@@ -51,19 +51,19 @@ def short(item: Item) -> JsonValue:
 
 @dataclass(slots=True)
 class Watched:
-    """A monitor and what it told."""
+    """A monitor and its events."""
 
     monitor: Monitor
     events: list[MonitorEvent] = field(default_factory=list)
 
     def take(self) -> list[tuple[WatchVerb, JsonValue]]:
-        """What was told since, in short."""
+        """Return the events since the last call, in short."""
         told = [(event.verb, short(event.item)) for event in self.events]
         self.events.clear()
         return told
 
     def shown(self) -> list[JsonValue]:
-        """The snapshot in short."""
+        """Return the snapshot in short."""
         return [short(item) for item in self.monitor.snapshot()]
 
 
@@ -90,7 +90,7 @@ async def watching(
 
 
 async def settle() -> None:
-    """Until everything that does not wait for the clock is done."""
+    """Wait until everything is done that does not wait for the clock."""
     await trio.sleep(0.1)
 
 

@@ -22,7 +22,7 @@ data:
 
 
 def tool(name: str) -> Path:
-    """A real program; a machine without it fails the tests that are about it."""
+    """Return the path of a real program; if the machine does not have it, the test fails."""
     found = shutil.which(name)
     if found is None:
         raise RuntimeError(f"{name} is not on PATH: `make setup` brings it")
@@ -30,7 +30,7 @@ def tool(name: str) -> Path:
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
-    """Files by name below ``folder``."""
+    """Write files, given by name, below ``folder``."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,13 +39,13 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def chart(folder: Path, name: str = "web", version: str = "1.2.3", files: dict[str, str] | None = None) -> Path:
-    """A chart of one ConfigMap, and more files."""
+    """Write a chart with one ConfigMap and additional files."""
     text = f"apiVersion: v2\nname: {name}\nversion: {version}\ndescription: for tests\n"
     return write(folder, {"Chart.yaml": text, "templates/config.yaml": CONFIG_MAP, **(files or {})})
 
 
 def helm(program: str, *arguments: str, home: Path) -> str:
-    """Run helm with a home of its own; its standard output, followed by what it said beside it. Raises RuntimeError."""
+    """Run helm with a home of its own; return its standard output, followed by its standard error. Raises RuntimeError."""
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         [str(tool(program)), *arguments], env=environment, capture_output=True, text=True, check=False

@@ -1,6 +1,7 @@
-"""A forward proxy on loopback, as companies have one: CONNECT for https, whole URLs for http, and a login if it demands one.
+"""A forward proxy on loopback, like those of companies: CONNECT for https, whole URLs for http, and a login if it demands
+one.
 
-Every host name leads to this machine, so tests can name hosts that do not exist.
+Every host name leads to this machine, so tests can use hosts that do not exist.
 """
 
 import base64
@@ -15,7 +16,9 @@ LOGIN = "porter:s3cret-proxy"
 
 @dataclass(slots=True)
 class ConnectProxy:
-    """The proxy. ``cut`` are the numbers of bytes from the server after which connections end, one after the other."""
+    """The proxy. ``cut`` are numbers of bytes: the first connection ends after the first number of bytes from the server, and
+    so on.
+    """
 
     port: int
     demands_login: bool = False
@@ -24,13 +27,13 @@ class ConnectProxy:
     cut: list[int] = field(default_factory=list)
 
     def url(self, login: str = "") -> str:
-        """The address of the proxy, as HTTPS_PROXY has it."""
+        """Return the address of the proxy in the form of HTTPS_PROXY."""
         return f"http://{login}{'@' if login else ''}127.0.0.1:{self.port}"
 
 
 @asynccontextmanager
 async def open_connect_proxy() -> AsyncIterator[ConnectProxy]:
-    """Serve until the block ends."""
+    """Serve the proxy while the block runs."""
     async with trio.open_nursery() as nursery:
         listeners: list[trio.SocketListener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
         proxy = ConnectProxy(listeners[0].socket.getsockname()[1])

@@ -1,8 +1,9 @@
-"""Kill a process at each step it takes on the disk, and look at what it leaves. A program: a folder, and chart or image.
+"""A program that kills a process at each of its steps on the disk, and checks the remains. Arguments: a folder, and chart or
+image.
 
-Every round forks twice. The first child brings version 2 (of that kind) in beside version 1 and is killed (SIGKILL) at its n-th
-call that changes the disk; the second opens the store as the next daemon would, checks every name there is, and does the work
-again. The rounds end when a child gets through. Prints how many were killed.
+Every round forks twice. The first child adds version 2 (of that kind) beside version 1, and is killed (SIGKILL) at its n-th
+call that changes the disk. The second child opens the store as the next daemon would, checks every name in it, and does the
+work again. The rounds end when a first child completes its work. Prints the number of killed children.
 """
 
 import io
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 
 async def bring(store: DiskStore, version: str, kind: str = "chart") -> None:
-    """Download, install and deploy."""
+    """Download, install and deploy a package."""
     registry = MemoryRegistry()
     if kind == "chart":
         manifest = await put(registry, version)
@@ -44,7 +45,7 @@ async def bring(store: DiskStore, version: str, kind: str = "chart") -> None:
 
 
 async def begin(root: Path) -> None:
-    """Version 1 is deployed, under two names."""
+    """Deploy version 1 under two names."""
     async with open_store(root) as store:
         await bring(store, "1.0.0")
         registry = MemoryRegistry()
@@ -52,7 +53,7 @@ async def begin(root: Path) -> None:
 
 
 async def upgrade(root: Path) -> None:
-    """What is killed."""
+    """Do the work that is killed."""
     async with open_store(root) as store:
         await bring(store, "2.0.0", kind=sys.argv[2])
         await store.undeploy("other")
@@ -60,7 +61,7 @@ async def upgrade(root: Path) -> None:
 
 
 async def check(root: Path) -> None:
-    """What a crash left is sound, and the same work can be done."""
+    """Check that the remains of a crash are sound, and that the work can be done again."""
     sound(root)
     await upgrade(root)
     sound(root)
@@ -72,7 +73,7 @@ async def check(root: Path) -> None:
 
 
 def sound(root: Path) -> None:
-    """Every published name is complete, and something is deployed."""
+    """Check that every published name is complete, and that a version is deployed."""
     for blob in (root / "store" / "blobs" / "sha256").iterdir():
         assert digest_of(blob.read_bytes()).hex == blob.name
     for tree in (root / "store" / "trees").iterdir():
@@ -81,12 +82,12 @@ def sound(root: Path) -> None:
 
 
 def version(root: Path) -> str:
-    """What ``deployed/app`` is."""
+    """Return the version of ``deployed/app``."""
     return (root / "deployed" / "app" / "Chart.yaml").read_text().rpartition("version: ")[2].strip()
 
 
 def die_at(step: int) -> None:
-    """SIGKILL to this process before its call number ``step``."""
+    """Kill this process with SIGKILL just before call number ``step``."""
     left = step
 
     def counted(call: Callable[P, T]) -> Callable[P, T]:
@@ -105,7 +106,7 @@ def die_at(step: int) -> None:
 
 
 def in_child(work: Callable[[Path], Awaitable[None]], root: Path, step: int = 0) -> int:
-    """Run in a fork; its exit code, negative for the signal."""
+    """Run ``work`` in a fork; return its exit code, or the negative number of the signal that killed it."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -121,7 +122,7 @@ def in_child(work: Callable[[Path], Awaitable[None]], root: Path, step: int = 0)
 
 
 def main(folder: Path) -> int:
-    """All rounds."""
+    """Run all rounds."""
     start = folder / "start"
     if in_child(begin, start):
         return 1

@@ -1,6 +1,7 @@
-"""A loopback server that answers as it is told, also what no honest registry would: for the client's error paths.
+"""A loopback server that gives scripted answers, including answers that no correct registry gives, for tests of the client's
+errors.
 
-Replies are listed per method and path (without the query); the last one repeats. Each connection serves one request.
+Replies are listed by method and path (without the query); the last reply is repeated. Each connection serves one request.
 """
 
 import hashlib
@@ -22,8 +23,9 @@ REPOSITORY = "charts/web"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """``cut`` ends the connection after so many bytes of the body; ``hang`` says nothing until the client goes
-    away, ``stay`` keeps the connection open after what was sent."""
+    """A reply. ``cut`` ends the connection after this many bytes of the body; ``hang`` sends nothing until the client
+    disconnects; ``stay`` keeps the connection open after the reply.
+    """
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
@@ -36,7 +38,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client asked."""
+    """A request of a client."""
 
     method: str
     path: str
@@ -47,7 +49,7 @@ class Request:
 
 @dataclass(slots=True)
 class FaultyRegistry:
-    """The script, and the requests that came; ``answer``, where it is set, in place of the script."""
+    """The script, and the received requests; ``answer``, if set, replaces the script."""
 
     address: RegistryAddress
     answer: Callable[[Request], Reply] | None = None
@@ -55,23 +57,23 @@ class FaultyRegistry:
     requests: list[Request] = field(default_factory=list)
 
     def on(self, method: str, path: str, *replies: Reply) -> None:
-        """What to answer, one after the other."""
+        """Set the replies for a method and path, in their order."""
         self.script[method, path] = list(replies)
 
     def manifest(self, reference: str, *replies: Reply) -> None:
-        """What to answer for a manifest of REPOSITORY."""
+        """Set the replies for a manifest of REPOSITORY."""
         self.on("GET", f"/v2/{REPOSITORY}/manifests/{reference}", *replies)
 
     def blob(self, blob: Descriptor, *replies: Reply) -> None:
-        """What to answer for a blob of REPOSITORY."""
+        """Set the replies for a blob of REPOSITORY."""
         self.on("GET", f"/v2/{REPOSITORY}/blobs/{blob.digest}", *replies)
 
     def asked(self) -> list[tuple[str, str]]:
-        """Method and path of the requests so far."""
+        """Return method and path of the requests so far."""
         return [(request.method, request.path) for request in self.requests]
 
     def next_reply(self, request: Request) -> Reply:
-        """The reply that is due; 404 where none is listed."""
+        """Return the next reply to a request; 404 if the script has none."""
         if self.answer is not None:
             return self.answer(request)
         replies = self.script.get((request.method, request.path), [Reply(404)])
@@ -80,7 +82,7 @@ class FaultyRegistry:
 
 @asynccontextmanager
 async def open_faulty_registry(tls: ssl.SSLContext | None = None) -> AsyncIterator[FaultyRegistry]:
-    """Serve until the block ends; over TLS where a context is given."""
+    """Serve while the block runs; over TLS if a context is given."""
     async with trio.open_nursery() as nursery:
         listeners: list[trio.SocketListener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
         registry = FaultyRegistry(RegistryAddress("127.0.0.1", listeners[0].socket.getsockname()[1]))
@@ -142,7 +144,7 @@ async def _answer(reply: Reply, request: Request, stream: trio.abc.Stream) -> No
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An artifact to script: the manifest's bytes and descriptor, and its one layer."""
+    """An artifact for scripts: the manifest's bytes and descriptor, and its only layer."""
 
     layer: Descriptor
     layer_bytes: bytes
@@ -151,7 +153,7 @@ class Sample:
 
 
 def sample(layer: bytes = b"the layer") -> Sample:
-    """A small valid artifact."""
+    """Return a small valid artifact."""
     chart = Descriptor(HELM_CHART, digest_of(layer), len(layer))
     config = Descriptor(HELM_CONFIG, digest_of(b"{}"), 2)
     data = write_manifest(config, (chart,), {})
@@ -159,10 +161,10 @@ def sample(layer: bytes = b"the layer") -> Sample:
 
 
 def same_length(data: bytes) -> bytes:
-    """Other bytes of the same length."""
+    """Return other bytes of the same length."""
     return (hashlib.sha512(data).digest() * (len(data) // 64 + 1))[: len(data)]
 
 
 def error_body(code: str, message: str) -> bytes:
-    """An error document of the distribution specification."""
+    """Return an error document of the distribution specification."""
     return b'{"errors":[{"code":"%s","message":"%s"}]}' % (code.encode(), message.encode())

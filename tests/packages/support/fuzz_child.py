@@ -1,6 +1,6 @@
-"""The fuzzer's child process for the readers of this part: their targets and inputs, run as those of `tests.formats` are.
+"""The fuzzer's child process for the readers of this part; their targets and inputs are run like those of `tests.formats`.
 
-By hand: ``python -m tests.packages.support.fuzz_child TARGET SEED FIRST LAST``.
+To run it by hand: ``python -m tests.packages.support.fuzz_child TARGET SEED FIRST LAST``.
 """
 
 import contextlib
@@ -284,7 +284,7 @@ def _named(needs: Requirements) -> tuple[str, ...]:
 
 
 def _once(needs: Requirements) -> None:
-    """No package is needed in two ways."""
+    """Check that no package is required in two ways."""
     groups = tuple(
         {member.name for group in some for member in group.members} for some in (needs.any_of, needs.none_of)
     )
@@ -306,7 +306,7 @@ def _depends_on(data: bytes, _: Path) -> None:
 
 
 def _package(data: bytes, folder: Path) -> None:
-    """One file of a package is the input; the others are good."""
+    """Use the input as one file of a package whose other files are valid."""
     tree = folder / "tree"
     file = tree / FILES[len(data) % len(FILES)]
     try:
@@ -326,7 +326,7 @@ def _package(data: bytes, folder: Path) -> None:
 
 
 def _conversions(data: bytes, folder: Path) -> None:
-    """The input is a conversion, or examples of it."""
+    """Use the input as a conversion, or as the examples of a conversion."""
     tree = folder / "conversions"
     cases = b"ases" in data
     name = "testcases.yaml" if cases else "v2.yaml"
@@ -360,7 +360,7 @@ def _overrides(data: bytes, _: Path) -> None:
 
 
 def _modules_dir(data: bytes, folder: Path) -> None:
-    """The input is what a directory says, and what its module says of itself."""
+    """Use the input as ``values.yaml`` of a modules directory, and of a module in that directory."""
     tree = folder / "modules"
     try:
         (tree / "010-web-shop").mkdir(parents=True)
@@ -377,7 +377,7 @@ def _modules_dir(data: bytes, folder: Path) -> None:
 
 
 def _render_entry(data: bytes, _: Path) -> None:
-    """As a file, as compressed text, and as the text in a whole file."""
+    """Use the input as a file, as compressed text, and as the text of a complete file."""
     for read in (partial(read_entry, _KEY), unpack_rendered):
         with contextlib.suppress(FormatError):
             read(data)

@@ -55,7 +55,7 @@ def commit(folder: Path, files: dict[str, str], *tags: str, annotated: bool = Fa
 
 @dataclass
 class GitServer:
-    """A server; ``requests`` are those that it got, as method and path with query."""
+    """A server; ``requests`` are the requests that it has received, each as method and path with query."""
 
     url: str = ""
     requests: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Ways into a cluster for charts that look, as the renderer takes them."""
+"""Cluster access for charts that call `lookup`, in the form that the renderer takes."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,14 +10,14 @@ from wharfinger.packages.rendering.helm_renderer import ClusterAccess, ClusterLo
 
 @dataclass
 class Given:
-    """A kubeconfig as it is, with nothing between Helm and the server."""
+    """A kubeconfig that Helm uses directly, without a proxy in front of the server."""
 
     kubeconfig: JsonObject
     refusal: str = ""
 
 
 def given(kubeconfig: Callable[[], Awaitable[JsonObject]]) -> ClusterAccess:
-    """Give Helm that kubeconfig, whatever namespace it may look into."""
+    """Give Helm this kubeconfig, whichever namespace it may read."""
 
     @asynccontextmanager
     async def open_look() -> AsyncIterator[ClusterLook]:

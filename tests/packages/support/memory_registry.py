@@ -1,4 +1,4 @@
-"""A registry in memory, for tests of what stands on the seam: it passes the contract, counts, and can be held up."""
+"""A registry in memory, for tests of code that uses registries: it fulfils the contract, counts downloads, and can be held up."""
 
 import gzip
 import io
@@ -37,7 +37,7 @@ async def _go_on(_blob: Descriptor) -> None:
 
 @dataclass
 class MemoryRegistry:
-    """``before_chunk`` is awaited before each chunk of a blob; ``fetched`` counts how often each blob was asked for."""
+    """The registry. ``before_chunk`` is awaited before each chunk of a blob; ``fetched`` counts the downloads of each blob."""
 
     blobs: dict[tuple[str, Digest], bytes] = field(default_factory=dict)
     manifests: dict[tuple[str, Digest], bytes] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class _Chunks:
 
 
 def chart_files(name: str = "web", version: str = "1.0.0", padding: int = 20_000) -> dict[str, bytes]:
-    """A chart; ``padding`` incompressible bytes make it longer than a chunk."""
+    """Return the files of a chart; ``padding`` incompressible bytes make it longer than a chunk."""
     return {
         "Chart.yaml": f"apiVersion: v2\nname: {name}\nversion: {version}\n".encode(),
         "templates/config.yaml": CONFIG_MAP.encode(),
@@ -151,7 +151,7 @@ def chart_files(name: str = "web", version: str = "1.0.0", padding: int = 20_000
 
 
 def packed(files: dict[str, bytes], prefix: str = "") -> bytes:
-    """Files as a gzipped tar; those below ``hooks/`` can be executed."""
+    """Return files as a gzipped tar; files below ``hooks/`` are executable."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w") as archive:
         for path, content in files.items():
@@ -162,14 +162,14 @@ def packed(files: dict[str, bytes], prefix: str = "") -> bytes:
 
 
 def chart_archive(name: str = "web", version: str = "1.0.0", padding: int = 20_000) -> bytes:
-    """A chart, packed as Helm does."""
+    """Return a chart, packed as Helm packs it."""
     return packed(chart_files(name, version, padding), f"{name}/")
 
 
 async def put(
     registry: MemoryRegistry, version: str = "1.0.0", *, archive: bytes | None = None, repository: str = "charts/web"
 ) -> Manifest:
-    """Push a chart and read its manifest back."""
+    """Push a chart, and read its manifest back."""
     config = await registry.push_blob(repository, HELM_CONFIG, f'{{"version":"{version}"}}'.encode())
     data = chart_archive(version=version) if archive is None else archive
     layer = await registry.push_blob(repository, HELM_CHART, data)
@@ -184,7 +184,7 @@ async def put_image(
     repository: str = "charts/web",
     media_type: str = OCI_LAYER,
 ) -> Manifest:
-    """Push an image of these layers and read its manifest back."""
+    """Push an image of these layers, and read its manifest back."""
     config = await registry.push_blob(repository, PACKAGE_CONFIG, b"{}")
     pushed = tuple([await registry.push_blob(repository, media_type, layer) for layer in layers])
     manifest = await registry.push_manifest(repository, tag, write_manifest(config, pushed, {}), OCI_MANIFEST)

@@ -1,4 +1,4 @@
-"""Keys of OpenPGP and charts that are signed with them, made by gpg."""
+"""OpenPGP keys, and charts that are signed with them, made by gpg."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from wharfinger.packages.charts.chart import pack_chart
 
 @dataclass(frozen=True)
 class Pgp:
-    """A home of gpg with keys: ``ours``, ``other``, and ``late``, which has expired."""
+    """A home folder of gpg with three keys: ``ours``, ``other``, and ``late``, which has expired."""
 
     home: Path
 
@@ -27,28 +27,28 @@ class Pgp:
         return done.stdout
 
     def keyring(self, *names: str) -> str:
-        """The armored public keys of some users."""
+        """Return the armored public keys of some users."""
         return "".join(self.run("--armor", "--export", f"={name} <{name}@example>").decode() for name in names)
 
     def sign(self, text: bytes, name: str = "ours", at: str = "") -> bytes:
-        """A text signed as Helm signs it."""
+        """Sign a text as Helm does."""
         return self.run("--local-user", f"={name} <{name}@example>", "--clearsign", data=text, at=at)
 
     def provenance(self, name: str, version: str, archive: bytes, by: str = "ours") -> bytes:
-        """The provenance file of a chart's archive."""
+        """Return the provenance file of a chart's archive."""
         digest = hashlib.sha256(archive).hexdigest()
         return self.sign(provenance_text(name, version, digest), by)
 
 
 def provenance_text(name: str, version: str, digest: str) -> bytes:
-    """The signed text of a provenance file."""
+    """Return the signed text of a provenance file."""
     about = f"apiVersion: v2\nname: {name}\nversion: {version}\n"
     return f"{about}\n...\nfiles:\n  {name}-{version}.tgz: sha256:{digest}\n".encode()
 
 
 @pytest.fixture(scope="module")
 def pgp(tmp_path_factory: pytest.TempPathFactory) -> "object":
-    """Keys for the tests of one module; the agent that gpg starts is ended."""
+    """Make the keys for the tests of one module; the agent that gpg started is ended afterwards."""
     if shutil.which("gpg") is None or shutil.which("gpgv") is None:
         pytest.skip("there is no gpg")
     home = tmp_path_factory.mktemp("pgp", numbered=True)
@@ -64,5 +64,5 @@ def pgp(tmp_path_factory: pytest.TempPathFactory) -> "object":
 
 
 def archive_of(folder: Path) -> bytes:
-    """The archive of a chart's folder."""
+    """Return the archive of a chart's folder."""
     return pack_chart(folder)

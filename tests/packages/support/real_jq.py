@@ -1,4 +1,4 @@
-"""libjq in this process, as the daemon's workers have it: a JqRunner for tests of well-behaved programs."""
+"""A JqRunner with libjq in this process, which the daemon runs in workers; for tests of well-behaved programs."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,9 @@ class LateError(ProgramError):
 
 @dataclass(slots=True)
 class RealJq:
-    """``asked``: programs that were run, in order. ``dying``: those whose worker dies. ``endless``: those that never end."""
+    """The runner. ``asked``: programs that were run, in order. ``dying``: programs whose worker dies. ``endless``: programs
+    that never end.
+    """
 
     programs: Programs = field(default_factory=Programs)
     asked: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""What every implementation of :class:`wharfinger.packages.registry.registry.Registry` must do.
+"""The contract of every implementation of :class:`wharfinger.packages.registry.registry.Registry`.
 
-Use: ``@pytest.mark.parametrize("check", CONTRACT)`` and call ``await check(registry)`` with an empty WritableRegistry; with
-``READ_CONTRACT`` the same for every implementation, with one package in it, as ``REPOSITORY:1.0.0``, and nothing else.
+To use it, write ``@pytest.mark.parametrize("check", CONTRACT)``, and call ``await check(registry)`` with an empty
+WritableRegistry. ``READ_CONTRACT`` is for every implementation; its registry has exactly one package, ``REPOSITORY:1.0.0``.
 """
 
 from collections.abc import Awaitable, Callable
@@ -275,7 +275,8 @@ async def check_a_manifest_without_a_tag_is_found_by_its_digest(registry: Writab
 
 
 async def check_referrers_are_read_from_their_tag(registry: WritableRegistry) -> None:
-    """An older registry has no API for them; the index of that tag is the same there and here."""
+    """Check that referrers are read from the index at their tag if the registry is older and has no API for them.
+    """
     pushed = await push(registry, "1.0.0", b"one")
     signature = await push(registry, "signature", b"two")
     entry: JsonObject = {

@@ -1,4 +1,4 @@
-"""Requests and renderers for the tests of what lies over Helm."""
+"""Requests and renderers for tests of the layers above Helm."""
 
 from dataclasses import dataclass, field
 
@@ -31,7 +31,9 @@ def some_rendered(name: str = "web", text: str = "") -> Rendered:
 
 @dataclass
 class CountingRenderer:
-    """A KeyedRenderer that counts; its renders wait for ``gate`` where there is one, and fail with ``error``."""
+    """A KeyedRenderer that counts its renders. They wait for ``gate`` if there is one, and fail with ``error`` if there is
+    one.
+    """
 
     version: str | None = "helm v4.0.0"
     error: Exception | None = None

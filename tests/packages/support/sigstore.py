@@ -1,6 +1,7 @@
-"""An authority for signers and a transparency log, for tests: what Fulcio and Rekor do, made with keys that everybody knows.
+"""A certificate authority for signers and a transparency log, for tests: they do what Fulcio and Rekor do, with keys that
+tests know.
 
-Every part of a signature can be made wrong on its own; what is not given is right.
+Every part of a signature can be made wrong on its own; parts that are not given are correct.
 """
 
 import base64
@@ -51,7 +52,7 @@ def certificate_builder(
 
 @dataclass(frozen=True)
 class Authority:
-    """An authority with an intermediate one, as Fulcio has them."""
+    """An authority with an intermediate certificate, as Fulcio has."""
 
     key: ec.EllipticCurvePrivateKey
     name: str = "authority.example"
@@ -92,7 +93,7 @@ KEYLESS = Policy(identities=(IDENTITY,), root=ROOT)
 
 @dataclass(frozen=True)
 class Made:
-    """One signature without a key, with everything around it. The defaults are what a signer does."""
+    """One keyless signature with everything that belongs to it. The defaults are those of a correct signer."""
 
     authority: Authority = AUTHORITY
     subject: str = SUBJECT
@@ -103,7 +104,7 @@ class Made:
     usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CODE_SIGNING
     certificate_log: ec.EllipticCurvePrivateKey | None = None
     others_before: int = 3
-    """The number of entries in the log before this one; one comes after it."""
+    """The number of entries in the log before this one; one entry follows it."""
     names: Sequence[x509.GeneralName] = field(default=())
     issuer_oid: str = "1.3.6.1.4.1.57264.1.8"
 
@@ -130,7 +131,7 @@ class Made:
         return builder.sign(authority.between_key, hashes.SHA256())
 
     def annotations(self, payload: bytes) -> JsonObject:
-        """The annotations of a signature in the older form of cosign."""
+        """Return the annotations of a signature in the older form of cosign."""
         signature = sign(SIGNER, payload)
         body = self.body_of_payload(payload, signature)
         return {
@@ -155,7 +156,7 @@ class Made:
         }
 
     def entry(self, body: JsonObject) -> JsonObject:
-        """An entry as an annotation has it."""
+        """Return an entry in the form of the annotation."""
         stated: JsonObject = {
             "body": base64.b64encode(canonical_json(body)).decode(),
             "integratedTime": int(self.signed_at.timestamp()),
@@ -166,7 +167,7 @@ class Made:
         return {"SignedEntryTimestamp": promise, "Payload": stated}
 
     def bundle(self, payload: bytes) -> JsonObject:
-        """A Sigstore bundle 0.3 with a signed statement."""
+        """Return a Sigstore bundle 0.3 with a signed statement."""
         signed = b"DSSEv1 %d %b %d %b" % (len(IN_TOTO), IN_TOTO.encode(), len(payload), payload)
         signature = base64.b64encode(sign(SIGNER, signed)).decode()
         certificate = base64.b64encode(pem_of(self.certificate).encode()).decode()
@@ -247,7 +248,7 @@ def claim(digest: Digest, version: str = "1.0.0") -> bytes:
 
 
 def tree_root(leaves: Sequence[bytes]) -> bytes:
-    """The root of a tree (RFC 6962 §2.1)."""
+    """Return the root of a tree (RFC 6962 §2.1)."""
     if len(leaves) == 1:
         return hashlib.sha256(b"\x00" + leaves[0]).digest()
     cut = 1 << (len(leaves) - 1).bit_length() - 1
@@ -255,7 +256,7 @@ def tree_root(leaves: Sequence[bytes]) -> bytes:
 
 
 def path_of(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The proof that a leaf is in a tree (RFC 6962 §2.1.1)."""
+    """Return the proof that a leaf is in a tree (RFC 6962 §2.1.1)."""
     if len(leaves) == 1:
         return []
     cut = 1 << (len(leaves) - 1).bit_length() - 1
@@ -267,7 +268,7 @@ def path_of(leaves: Sequence[bytes], index: int) -> list[bytes]:
 def _certificate_proof(
     bare: x509.Certificate, issuer: x509.Certificate, key: ec.EllipticCurvePrivateKey, at: datetime
 ) -> bytes:
-    """The list of one signed certificate timestamp, in DER (RFC 6962 §3.2, §3.3)."""
+    """Return a list with one signed certificate timestamp, in DER (RFC 6962 §3.2, §3.3)."""
     spki = issuer.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     body = bare.tbs_certificate_bytes
     moment = int(at.timestamp() * 1000)

@@ -1,6 +1,7 @@
-"""A program in place of ssh that runs what git asks for on this machine, and a real server.
+"""A program that replaces ssh and runs git's commands on this machine, and a real SSH server.
 
-Git runs ``ssh [options] HOST COMMAND``. The program notes its arguments, and the modes and contents of the files that they name.
+Git runs ``ssh [options] HOST COMMAND``. The program records its arguments, and the modes and contents of the files that they
+name.
 """
 
 import json
@@ -57,12 +58,12 @@ async def main(host_key, authorized):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-"""A server over asyncssh, which needs neither root nor a system's user. It prints its port."""
+"""A server written with asyncssh, which needs neither root nor a user of the system. It prints its port."""
 
 
 @dataclass(frozen=True)
 class FakeSsh:
-    """The program, in a folder for PATH."""
+    """The program that replaces ssh, in a folder for PATH."""
 
     folder: Path
 
@@ -71,7 +72,7 @@ class FakeSsh:
         return f"{self.folder}{os.pathsep}{os.environ['PATH']}"
 
     def noted(self) -> list[dict[str, object]]:
-        """What each run of the program has noted."""
+        """Return the recorded arguments and files of each run of the program."""
         file = self.folder / "noted"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
@@ -85,7 +86,7 @@ def fake_ssh(folder: Path) -> FakeSsh:
 
 
 def make_key(folder: Path, name: str) -> tuple[str, str]:
-    """A new private key, and its public key."""
+    """Make a new private key, and return it with its public key."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", folder / name], check=True)
     return (folder / name).read_text(), (folder / f"{name}.pub").read_text().strip()
 

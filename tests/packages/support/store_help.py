@@ -1,4 +1,4 @@
-"""What the tests of the store share: one package brought in, and what is then on the disk."""
+"""Shared helpers for tests of the store: one package is added, and the resulting files are listed."""
 
 from pathlib import Path
 
@@ -10,14 +10,14 @@ REPOSITORY = "charts/web"
 
 
 async def bring(store: DiskStore, registry: MemoryRegistry, manifest: Manifest, name: str = "prod.web") -> Path:
-    """Download, install and deploy."""
+    """Download, install and deploy a package."""
     await store.download(registry, REPOSITORY, manifest)
     await store.install(manifest)
     return await store.deploy(name, manifest)
 
 
 def listing(root: Path) -> dict[str, list[str]]:
-    """The names below each folder of the store."""
+    """Return the names below each folder of the store."""
     folders = {
         "blobs": root / "store/blobs/sha256",
         "trees": root / "store/trees",
@@ -28,7 +28,7 @@ def listing(root: Path) -> dict[str, list[str]]:
 
 
 def edit(path: Path, text: str = "edited by hand") -> None:
-    """Write to a file of a tree, which is read-only for who is not root."""
+    """Write to a file of a tree, which is read-only for all users except root."""
     for each in (path.parent, path):
         if each.exists():
             each.chmod(0o700)

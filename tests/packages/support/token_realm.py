@@ -1,7 +1,7 @@
-"""A token realm as registries name them: it checks who asks and hands out signed tokens that a real registry accepts.
+"""A token realm as registries name it: it checks the client's login, and issues signed tokens that a real registry accepts.
 
-Distribution's token specification: Basic on GET, or a refresh token on POST. Tokens are JSON Web Tokens, ES256, signed by openssl
-with the key whose certificate the registry was told to trust.
+It follows Distribution's token specification: Basic on GET, or a refresh token on POST. Tokens are JSON Web Tokens, ES256,
+signed by openssl with the key whose certificate the registry trusts.
 """
 
 import base64
@@ -28,7 +28,7 @@ ISSUER = "harbour office"
 
 @dataclass(frozen=True, slots=True)
 class TokenRegistry:
-    """A real registry that believes the realm, and the realm."""
+    """A real registry that trusts the realm, and the realm."""
 
     address: RegistryAddress
     realm: FaultyRegistry
@@ -36,7 +36,7 @@ class TokenRegistry:
 
 @asynccontextmanager
 async def open_token_registry(folder: Path, login: Credentials) -> AsyncIterator[TokenRegistry]:
-    """Both, on loopback; the realm gives tokens to ``login`` only, by password or by its token of identity."""
+    """Run both on loopback. The realm gives tokens to ``login`` only, by password or by identity token."""
     certificate = await trio.to_thread.run_sync(make_certificate, folder / "realm")
     async with open_faulty_registry() as realm:
         realm.answer = lambda request: _answer(request, login, certificate)
@@ -76,7 +76,7 @@ def _token(access: JsonValue, certificate: Certificate) -> str:
 
 
 def _raw(der: bytes) -> bytes:
-    """The two numbers of an ECDSA signature, 32 bytes each, out of their DER sequence."""
+    """Return the two numbers of an ECDSA signature in DER, 32 bytes each."""
     numbers = []
     at = 2
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""A server of files on loopback, as people publish Helm repositories and archives."""
+"""A server of files on loopback, like those that publish Helm repositories and archives."""
 
 import threading
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """A handler that logs nothing."""
+    """A request handler that logs nothing."""
 
     def log_message(self, *_words: object) -> None:
         pass

@@ -1,6 +1,6 @@
-"""What the cluster of every world begins with: Wharfinger's own kinds, and the namespace ``prod``.
+"""The initial state of the cluster of every test world: Wharfinger's own kinds, and the namespace ``prod``.
 
-It is made once in a process and copied from then on: to apply and establish the kinds costs as much as many a test.
+The state is made once in a process and then copied, because applying and establishing the kinds takes as long as many a test.
 """
 
 import trio.testing
@@ -17,7 +17,7 @@ FIELD_MANAGER = "wharfinger"
 
 
 class _Noting(MemoryStorage):
-    """Knows where something was put."""
+    """A storage that remembers the key of every object that was written."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class _Noting(MemoryStorage):
         return super().put(key, obj)
 
     def bodies(self) -> tuple[tuple[Key, int, bytes], ...]:
-        """What there is, as a storage can begin with it."""
+        """Return all present objects, in the form in which a new storage takes its initial content."""
         records = (self.record(key) for key in self.keys)
         return tuple((record.key, record.revision, record.body) for record in records if record is not None)
 
@@ -37,7 +37,7 @@ _made: list[_Noting] = []
 
 
 async def storage_to_begin_with() -> MemoryStorage:
-    """A storage of one's own with what every cluster begins with."""
+    """Return a new storage with the initial state of every cluster."""
     if not _made:
         storage = _Noting()
         async with (

@@ -1,4 +1,4 @@
-"""A place where hooks note that they run, and who looks at the notes when everything has come to rest."""
+"""Hooks that note in a file that they ran, and a reader that checks the notes once all packages are idle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.resources.resources import CONFIG_MAP
 
 SETTINGS: Final = ObjectKey(CONFIG_MAP, "prod", "settings")
-"""The ConfigMap of settings, where a test has one."""
+"""The ConfigMap of settings, in tests that have one."""
 NEVER: Final = "0 29 2 *"
-"""What follows the minute in a crontab that comes by itself on one day in four years."""
+"""The fields after the minute in a crontab that comes due by itself only on one day in four years."""
 NOTHING: Final[Mapping[str, str]] = {}
 PATIENCE_S: Final = 300
 QUIET_S: Final = 0.01
@@ -35,19 +35,21 @@ esac
 
 
 def hook(folder: Path, name: str, config: str, does: Mapping[str, str] = NOTHING) -> str:
-    """A hook that notes who it is, why it runs, and the colour that it sees; ``does``: by binding, more commands."""
+    """Return the script of a hook that notes its name, the reason of its run, and the colour that it sees. ``does``:
+    additional commands, by binding.
+    """
     lines = (f"{binding}) {commands} ;;" for binding, commands in does.items())
     script = HOOK.replace("CONFIG", config).replace("NAME", name).replace("MORE", "\n".join(lines))
     return script.replace("NOTES", str(folder / "notes"))
 
 
 def add(path: str, value: str) -> str:
-    """A command that patches a value; it is JSON, in the shell's words."""
+    """Return a shell command that adds a value to the values patch; ``value`` is JSON, quoted for the shell."""
     return f'echo "{{\\"op\\":\\"add\\",\\"path\\":\\"{path}\\",\\"value\\":{value}}}" >>"$VALUES_JSON_PATCH_PATH"'
 
 
 def write_hooks(folder: Path, files: dict[str, str]) -> Path:
-    """Files, of which scripts may be executed."""
+    """Write the files, and make the scripts among them executable."""
     write(folder, files)
     for name in files:
         if name.endswith(".sh") or name.rpartition("/")[2] == "enabled":
@@ -57,32 +59,33 @@ def write_hooks(folder: Path, files: dict[str, str]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What hooks have noted in a world."""
+    """The notes of all hooks of a world."""
 
     world: World
     path: Path
 
     def lines(self) -> list[str]:
-        """All of it so far."""
+        """Return all lines that were noted so far."""
         return self.path.read_text().splitlines() if self.path.exists() else []
 
     async def rest(self) -> None:
-        """Wait until no package does anything, or will do by itself."""
+        """Wait until every package is idle, and will stay idle without an event."""
         runtime = self.world.runtime
         with trio.fail_after(PATIENCE_S):
             while runtime.queues.names() or not runtime.scheduler.at_rest:
                 await trio.testing.wait_all_tasks_blocked(QUIET_S)
 
     async def until(self, count: int) -> None:
-        """Wait for so many lines."""
+        """Wait until this many lines were noted."""
         with trio.move_on_after(PATIENCE_S):
             while len(self.lines()) < count:
                 await trio.testing.wait_all_tasks_blocked(QUIET_S)
 
     async def tell(self, *expected: str, apart: str = "") -> None:
-        """Wait until that many hooks have run and everything is at rest: it was these, in this order. The notes begin anew.
+        """Wait until as many hooks have run as are expected and all packages are idle; check that exactly these hooks have
+        run, in this order. Then the notes are cleared.
 
-        ``apart``: the hooks of that package may be anywhere among the others, before the last of them.
+        ``apart``: the hooks of that package may run anywhere among the others, but before the last of them.
         """
         await self.until(len(expected))
         await self.rest()
@@ -95,17 +98,17 @@ class Notes:
         self.path.unlink(missing_ok=True)
 
     async def configure(self, **data: str) -> None:
-        """Write the ConfigMap of settings; it has what is said here and nothing else."""
+        """Write the ConfigMap of settings with exactly this data."""
         metadata: JsonObject = {"namespace": SETTINGS.namespace, "name": SETTINGS.name}
         obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
         await self.world.client.apply(obj, field_manager="person", force=True)
 
     async def label(self, name: str, **data: str) -> None:
-        """Write a ConfigMap that hooks may watch: with the label ``for: <name>``."""
+        """Write a ConfigMap with the label ``for: <name>``, by which hooks can watch it."""
         metadata: JsonObject = {"namespace": "prod", "name": f"for-{name}", "labels": {"for": name}}
         obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
         await self.world.client.apply(obj, field_manager="person", force=True)
 
     def tick(self, minute: int) -> None:
-        """That time of `NEVER` has come."""
+        """Let the schedule with this minute and `NEVER` come due."""
         self.world.runtime.submit(self.world.runtime.build_schedule_tasks(f"{minute} {NEVER}"))

@@ -1,5 +1,6 @@
-"""What an operation comes to: everything of a namespace, of a state folder's links and of its journal, without times and numbers
-that differ between two runs of the same thing."""
+"""The final state after an operation: all objects of a namespace, the links of a state folder, and its journal, without the
+times and numbers that differ between two equal runs.
+"""
 
 import base64
 import re
@@ -19,13 +20,15 @@ from wharfinger.runtime.lifecycle.package_state import STATE_KEY, STATE_TYPE
 CHANCE = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
-"""A time, or a uid."""
+"""A pattern of a time, or of a uid."""
 APPLICATION = "wharfinger.dev/v1alpha1 Application app"
 OF_THE_MOMENT = frozenset({"resourceVersion", "modifiedAt", "createdAt", "wharfinger.dev/fence"})
 
 
 async def outcome(client: ClusterClient, state: Path) -> JsonObject:
-    """All objects of the namespace ``default``, decoded; what is deployed; what a daemon that has ended left in its journal."""
+    """Return all objects of the namespace ``default``, decoded, the deployed packages, and the journal that the last daemon
+    left.
+    """
     with closing(JournalFile(state / "journal.db")) as file:
         operations: list[JsonValue] = [str(entry) for entry in Journal(file).entries()]
         groups: list[JsonValue] = [str(entry) for entry in ProcessLedger(file).entries()]
@@ -42,7 +45,7 @@ async def outcome(client: ClusterClient, state: Path) -> JsonObject:
 
 
 _LEFT_OUT = {"Binding", "LocalSubjectAccessReview", "Event"}
-"""Kinds in namespaces that nobody can list, and what is told in passing: how often, and under which name, chance decides."""
+"""Namespaced kinds that cannot be listed, and Events, whose number and names depend on chance."""
 
 
 async def _objects(client: ClusterClient) -> JsonObject:
@@ -61,7 +64,9 @@ async def _objects(client: ClusterClient) -> JsonObject:
 
 
 def tidied(objects: JsonObject) -> JsonObject:
-    """Objects in which all deployed revisions but the newest are superseded, as they are to become some time later."""
+    """Return the objects, with all deployed revisions but the newest one marked as superseded, as the daemon marks them some
+    time later.
+    """
     records = [find_object(obj, "data", "release") for obj in objects.values() if _is_release(obj)]
     newest = max((find_int(one, "version") for one in records if _status(one) == "deployed"), default=0)
 
@@ -88,7 +93,7 @@ def _status(release: JsonObject) -> str:
 
 
 def decoded(obj: JsonObject) -> JsonObject:
-    """An object with what is packed in it unpacked."""
+    """Return an object with its packed data decoded."""
     match find_str(obj, "type") if obj.get("kind") == "Secret" else "":
         case str() as kind if kind == SECRET_TYPE:
             return {**obj, "data": {"release": from_secret(obj).document}}
@@ -100,7 +105,7 @@ def decoded(obj: JsonObject) -> JsonObject:
 
 
 def settled(value: JsonValue) -> JsonValue:
-    """A document without times, uids and revisions of the cluster."""
+    """Return a document without times, uids and resource versions."""
     if isinstance(value, dict):
         return {CHANCE.sub("…", key): settled(one) for key, one in value.items() if key not in OF_THE_MOMENT}
     if isinstance(value, list):
@@ -109,12 +114,12 @@ def settled(value: JsonValue) -> JsonValue:
 
 
 def interrupted(found: JsonObject) -> bool:
-    """Whether a revision of the release was cut short."""
+    """Return whether a revision of the release was interrupted."""
     return any(find_str(one, "info", "description").startswith("interrupted") for one in _releases(found).values())
 
 
 def without_history(found: JsonObject) -> JsonObject:
-    """The same with the release that is deployed in place of all its revisions, and without their numbers."""
+    """Return the final state with only the deployed revision of the release, and without revision numbers."""
     objects, releases = find_object(found, "objects"), _releases(found)
     (deployed,) = [one for one in releases.values() if find_str(one, "info", "status") == "deployed"]
     application = find_object(objects, APPLICATION)
@@ -134,14 +139,14 @@ def without_history(found: JsonObject) -> JsonObject:
 
 
 def _without_revision(state: JsonValue, newest: int) -> JsonValue:
-    """The state of a package without the revision that it knows, which is the newest one or an earlier one."""
+    """Return the state of a package without its revision, which may be the newest one or an earlier one."""
     obj, document = cast("JsonObject", state), find_object(state, "data", STATE_KEY)
     assert 0 <= find_int(document, "revision") <= newest
     return {**obj, "data": {STATE_KEY: {**document, "revision": 0}}}
 
 
 def _releases(found: JsonObject) -> dict[str, JsonObject]:
-    """The decoded documents by the names of their Secrets."""
+    """Return the decoded release documents, by the names of their Secrets."""
     objects = find_object(found, "objects")
     return {
         name: find_object(obj, "data", "release")
@@ -151,7 +156,7 @@ def _releases(found: JsonObject) -> dict[str, JsonObject]:
 
 
 def differences(found: JsonValue, wanted: JsonValue, path: str = "") -> list[str]:
-    """Where two documents differ, and how."""
+    """Return each difference between two documents: where and what."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         return [
             line

@@ -1,8 +1,9 @@
-"""A package for crash trials: a hook at every point of its life, a chart, settings, values that its hooks change.
+"""A package for crash trials: a hook at every stage of its life, a chart, settings, and values that its hooks change.
 
-Each hook notes that it ran, and that a run of before still does where one does. ``beforeHelm`` and ``afterHelm`` make values of
-the version and the setting ``mode``, so that each change of either takes two rounds. What ``onStartup`` leaves in the namespace
-is purged at the removal. A hook whose note is the N-th kills the daemon where that was told ``during N``, and waits to be killed.
+Each hook notes that it ran, and whether an earlier hook process is still running. ``beforeHelm`` and ``afterHelm`` make
+values from the version and the setting ``mode``, so that each change of the version or the setting takes two rounds. Objects
+that ``onStartup`` creates in the namespace are deleted when the package is removed. If the trial's moment is ``during N``,
+the hook that writes the N-th note kills the daemon, and waits to be killed.
 """
 
 from pathlib import Path
@@ -89,7 +90,7 @@ spec:
 
 
 def crash_package(folder: Path, version: str) -> Path:
-    """The package in that version, named ``crash``."""
+    """Write this version of the package, which is named ``crash``."""
     hooks = {
         f"hooks/{binding}.sh": HOOK.replace("BODY", body).replace("BINDING", binding) for binding, body in HOOKS.items()
     }

@@ -1,10 +1,11 @@
-"""Trials of `kill -9`: one package, a daemon that dies at a chosen moment of one operation, and what the next one makes of it.
+"""Trials of `kill -9`: a daemon dies at a chosen moment of one operation on a package, and the next daemon continues.
 
-A trial has its own control plane, in this process and served over TCP, whose state is a SQLite file, and its own state folder;
-both begin as copies of those of an installed package. All trials of a ground have the same paths, one after the other, so that
-what is recorded of paths is the same, too. The daemons are real processes (`tests.runtime.support.crashing`), forked by one that
-has imported them (`tests.runtime.support.daemon_forks`). One that dies is killed by SIGKILL: before or after the N-th write of
-operation steps to its journal, when the N-th thing that its package wants is written in the cluster, or by a hook in flight.
+A trial has its own state folder and its own control plane, which runs in this process, is served over TCP, and keeps its
+state in a SQLite file. Both begin as copies of the state folder and the control plane of an installed package. All trials of
+a ground use the same paths, one after the other, so that recorded paths are the same, too. The daemons are real processes
+(`tests.runtime.support.crashing`), forked from a process that has imported their code (`tests.runtime.support.daemon_forks`).
+A daemon that has to die is killed by SIGKILL: before or after the N-th write of operation steps to its journal, when the N-th
+object that its package wants was written in the cluster, or by a running hook.
 """
 
 import json
@@ -49,7 +50,7 @@ TOKEN = "crash"
 
 
 class Phase(StrEnum):
-    """What is wished for while the daemon runs that dies."""
+    """The operation that is requested from the daemon that dies."""
 
     INSTALL = "install"
     UPGRADE = "upgrade"
@@ -59,11 +60,11 @@ class Phase(StrEnum):
 
 @dataclass(slots=True)
 class Daemon:
-    """A daemon as a process; ``lines`` is what it said and was waited for."""
+    """A daemon as a process; ``lines`` are the lines of its output that were read so far."""
 
     pid: int
     descriptor: int
-    """A descriptor of the process, which never means another one."""
+    """A pidfd of the process, which never refers to another process."""
     output: trio.lowlevel.FdStream
     forks: DaemonForks
     returncode: int | None = None
@@ -71,7 +72,7 @@ class Daemon:
     rest: bytes = b""
 
     async def wait_line(self, text: str) -> None:
-        """The next line that has ``text`` in it."""
+        """Wait for a line that contains ``text``, and return it."""
         while True:
             while b"\n" in self.rest:
                 line, _, self.rest = self.rest.partition(b"\n")
@@ -83,12 +84,12 @@ class Daemon:
             self.rest += chunk
 
     async def wait_ended(self, status: int) -> None:
-        """Its end, which is to have this status."""
+        """Wait until the daemon has ended, and check its status."""
         ended = await self.read_to_end()
         assert ended == status, f"it ended with {ended}:\n{self.said()}"
 
     async def read_to_end(self) -> int:
-        """Its status at its end, when everything that it said is here."""
+        """Read all output of the daemon to its end, and return its status."""
         async for chunk in self.output:
             self.rest += chunk
         await trio.lowlevel.wait_readable(self.descriptor)
@@ -96,17 +97,18 @@ class Daemon:
         return self.returncode
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send a signal to the daemon."""
         signal.pidfd_send_signal(self.descriptor, number)
 
     def said(self) -> str:
-        """What is here of what it said."""
+        """Return the daemon's output as far as it was read."""
         return "\n".join([*self.lines, self.rest.decode(errors="replace")])
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """How it was when the daemon was dead: what its journal had, what the hooks had noted, which one-time hooks were done.
+    """The state at the daemon's death: the entries of its journal, the notes of the hooks, and the one-time hooks that were
+    done.
 
     ``groups`` are the process groups in the journal: each leader's number and start time.
     """
@@ -117,12 +119,12 @@ class Death:
     started: frozenset[str]
 
     def hook_in_flight(self) -> bool:
-        """Whether a hook's run had begun, and its end was not on record."""
+        """Return whether a hook had begun to run, but its end was not recorded."""
         journalled = any(step.endswith(".sh") for entry in self.entries for step in entry.interrupted)
         return journalled or (self.notes[-1:] == ("onStartup",) and not self.started)
 
     def complete(self) -> frozenset[tuple[str, str, str]]:
-        """The steps on record as complete: operation, fingerprint, step."""
+        """Return the steps that were recorded as complete: operation, fingerprint, step."""
         return frozenset(
             (entry.operation, entry.fingerprint, step) for entry in self.entries for step in entry.completed
         )
@@ -130,10 +132,10 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a trial came to: in the cluster and on the disk; which hooks ran.
+    """The result of a trial: the final state in the cluster and on the disk, and the hooks that ran.
 
-    How often the first daemon wrote to its journal and, for its package, to the cluster; which steps the last daemon took:
-    operation, fingerprint, step.
+    ``writes`` is the number of the first daemon's writes to its journal, ``requests`` the number of its writes to the cluster
+    for the package; ``started`` are the steps that the last daemon began: operation, fingerprint, step.
     """
 
     outcome: JsonObject
@@ -146,18 +148,18 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where trials are made, one after the other."""
+    """A folder in which trials are made, one after the other."""
 
     folder: Path
     forks: DaemonForks
 
     @property
     def trial(self) -> Path:
-        """Of the trial that is being made, or was made last."""
+        """The folder of the trial that is being made, or was made last."""
         return self.folder / "trial"
 
     async def prepare(self) -> Result:
-        """Make the packages, and the state to begin with: an undisturbed installation."""
+        """Make the packages, and the initial state for trials: an undisturbed installation."""
         layout = OciLayout(self.folder / "packages")
         for version in ("1.0.0", "2.0.0"):
             package = await load_package(crash_package(self.folder / version, version), "crash")
@@ -169,7 +171,9 @@ class Ground:
         return installed
 
     async def attempt(self, phase: Phase, at: str = "") -> Result:
-        """Make one trial; ``at`` is the moment of death: ``before 3``, ``after 3`` or ``answered 3``, ``during 3``."""
+        """Make one trial; ``at`` is the moment of the daemon's death: ``before 3``, ``after 3``, ``answered 3`` or ``during
+        3``.
+        """
         shutil.rmtree(self.trial, ignore_errors=True)
         if phase is Phase.INSTALL:
             self.trial.mkdir()
@@ -206,7 +210,7 @@ class Ground:
         return Result(found, self._notes(), said.count("write"), said.count("request"), started, death)
 
     async def _wish(self, client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
-        """Ask for what the phase is about, once the daemon has nothing else to do."""
+        """Request the phase's operation, once the daemon has nothing else to do."""
         await daemon.wait_line("ready:" if phase is Phase.INSTALL else READY)
         assert self._notes() == ()  # what an earlier process has done is not done again
         (self.trial / "armed").touch()
@@ -222,7 +226,9 @@ class Ground:
                 await client.delete(APP)
 
     async def _go_on(self, client: HttpClusterClient, phase: Phase, at: str) -> Death:
-        """The second daemon: it ends what was in flight before it is ready, and brings the wish to its end."""
+        """Run the second daemon, which ends the interrupted work before it is ready, and then completes the operation. Return
+        the state at the first daemon's death.
+        """
         with self._held() as held:
             assert len(held) == (2 if at.startswith("during") else 0)
             death = await self._death(client)
@@ -241,7 +247,7 @@ class Ground:
 
     @asynccontextmanager
     async def _cluster(self) -> AsyncIterator[HttpClusterClient]:
-        """A control plane with the trial's data, and a client of it in this process."""
+        """Yield a client in this process of a control plane with the trial's data."""
         with open_sqlite_storage(self.trial / "data.db") as storage:
             listen = parse_address("127.0.0.1:0")
             async with (
@@ -275,7 +281,9 @@ class Ground:
                 (self.trial / f"{trace}.log").write_text(daemon.said())
 
     async def _death(self, client: HttpClusterClient) -> Death:
-        """Looked at in a copy: the second daemon is to find the journal as the first one left it."""
+        """Return the state at the daemon's death. The journal is read from a copy, because the second daemon has to find it
+        unchanged.
+        """
         for path in sorted((self.trial / "state").glob("journal.db*")):
             shutil.copy(path, self.trial / path.name.replace("journal", "death"))
         recorded = await state_record(client, AppId("default", "app")).read()
@@ -285,7 +293,7 @@ class Ground:
 
     @contextmanager
     def _held(self) -> Iterator[list[Watched]]:
-        """The processes of the hook that killed its daemon, alive when the block begins, and dead when it has ended."""
+        """Yield the processes of the hook that killed its daemon. They are alive when the block begins, and killed at its end."""
         path = self.trial / "held"
         pids = path.read_text().split() if path.exists() else []
         with ExitStack() as stack:
@@ -302,7 +310,7 @@ class Ground:
             error.add_note(f"{log.name}:\n{log.read_text()}")
 
     def _notes(self) -> tuple[str, ...]:
-        """Which hooks have run since the wish, in order."""
+        """Return the hooks that have run since the operation was requested, in order."""
         path = self.trial / "notes"
         return tuple(path.read_text().splitlines()) if path.exists() else ()
 
@@ -321,7 +329,7 @@ class Ground:
 
 
 async def _finish(client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
-    """Wait until what was wished for is there, and stop the daemon in good order: whatever it still does, it does before."""
+    """Wait until the operation is complete, and stop the daemon gracefully, so that it finishes all its work first."""
 
     def holds(obj: JsonObject | None) -> bool:
         if phase is Phase.REMOVAL or obj is None:

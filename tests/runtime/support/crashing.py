@@ -1,16 +1,16 @@
-"""`python -m tests.runtime.support.crashing ARGUMENTS`: the real command line, killed at a point of its journal.
+"""`python -m tests.runtime.support.crashing ARGUMENTS`: the real command line, killed at a chosen write.
 
-What `tests.runtime.support.crash_trials` runs in place of ``wharfinger``. It is told by environment variables:
+`tests.runtime.support.crash_trials` runs this program in place of ``wharfinger``. Environment variables configure it:
 
-``CRASH_TRACE``   a file to which is appended what happens, one JSON object a line: operations that begin, steps that are started
-                  and completed; from when it is armed, writes to the journal and to the cluster
-``CRASH_ARMED``   a file; what is written is counted from when it is there
-``CRASH_AT``      when the process kills itself with SIGKILL: ``before 3`` or ``after 3``, before or after the third write of
-                  operation steps; ``answered 3``, when the third of what a package wants written in the cluster is written.
-                  Another moment, or nothing, kills nobody here
+``CRASH_TRACE``   a file to which events are appended, one JSON object in a line: operations that begin, steps that are
+                  started and completed, and, once the program is armed, writes to the journal and to the cluster
+``CRASH_ARMED``   a file; once it exists, the program is armed: writes are counted
+``CRASH_AT``      the moment at which the process kills itself with SIGKILL: ``before 3`` or ``after 3``, before or after the
+                  third write of operation steps; ``answered 3``, when the third object that a package wants was written in the
+                  cluster. With another moment, or without the variable, this program does not kill itself
 
-Hooks find the daemon's process number in ``CRASH_DAEMON``. A write is made in one transaction, and the kill comes before or after
-it in the same thread, so nothing is between them but what runs in others.
+Hooks find the daemon's process number in ``CRASH_DAEMON``. A write is made in one transaction, and the kill comes before or
+after the write in the same thread, so only other threads can do anything in between.
 """
 
 import json
@@ -33,22 +33,24 @@ from wharfinger.runtime.lifecycle.journal import OPERATION_STEPS, Journal
 from wharfinger.runtime.lifecycle.journal_machine import Operation
 
 SLOW_S = 300.0
-"""How long a change takes at most that is recorded once, so that the number of writes does not depend on the machine."""
+"""A limit above the duration of every change, so that a change is always recorded by one write, and the number of writes does
+not depend on the machine.
+"""
 
 
 class Trace:
-    """Where what happens is written down; each line is with the kernel when the method returns."""
+    """A file to which events are appended; each line has been passed to the kernel when the method returns."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def say(self, event: str, **what: str) -> None:
-        """Append a line."""
+        """Append an event as a line."""
         os.write(self._descriptor, json.dumps({"event": event, **what}).encode() + b"\n")
 
 
 class TracedJournal(Journal):
-    """A journal that says what it was told, after it has taken it."""
+    """A journal that traces each change after it has been made."""
 
     trace: Trace
 
@@ -66,7 +68,7 @@ class TracedJournal(Journal):
 
 
 class Killer:
-    """Counts what is written once it is armed, and ends the process at the chosen moment."""
+    """A counter of writes once it is armed, which ends the process at the chosen moment."""
 
     def __init__(self, trace: Trace, armed: Path, at: str) -> None:
         self._trace, self._armed, self._at = trace, armed, at
@@ -74,7 +76,7 @@ class Killer:
         self._write = JournalTable.write
 
     def write(self, table: JournalTable, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
-        """In place of `JournalTable.write`."""
+        """Replace `JournalTable.write`: count the write, and kill the process if it is the chosen one."""
         counted = table._spec is OPERATION_STEPS and self._armed.exists()
         if counted:
             self._die("before", self._counts["write"] + 1)
@@ -83,7 +85,7 @@ class Killer:
             self._die("after", self._count("write"))
 
     def answered(self) -> None:
-        """Something is written in the cluster."""
+        """Count an object that was written in the cluster."""
         if self._armed.exists():
             self._die("answered", self._count("request"))
 
@@ -98,7 +100,7 @@ class Killer:
 
 
 class CrashingClient(LimitedClient):
-    """The client of what packages do. The controller, which writes statuses when it finds the time, has another."""
+    """The client that packages use. The controller has another client, because it writes statuses at times that are not fixed."""
 
     killer: Killer
 
@@ -127,7 +129,7 @@ class CrashingClient(LimitedClient):
 
 
 def run() -> int:
-    """Run the command line, watched."""
+    """Run the command line under observation."""
     trace = TracedJournal.trace = Trace(Path(os.environ["CRASH_TRACE"]))
     killer = CrashingClient.killer = Killer(trace, Path(os.environ["CRASH_ARMED"]), os.environ["CRASH_AT"])
     os.environ["CRASH_DAEMON"] = str(os.getpid())

@@ -1,11 +1,12 @@
-"""`python -m tests.runtime.support.daemon_forks DESCRIPTOR`: a process that has imported the daemon, and forks itself for each.
+"""`python -m tests.runtime.support.daemon_forks DESCRIPTOR`: a process that has imported the daemon, and forks itself for
+each daemon of a test.
 
-An import of the product takes longer than everything else that a daemon does before it is ready. A fork is a process as real as
-any other: it has a number of its own, is killed alone, and leaves what a killed daemon leaves. The process that forks has one
-thread, and runs nothing of the product itself.
+Importing the product takes longer than everything else that a daemon does before it is ready. A fork is a real process: it
+has its own number, can be killed alone, and leaves behind what a killed daemon leaves. The process that forks has one thread,
+and runs no code of the product itself.
 
-It is asked by messages through a socket, and answers each: for a fork, whose output goes to the descriptor that comes along, and
-for the status of one that has ended.
+It gets requests as messages through a socket, and answers each. A request is either for a fork, whose output goes to the
+descriptor in the message, or for the status of a fork that has ended.
 """
 
 import gc
@@ -25,17 +26,19 @@ from tests.programs import ROOT
 
 MAX_MESSAGE = 128 * 1024
 LATE = ("wharfinger.runtime.daemon.commands", "wharfinger.debug.server.activation", "wharfinger.debug.server.server")
-"""Modules of the daemon that it imports only when it has read its command line."""
+"""Modules of the daemon that are imported only after it has read its command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonForks:
-    """The process that forks, seen from the test. Its methods block for as long as a fork takes, or the end of a process."""
+    """The interface of a test to the process that forks. Its methods block for as long as a fork takes, or until a process
+    has ended.
+    """
 
     control: socket.socket
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str], output: int) -> int:
-        """Fork a daemon whose standard output and error are this descriptor, and return its number."""
+        """Fork a daemon whose standard output and standard error are this descriptor; return its number."""
         message = json.dumps({"arguments": list(arguments), "environment": dict(environment)}).encode()
         assert len(message) < MAX_MESSAGE
         socket.send_fds(self.control, [message], [output])
@@ -54,7 +57,7 @@ class DaemonForks:
 
 @contextmanager
 def open_daemon_forks() -> Iterator[DaemonForks]:
-    """Start the process that forks; it and all its forks are dead when the block has ended."""
+    """Start the process that forks. At the end of the block, it and all its forks are dead."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     command = (sys.executable, "-m", "tests.runtime.support.daemon_forks", str(theirs.fileno()))
     with ours, subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),)) as process:
@@ -67,7 +70,9 @@ def open_daemon_forks() -> Iterator[DaemonForks]:
 
 
 def serve(control: socket.socket) -> None:
-    """Fork when asked. Returns in the process that forks when nobody can ask any more, and in a fork when that is to begin."""
+    """Fork on request. Returns in the process that forks when the socket is closed, and in each fork when the fork has to
+    begin.
+    """
     alive = set[int]()
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE, 1)
@@ -95,7 +100,7 @@ def serve(control: socket.socket) -> None:
 
 
 def become(arguments: list[str], environment: dict[str, str], output: int) -> None:
-    """Be a daemon from now on, and end as one."""
+    """Run as a daemon from now on, and end as one."""
     from tests.runtime.support.crashing import run  # tests import this module, too
 
     for descriptor in (1, 2):

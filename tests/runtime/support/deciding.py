@@ -1,4 +1,4 @@
-"""Decisions about a few nodes, in few words."""
+"""Short forms for decisions about a few nodes."""
 
 from wharfinger.runtime.scheduler.gates import Decision, decide
 from wharfinger.runtime.scheduler.graph import Node, topology
@@ -8,16 +8,16 @@ FACTS = Facts("v1.31.4+k3s1", "1.70.2")
 
 
 def decisions(*nodes: Node, facts: Facts = FACTS, opinions: dict[str, Opinion] | None = None) -> dict[str, Decision]:
-    """By name, where nothing is known about most of them."""
+    """Return the decisions by name; facts that are not given are unknown."""
     by_name = {each.name: each for each in nodes}
     return decide(by_name, topology(by_name), facts, opinions or {})
 
 
 def only(subject: Node, *others: Node, facts: Facts = FACTS, opinion: Opinion | None = None) -> Decision:
-    """About one, beside others."""
+    """Return the decision about one node among others."""
     return decisions(subject, *others, facts=facts, opinions={subject.name: opinion or Opinion()})[subject.name]
 
 
 def on(*nodes: Node, opinions: dict[str, Opinion] | None = None) -> set[str]:
-    """Who is."""
+    """Return the nodes that are on."""
     return {name for name, decision in decisions(*nodes, opinions=opinions).items() if decision.on}

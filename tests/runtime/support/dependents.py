@@ -1,4 +1,4 @@
-"""Packages that need each other, and that say when they go."""
+"""Packages that require each other, and that note when they are deleted."""
 
 from pathlib import Path
 
@@ -9,11 +9,10 @@ from wharfinger.formats.json.value import JsonObject, find_str
 
 
 def package(folder: Path, name: str, needs: str = "", *, version: str = "1.0.0", config: str = "") -> Path:
-    """A package, with modules it ``needs``; its hooks note when it is ``going``, and when it is ``gone``.
+    """Write a package that requires the modules in ``needs``; its hooks note when it is ``going``, and when it is ``gone``.
 
-    One named ``shop`` is for an Application, all others are for Modules.
-
-    ``config`` is what its hooks do first when they are asked what they want.
+    A package named ``shop`` is for an Application, all others are for Modules. ``config`` are commands that its hooks run
+    first when they are run with ``--config``.
     """
     said = f"requirements: {{modules: {{{needs}}}}}\n" if needs else ""
     kind = "Application" if name == "shop" else "Module"
@@ -43,13 +42,13 @@ def any_of(*names: str) -> str:
 
 
 async def push(world: World, place: Path) -> None:
-    """Push what `package` has made."""
+    """Push a package that `package` has written."""
     name, _, version = place.name.rpartition("-")
     await world.push_folder(place, name, version)
 
 
 async def modules(world: World, folder: Path, **needs: str) -> None:
-    """Modules by name, each with what it needs; Ready in this order."""
+    """Install Modules, given by name with the modules that they require, and wait until they are Ready, in this order."""
     for name, what in needs.items():
         await push(world, package(folder, name, what))
         await world.create_module(name)
@@ -57,7 +56,7 @@ async def modules(world: World, folder: Path, **needs: str) -> None:
 
 
 async def application(world: World, folder: Path, name: str, needs: str) -> None:
-    """An Application in ``prod``, of a package named like itself, Ready."""
+    """Install an Application in ``prod`` of a package with the same name, and wait until it is Ready."""
     await push(world, package(folder, name, needs))
     await world.create("prod", name, package=name)
     await world.until_state("prod", name, "Ready")
@@ -68,6 +67,6 @@ def message(obj: JsonObject) -> str:
 
 
 def went(folder: Path) -> list[str]:
-    """What the delete hooks have noted."""
+    """Return the notes of the delete hooks."""
     path = folder / "notes"
     return path.read_text().split() if path.exists() else []

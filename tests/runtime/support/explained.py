@@ -1,4 +1,4 @@
-"""Packages and nodes as snapshots, in few words, and what is known when only they are there."""
+"""Short forms for snapshots of packages and nodes, and for the knowledge that consists of only these."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ def condition(kind: str, status: str = "False", reason: str = "Pending", message
 
 
 def conditions(*said: ConditionSnapshot) -> tuple[ConditionSnapshot, ...]:
-    """One for each stage, True where nothing else is said; then what stands over them."""
+    """Return one condition for each stage, True unless given otherwise, followed by the external conditions."""
     by_type = {each.type: each for each in said}
     stages = tuple(by_type.pop(stage, condition(stage, "True", stage)) for stage in Stage)
     return (*stages, *by_type.values())
@@ -79,7 +79,7 @@ def downloading(name: str) -> PackageSnapshot:
 
 
 def pending(name: str) -> PackageSnapshot:
-    """Loaded, and not configured yet."""
+    """Return a package that is loaded, but not configured yet."""
     return package(name, condition(Stage.CONFIGURED, "Unknown"), state="Pending")
 
 
@@ -97,7 +97,7 @@ def node(
     version: str = "1.0.0",
     order: int = 999,
 ) -> NodeSnapshot:
-    """A node; what its votes come to is its decision, and that is on where there are none."""
+    """Return a node. Its decision follows from its votes; without votes, the node is on."""
     against = next((vote for vote in votes if vote.verdict == "Forbid"), votes[-1] if votes else None)
     decision = against or VoteSnapshot("Enable", "EnabledByDefault", "")
     return NodeSnapshot(
@@ -116,7 +116,7 @@ def node(
 
 
 def waiting(name: str, *lacked: str, order: int = 999) -> NodeSnapshot:
-    """A node that is parked on packages; ``order 10`` is a tier."""
+    """Return a node that is parked on packages; ``order 10`` names a tier."""
     lacks = tuple(
         LackSnapshot("tier", each.removeprefix("order "), "held")
         if each.startswith("order ")

@@ -1,4 +1,6 @@
-"""What tests of restarts share: packages whose hooks can be held, processes that are watched to their end, a slow registry."""
+"""Helpers for tests of restarts: packages whose hooks can be held, processes that are watched to their end, and a slow
+registry.
+"""
 
 import http.client
 import os
@@ -19,21 +21,21 @@ CHUNK = 64 * 1024
 
 
 def kill(running: Program) -> None:
-    """`kill -9`, and its end."""
+    """Kill a process with `kill -9`, and wait for its end."""
     os.kill(running.process.pid, signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL
 
 
 @contextmanager
 def embedded_daemon(folder: Path, *more: str) -> Iterator[Program]:
-    """A daemon with a control plane of its own, all below ``folder``."""
+    """Run a daemon with its own control plane; all its files are below ``folder``."""
     with program(*wharfinger("run", "--embedded", "--state-dir", str(folder / "state"), *more)) as running:
         yield running
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A process, by a descriptor that never means another one."""
+    """A process with a pidfd, which never refers to another process."""
 
     pid: int
     descriptor: int
@@ -48,7 +50,7 @@ class Watched:
 
 @contextmanager
 def watched(pid: int) -> Iterator[Watched]:
-    """Watch a process that is alive."""
+    """Watch a process that is alive now."""
     descriptor = os.pidfd_open(pid)
     try:
         one = Watched(pid, descriptor)
@@ -59,14 +61,15 @@ def watched(pid: int) -> Iterator[Watched]:
 
 
 def children(pid: int, word: str) -> list[int]:
-    """The children of a process that have a word in their command line."""
+    """Return the children of a process that have this word in their command line."""
     below = (child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split())
     return [int(child) for child in below if word.encode() in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def held_hook(folder: Path, config: str, word: str) -> str:
-    """A hook that notes a word, and that nothing but a file ``go`` lets end: it says its process's number, and that of a
-    child of its own, through the FIFO that `held` reads."""
+    """Return a hook that notes a word, and ends only when a file ``go`` exists. It writes its process's number, and the
+    number of a child process, into the FIFO that `held` reads.
+    """
     return bash(
         config,
         f'echo {word} >>"{folder}/notes"\n'
@@ -76,7 +79,7 @@ def held_hook(folder: Path, config: str, word: str) -> str:
 
 
 def held(folder: Path) -> list[int]:
-    """Wait until a hook made by `held_hook` is at its hold; its processes. Make the FIFO before."""
+    """Wait until a hook made by `held_hook` is held, and return its processes. Make the FIFO before the hook runs."""
     said = b""
     descriptor = os.open(folder / "held", os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -91,18 +94,20 @@ def held(folder: Path) -> list[int]:
 
 @dataclass
 class Stall:
-    """How a `slow_registry` is: it ``reached`` the middle of a blob, and goes on when told."""
+    """The state of a `slow_registry`: ``reached`` is set when it is in the middle of a blob, and it continues when told to."""
 
     address: RegistryAddress
     reached: threading.Event = field(default_factory=threading.Event)
     blobs: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    """Released once for each blob that came to its middle."""
+    """Released once for each blob of which half was sent."""
     go_on: threading.Event = field(default_factory=threading.Event)
 
 
 @contextmanager
 def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
-    """A registry in front of a real one: of a blob of at least ``min_bytes`` the second half drips until it may go on."""
+    """Serve a registry in front of a real one. It sends the second half of each blob of at least ``min_bytes`` slowly, until
+    it may continue.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -127,7 +132,9 @@ def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
                 self.close_connection = True
 
         def drip(self, rest: bytes) -> None:
-            """Ten bytes each tenth of a second, so that the connection is never idle, and all the rest when told."""
+            """Send ten bytes each tenth of a second, so that the connection is never idle; send the remaining bytes once the
+            registry may continue.
+            """
             while not stall.go_on.wait(0.1) and len(rest) > 10:
                 self.wfile.write(rest[:10])
                 rest = rest[10:]
@@ -152,7 +159,7 @@ def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """kubectl, with a kubeconfig."""
+    """A runner of kubectl with a kubeconfig."""
 
     kubeconfig: Path
 
@@ -171,7 +178,7 @@ class Kubectl:
 
 
 def application(package: str, repository: str) -> str:
-    """A PackageRepository and an Application ``app`` of it; ``repository`` is the repository's spec in YAML."""
+    """Return a PackageRepository, and an Application ``app`` from it; ``repository`` is the repository's spec in YAML."""
     return (
         "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
         f"spec: {repository}\n---\n"

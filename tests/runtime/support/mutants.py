@@ -1,11 +1,12 @@
-"""Mutants of pure modules: each differs from its original in one place of what it decides or returns.
+"""Mutants of pure modules: each differs from its original in one decision or one returned value.
 
-A mutant has one condition reversed, one ``and`` in place of an ``or`` (or the other way round), one effect left out of a tuple,
-or one field left out of a call of ``replace``. Its name says where, and what: ``offers.offer: without Simple.CRDS``.
+A mutant has one condition reversed, one ``and`` in place of an ``or`` (or the other way round), one effect left out of a
+tuple, or one field left out of a call of ``replace``. Its name says where the change is, and what it is: ``offers.offer:
+without Simple.CRDS``.
 
-A mutant is tried in a fork of a process that has imported everything: there the mutant takes the place of its original, the
-modules around it and the tests are imported again, and each test function is called, without pytest, which would take longer than
-all of them. The mutant is killed if one of them fails.
+A mutant is tried in a fork of a process that has imported everything. In the fork, the mutant takes the place of its
+original, the modules around it and the tests are imported again, and each test function is called. This is done without
+pytest, which would take longer than all test functions. The mutant is killed if one of them fails.
 """
 
 import ast
@@ -29,7 +30,7 @@ from tests.programs import ROOT, run
 
 SURVIVED, KILLED = 0, 1
 UNCHANGED = "unchanged"
-"""The mutant without a change."""
+"""The name of the mutant without a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Mutant:
 
 
 def mutants_of(module: str) -> Iterator[Mutant]:
-    """All mutants of a module, named apart."""
+    """Return all mutants of a module, each with a name of its own."""
     text, seen = _path(module).read_text(), Counter[str]()
     for number in range(_places(text)):
         tree = ast.parse(text)
@@ -62,7 +63,7 @@ def _places(text: str) -> int:
 
 
 class _Change(ast.NodeTransformer):
-    """Makes the change at the place with this number."""
+    """The change at the place with this number in a syntax tree."""
 
     def __init__(self, number: int) -> None:
         self.number, self.met = number, 0
@@ -131,17 +132,18 @@ def _is_effect(node: ast.expr) -> bool:
 
 
 def survivors(module: str, tests: Sequence[str], anew: Sequence[str]) -> list[str]:
-    """The names of a module's mutants that no test kills, and `UNCHANGED`, whose tests are to pass.
+    """Return the names of a module's mutants that no test kills. `UNCHANGED` has to be among them, because the tests must
+    pass without a change.
 
-    ``tests`` are modules; ``anew`` are the modules, and packages, that are imported again. The mutants are made in a new process,
-    which has one thread, and can be forked.
+    ``tests`` are modules; ``anew`` are the modules and packages that are imported again. The mutants are made in a new
+    process, which has one thread, and can therefore be forked.
     """
     asked = json.dumps([module, tests, anew])
     return [str(name) for name in json.loads(run(sys.executable, "-m", "tests.runtime.support.mutants", asked))]
 
 
 def main() -> None:
-    """Print what `survivors` returns."""
+    """Print the result of `survivors`."""
     module, tests, anew = json.loads(sys.argv[1])
     for name in tests:
         importlib.import_module(name)
@@ -185,7 +187,7 @@ def _try(mutant: Mutant, tests: Sequence[str], anew: Sequence[str]) -> int:
 
 
 def _cases(function: object) -> Iterator[dict[str, object]]:
-    """The arguments of all cases of a test."""
+    """Return the arguments of all cases of a test."""
     marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
     for values in itertools.product(*(mark.args[1] for mark in marks)):
         arguments: dict[str, object] = {}
@@ -196,7 +198,7 @@ def _cases(function: object) -> Iterator[dict[str, object]]:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the mutant in place of its original."""
+    """An import finder that replaces the original by the mutant."""
 
     def __init__(self, mutant: Mutant) -> None:
         self._mutant = mutant
@@ -210,7 +212,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(name, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """Let a module be made as usual."""
+        """Let a module be created as usual."""
         del spec
 
     def exec_module(self, module: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Nodes of a scheduler, in few words."""
+"""Short forms for nodes of a scheduler."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from wharfinger.runtime.scheduler.graph import DEFAULT_ORDER, Node, Topology, Ve
 
 
 def depends(*names: str) -> tuple[Dependency, ...]:
-    """``"db"``, or with a constraint ``"db >=1.2"``."""
+    """Return dependencies from texts: ``"db"``, or with a constraint ``"db >=1.2"``."""
     return tuple(
         Dependency(name, parse_constraint(constraint))
         for name, _, constraint in (text.partition(" ") for text in names)
@@ -55,12 +55,12 @@ def module(
     script: bool = False,
     bundles: Iterable[tuple[str, str]] = (),
 ) -> Node:
-    """Off unless something enables it."""
+    """Return a Module that is off unless something enables it."""
     return node(name, *needs, order=order, floor=Verdict.DISABLE, script=script, bundles=bundles)
 
 
 def grouped(name: str, *needs: str, order: int = DEFAULT_ORDER, group: str = "cni") -> Node:
-    """A Module of an exclusive group."""
+    """Return a Module of an exclusive group."""
     return replace(node(name, *needs, order=order), exclusive=group)
 
 
@@ -73,7 +73,7 @@ def built(*nodes: Node) -> Topology:
 
 
 def ordered(*nodes: Node) -> tuple[str, ...]:
-    """Names of all of them, in the order in which they are decided."""
+    """Return the names of all nodes, in the order in which they are decided."""
     by_name = {each.name: each for each in nodes}
     return topology(by_name).sorted(by_name, by_name)
 
@@ -83,7 +83,7 @@ NAMES = "abcdef"
 
 @st.composite
 def graphs(draw: st.DrawFn) -> list[Node]:
-    """Any nodes with edges of all kinds; hard ones only from later to earlier names, so without a cycle."""
+    """Draw any nodes with edges of all kinds. Hard edges lead only from later to earlier names, so that they form no cycle."""
     nodes = []
     for index, name in enumerate(NAMES[: draw(st.integers(1, len(NAMES)))]):
         earlier, some = st.sampled_from(NAMES[:index] or "-"), st.sampled_from(NAMES)

@@ -1,4 +1,4 @@
-"""A Host that writes down what it is told and records what tasks found, and instances without a world."""
+"""A Host that records its calls and the findings of tasks, and instances of packages without a world around them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ from wharfinger.runtime.status.package_status import PackageStatus, Stage
 
 
 class NoTools:
-    """What tasks need that end before they need anything: where they would note their steps."""
+    """A stand-in for the tools of tasks that end before they need a tool; it only has what tasks need to record their steps."""
 
     def __init__(self) -> None:
         self.journal = Journal(None)
@@ -48,7 +48,7 @@ NO_TOOLS = cast("Tools", NoTools())
 
 @dataclass
 class Notes:
-    """What was said, in order."""
+    """The recorded calls, in order."""
 
     said: list[tuple[str, Stage | None]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Notes:
 
 
 def _said(event: Report) -> tuple[str, Stage | None, tuple[str, ...]]:
-    """The words for a report, its stage, and the messages in it."""
+    """Return a report in words: its name, its stage, and its messages."""
     match event:
         case Progressed(stage) | Succeeded(stage):
             return type(event).__name__.lower(), stage, ()
@@ -107,12 +107,12 @@ SHOP = AppId("prod", "shop")
 
 
 def instance(identity: PackageId = SHOP) -> Instance:
-    """An instance just heard of."""
+    """Return an instance that has just been created."""
     return Instance(Package(identity, statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC))))
 
 
 def learn(one: Instance, finding: Finding) -> None:
-    """Let the machine take a finding; nothing follows from one."""
+    """Let the machine take a finding; a finding has no effects."""
     assert one.take(finding, Around(datetime(2026, 1, 1, tzinfo=UTC), None)) == ()
 
 

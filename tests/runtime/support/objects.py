@@ -15,7 +15,7 @@ def application(
     generation: int = 1,
     deleting: bool = False,
 ) -> JsonObject:
-    """An Application as an API server returns it."""
+    """Return an Application as an API server returns it."""
     metadata: JsonObject = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "generation": generation}
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -29,7 +29,7 @@ def application(
 
 
 def module(name: str, *, package: str = "", version: str = "1.0.0", spec: JsonObject | None = None) -> JsonObject:
-    """A Module as a person writes it."""
+    """Return a Module as a user writes it."""
     body: JsonObject = {"packageVersion": version, **(spec or {})}
     if package:
         body["packageName"] = package
@@ -37,7 +37,7 @@ def module(name: str, *, package: str = "", version: str = "1.0.0", spec: JsonOb
 
 
 def repository(address: str, *, name: str = "default", scheme: str | None = "HTTP") -> JsonObject:
-    """A PackageRepository."""
+    """Return a PackageRepository."""
     registry: JsonObject = {"repo": address}
     if scheme is not None:
         registry["scheme"] = scheme

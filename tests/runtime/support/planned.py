@@ -1,4 +1,4 @@
-"""Plans in few words: resources and packages that are only values, and packages and resources as files."""
+"""Short forms for plans: resources and packages as plain values, and as files."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,7 +21,7 @@ API = "wharfinger.dev/v1alpha1"
 
 
 def definition(wanted: Node) -> Definition:
-    """The package that becomes this node once it is installed under its name."""
+    """Return the definition of a package that becomes this node once it is installed under its name."""
     return Definition(
         layout=Layout.PACKAGE,
         type=None,
@@ -57,7 +57,7 @@ def spec(
     maintenance: str = "",
     depends_on: Iterable[DependsOn] = (),
 ) -> PackageSpec:
-    """What is asked for: an Application for ``web.shop``, else a Module."""
+    """Return a specification: of an Application for ``web.shop``, otherwise of a Module."""
     directives = Directives(suspended=suspended, maintenance=maintenance, depends_on=tuple(depends_on))
     return PackageSpec(
         id=package_id(name),
@@ -74,7 +74,9 @@ def spec(
 
 
 class Packages:
-    """Packages by the name that `spec` has for them; each is read in its own time. What is not here cannot be read."""
+    """Packages by the name that `spec` gives them; reading each takes its own time. A package that is missing here cannot be
+    read.
+    """
 
     def __init__(self, *nodes: Node) -> None:
         self.definitions = {each.name.replace(".", "-"): definition(each) for each in nodes}
@@ -97,7 +99,7 @@ def inputs(*specs: PackageSpec) -> Inputs:
 
 
 def planned(specs: Iterable[PackageSpec], nodes: Iterable[Node], facts: Facts | None = None, limit: int = 3) -> Plan:
-    """The plan of resources that ask for packages which are nodes already."""
+    """Return the plan of resources whose packages are already given as nodes."""
 
     async def main() -> Plan:
         return await make_plan(inputs(*specs), Packages(*nodes).load, facts or Facts(), limit=limit)
@@ -106,7 +108,7 @@ def planned(specs: Iterable[PackageSpec], nodes: Iterable[Node], facts: Facts | 
 
 
 def plan_of(*nodes: Node, facts: Facts | None = None) -> Plan:
-    """The plan of packages that are all wanted as they are."""
+    """Return the plan of packages that are all wanted as they are."""
     return planned([spec(each.name) for each in nodes], nodes, facts)
 
 
@@ -118,7 +120,7 @@ def states(plan: Plan) -> dict[str, str]:
 
 
 def resource(name: str, package: str = "", version: str = "1.0.0", **fields: JsonValue) -> JsonObject:
-    """An Application for ``web/shop``, else a Module."""
+    """Return an Application for ``web/shop``, otherwise a Module."""
     namespace, slash, instance = name.rpartition("/")
     metadata: JsonObject = {"namespace": namespace, "name": instance} if slash else {"name": name}
     return {
@@ -135,7 +137,7 @@ def write_resources(path: Path, *documents: JsonObject) -> Path:
 
 
 def write_package(root: Path, name: str, version: str = "1.0.0", kind: str = "", **said: JsonValue) -> Path:
-    """A package's folder with nothing but its ``package.yaml``."""
+    """Write a package's folder that contains only its ``package.yaml``."""
     folder = root / name
     folder.mkdir(parents=True)
     about: JsonObject = {"name": name, "version": version, **({"type": kind} if kind else {}), **said}

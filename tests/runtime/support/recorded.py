@@ -1,4 +1,4 @@
-"""Stories of packages, told to the real machines under a recorder: a seed gives the same story every time."""
+"""Random stories of packages, played to the real machines under a recorder; a seed always gives the same story."""
 
 import contextlib
 from collections.abc import Callable
@@ -72,7 +72,7 @@ class MemoryLog:
 
     @property
     def records(self) -> list[bytes]:
-        """The records that were made so far."""
+        """Return the records that were made so far."""
         self.drain()
         return self._records
 
@@ -93,7 +93,7 @@ class MemoryLog:
                 self._records.append(record())
 
     def begin_file(self) -> None:
-        """Begin another file: machines are recorded from their whole states again."""
+        """Begin another file, so that machines are recorded with their whole state again."""
         self.drain()
         self.file += 1
         self._records.append(encoded(HeadRecord(0, T0.timestamp(), FORMAT, "0.0.0", 1, first=False)))
@@ -114,7 +114,7 @@ class _Lane:
 
 
 class Story:
-    """A story of a few packages. Each step is one thing that happens to one of them."""
+    """A story of a few packages. In each step, one thing happens to one of them."""
 
     def __init__(self, seed: int, *, secrets: tuple[str, ...] = (), log: Log | None = None) -> None:
         self.random = Random(seed)  # noqa: S311 - a story
@@ -134,7 +134,7 @@ class Story:
         self.scheduler.apply(scheduler_events.Resumed(), self.clock)
 
     def tell(self, steps: int) -> "Story":
-        """Let this many things happen."""
+        """Play this many steps."""
         kinds = (
             self._lifecycle,
             self._scheduler,
@@ -156,7 +156,7 @@ class Story:
         return self.clock.timestamp()
 
     def text(self) -> str:
-        """An error as machines are given it, sometimes with a secret in it."""
+        """Return the text of an error for a machine, which sometimes contains a secret."""
         secret = self.random.choice(self.secrets or ("no secret",))
         return self.random.choice(
             ("timed out", f"cannot log in with {secret}", "password=planted-by-form", f"x{secret}y: refused", "")

@@ -1,4 +1,4 @@
-"""A short story that is always the same: a package that waits for another one, is installed, breaks, and is removed."""
+"""A short story that is always the same: a package waits for another one, is installed, breaks, and is removed."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,7 +32,7 @@ V1: Final = DesiredState("oci://registry/packages", "web", "1.0.0", "sha256:aa")
 
 
 class Install:
-    """The story; it happens when this is made. ``times`` are the moments at which each of its parts was over."""
+    """The story, which is played when the object is made. ``times`` are the moments at which each of its parts was over."""
 
     def __init__(self) -> None:
         self.log = MemoryLog()

@@ -1,4 +1,4 @@
-"""A scheduler that is told things, in few words."""
+"""Short forms for tests of a scheduler."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from wharfinger.runtime.scheduler.state import Graph, Scheduled
 
 
 class World:
-    """A scheduler that is not paused, and all it ever said; each question forgets what was asked about."""
+    """A scheduler that is not paused, and its effects; each question discards the effects so far."""
 
     def __init__(self, *nodes: Node, resumed: bool = True) -> None:
         self.graph = Graph()
@@ -25,27 +25,27 @@ class World:
             self.effects += effects
 
     def complete(self, *names: str) -> None:
-        """The current run of each, which must be running."""
+        """Report that the current run of each of these nodes is complete; each must be running."""
         for name in names:
             phase = self.graph.entries[name].phase
             assert isinstance(phase, Scheduled), f"{name} is {phase}"
             self.tell(Completed(name, phase.run))
 
     def said(self) -> list[Effect]:
-        """Everything since the last question."""
+        """Return all effects since the last question."""
         said, self.effects = self.effects, []
         return said
 
     def scheduled(self) -> list[str]:
-        """Names of what was scheduled since the last question, in order."""
+        """Return the names that were scheduled since the last question, in order."""
         return [effect.name for effect in self.said() if isinstance(effect, Schedule)]
 
     def disabled(self) -> list[Disable]:
-        """What was disabled since the last question."""
+        """Return the Disable effects since the last question."""
         return [effect for effect in self.said() if isinstance(effect, Disable)]
 
     def decided(self) -> Mapping[str, Decided]:
-        """What was last decided since the last question."""
+        """Return the last decision about each node since the last question."""
         return {effect.name: effect for effect in self.said() if isinstance(effect, Decided)}
 
     def on(self) -> set[str]:
@@ -56,7 +56,7 @@ class World:
 
 
 def running(*nodes: Node) -> World:
-    """Everything that can be is active, and nothing of it is to be asked about."""
+    """Make everything active that can be active, and discard the effects so far."""
     world = World(*nodes)
     while waiting := [name for name, entry in world.graph.entries.items() if isinstance(entry.phase, Scheduled)]:
         world.complete(*waiting)

@@ -1,4 +1,4 @@
-"""Several daemons on one control plane, each with a shard."""
+"""Several daemons on one control plane, each with a shard of its own."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ KEY = ObjectKey(APPLICATION, "prod", "app")
 
 @asynccontextmanager
 async def open_shard(ground: Ground, shard: str, seizures: Seizures | None = None) -> AsyncIterator[World]:
-    """A second daemon with a folder of its own, for a shard."""
+    """Run a second daemon for a shard, with a folder of its own."""
     folder = ground.folder / (shard or "main")
     folder.mkdir(exist_ok=True)
     async with (
@@ -33,7 +33,7 @@ async def open_shard(ground: Ground, shard: str, seizures: Seizures | None = Non
 
 
 async def label(world: World, shard: str | None, namespace: str = "prod") -> None:
-    """Let the label of a namespace name a shard; None: no label."""
+    """Let the label of a namespace name a shard; None removes the label."""
     patch: JsonObject = {"metadata": {"labels": {SHARD_LABEL: shard}}}
     await world.client.merge_patch(ObjectKey(NAMESPACE, "", namespace), patch)
 
@@ -51,13 +51,13 @@ data: {text: {{ .Values.text | default "none" }}}
 
 
 async def prepared(world: World) -> None:
-    """A package in a folder, and its repository."""
+    """Write a package into a folder, and create its repository."""
     chart(world.folder / "packages" / "page", "page", "1.0.0", {"templates/config.yaml": PAGE})
     await world.local_repository(world.folder / "packages")
 
 
 async def versions(world: World) -> tuple[str, str, int]:
-    """The version and uid of the chart's object, and the number of records of the release."""
+    """Return the version and the uid of the chart's object, and the number of records of the release."""
     page = await world.config_map("prod", "app-page")
     assert page is not None
     resource = await world.client.resource_type("v1", "Secret")

@@ -1,9 +1,9 @@
-"""One package as a pure model: the lifecycle machine and the queue machine, and between them what the runtime does with both.
+"""One package as a pure model: the lifecycle machine, the queue machine, and between them the actions of the runtime.
 
-Nothing is mocked and nothing waits: what a task does is a line here, when its run ends is up to whoever drives the model, and
-everything that the machines order is checked against what was ordered before. The model is the story of the runtime without
-its world: an update is Pause, Download, Install, Load; the success of Load begins a reconciliation, or a disable where
-the package is off; a removal is Uninstall, Undeploy, and then the queue goes before the package is forgotten.
+Nothing is mocked and nothing waits. A task's work is a line here, and the caller that drives the model decides when its run
+ends. Everything that the machines order is checked against what was ordered before. The model has the story of the runtime
+without its world: an update is Pause, Download, Install, Load. The success of Load begins a reconciliation, or a disable if
+the package is off. A removal is Uninstall and Undeploy; then the queue is removed, and after that the package is forgotten.
 """
 
 import itertools
@@ -42,7 +42,7 @@ Outcome = Literal["finished", "failed", "failed for good", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTask:
-    """What the queue holds a number of."""
+    """A task whose number the queue has."""
 
     name: str
     scope: int
@@ -51,7 +51,7 @@ class SimulatedTask:
 
 @dataclass(slots=True)
 class SimulatedPackage:
-    """The model; every method is something that may happen at any moment."""
+    """The model; every method is an event that may happen at any moment."""
 
     now: float = 0.0
     package: Package | None = None
@@ -59,9 +59,9 @@ class SimulatedPackage:
     # What the machines ordered.
     live: dict[int, Operation] = field(default_factory=dict)
     causes: dict[int, str] = field(default_factory=dict)
-    """Of the scopes that were cancelled."""
+    """The cause of each scope that was cancelled."""
     tasks: dict[int, SimulatedTask] = field(default_factory=dict)
-    """In the queue."""
+    """The tasks in the queue."""
     runs: dict[int, int] = field(default_factory=dict)
     """The task of each run that has not ended."""
     ending: set[int] = field(default_factory=set)
@@ -72,24 +72,24 @@ class SimulatedPackage:
     configured: str = ""
     applied: str = ""
     present: bool = False
-    """Something of it is in the cluster."""
+    """True if objects of the package are in the cluster."""
     hooks: int | None = None
-    """The scope of the hooks that are told of events."""
+    """The scope of the hooks that get events."""
     off: bool = False
     again: DesiredState | None = None
-    """A wish that was answered with REMOVING."""
+    """A desired state that was answered with REMOVING."""
     cleaning: bool = False
     # What is to be proved.
     updates: set[int] = field(default_factory=set)
     """The scopes of all updates that were accepted."""
     loads: set[int] = field(default_factory=set)
-    """The scopes of those whose Load was reported to have succeeded."""
+    """The scopes of the updates whose Load was reported as successful."""
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     # --- what people and the world do ----------------------------------------------------------------------------------
 
     def wish(self, desired: DesiredState) -> Decision:
-        """A resource says what is wanted."""
+        """Set the desired state, as a resource does."""
         (answer,) = self._lifecycle(lifecycle.Desired(desired))
         assert isinstance(answer, lifecycle.Decided)
         match answer.decision.kind:
@@ -109,20 +109,20 @@ class SimulatedPackage:
         return answer.decision
 
     def delete(self) -> None:
-        """The resource is deleted."""
+        """Delete the resource."""
         self.again = None
         self._lifecycle(lifecycle.Tracked())
         if scope := self._begin(Operation.REMOVAL):
             self._enqueue(scope, "Uninstall", "Undeploy")
 
     def restart_removal(self) -> None:
-        """A person wants the removal to go on in another way."""
+        """Restart the removal with other options, as a user does."""
         scope = next(self.numbers)
         if lifecycle.BeginScope(scope, Operation.REMOVAL) in self._lifecycle(lifecycle.RestartRemoval(scope)):
             self._enqueue(scope, "Uninstall", "Undeploy")
 
     def turn(self, *, off: bool) -> None:
-        """The scheduler decides that the package is not to be on, or is."""
+        """Let the scheduler decide that the package is off, or on."""
         flipped, self.off = off is not self.off, off
         if not flipped or not self.loaded:
             return
@@ -132,14 +132,14 @@ class SimulatedPackage:
             self._reconcile("enabled")
 
     def hook_event(self) -> None:
-        """Something happened that a hook wants to hear of."""
+        """Let an event happen that a hook is bound to."""
         if self.hooks is not None:
             self._enqueue(self.hooks, "Hook", lane="events", unique=True)
 
     # --- what time and tasks do ----------------------------------------------------------------------------------------
 
     def end_run(self, run: int, outcome: Outcome) -> None:
-        """A run ends; one that was not ordered to end is not interrupted."""
+        """End a run with this outcome. A run is interrupted only if its end was ordered."""
         task = self.tasks.get(self.runs.pop(run))
         assert task is not None, "a run outlives its task"
         superseded = run in self.ending
@@ -156,7 +156,7 @@ class SimulatedPackage:
         self._queue(events[outcome])
 
     def tell(self, run: int) -> None:
-        """The asker of a run that succeeded is told, unless its task has left the queue."""
+        """Notify the caller of a run that succeeded, unless its task has left the queue."""
         number = self.telling.pop(run)
         if number not in self.tasks:
             return
@@ -178,16 +178,16 @@ class SimulatedPackage:
         self._queue(Completed(run))
 
     def pass_time(self, seconds: float) -> None:
-        """The clock goes on."""
+        """Let the clock advance."""
         self.now += seconds
         self._queue(RetryDue(self.now))
 
     def change_input(self) -> None:
-        """What a failure was blamed on may be different now."""
+        """Report that an input changed which may have caused a failure."""
         self._queue(InputChanged())
 
     def clean(self) -> None:
-        """A removal is through: take the queue down, and once that is over forget the package."""
+        """Finish a removal: remove the queue, and then forget the package."""
         if not self.cleaning:
             return
         self._queue(Draining("the package is removed", interrupt=True))
@@ -205,7 +205,7 @@ class SimulatedPackage:
             self.wish(desired)
 
     def settle(self) -> None:
-        """From now on everything succeeds at once: go on until nothing happens any more."""
+        """Let everything succeed at once from now on, and continue until nothing happens any more."""
         for _ in range(200):
             self.change_input()
             if self.queue is not None and (wake := next_wake(self.queue)) is not None:
@@ -248,7 +248,7 @@ class SimulatedPackage:
             self._update()
 
     def _started(self, task: SimulatedTask) -> None:
-        """What a task reads as it begins."""
+        """Record what a task reads when it begins."""
         assert self.package is not None, f"{task} runs, and its package is gone"
         if task.name == "Download":
             self.fetched = self.package.desired.version
@@ -256,7 +256,9 @@ class SimulatedPackage:
             self.configured = self.package.desired.settings_checksum
 
     def _did(self, task: SimulatedTask, *, superseded: bool) -> None:
-        """What a task has done. What it did to the cluster is done, also if it was superseded; its word counts no more."""
+        """Perform the work of a task. Its work in the cluster is done even if the task was superseded, but then its result no
+        longer counts.
+        """
         match task.name:
             case "Run":
                 self.present = True
@@ -331,5 +333,5 @@ class SimulatedPackage:
 
 
 def suspended(desired: DesiredState) -> DesiredState:
-    """The same wish, to be left as it is."""
+    """Return the same desired state, but suspended."""
     return replace(desired, suspended=True)

@@ -1,8 +1,8 @@
-"""Packages whose version 1.0.0 comes to a standstill in one stage, and whose version 2.0.0 goes through.
+"""Packages whose version 1.0.0 hangs in one stage, and whose version 2.0.0 is installed without a problem.
 
-Everything is real where it stands still: a registry over HTTP that stops in the middle of a blob, a bash hook with a child, both
-deaf to SIGTERM, a helm that does not return, a Deployment that never is ready, a queue that waits a minute to try again.
-Hooks and helm say through a FIFO that they stand still, and which processes they are.
+All things that hang are real: a registry over HTTP that stops in the middle of a blob, a bash hook with a child that both
+ignore SIGTERM, a helm that does not return, a Deployment that is never ready, and a queue that waits a minute before a retry.
+Hooks and helm report through a FIFO that they hang, and the numbers of their processes.
 """
 
 import os
@@ -65,7 +65,7 @@ spec:
 
 
 class Where(StrEnum):
-    """Where a package stands still."""
+    """The stage in which a package hangs."""
 
     DOWNLOAD = "download"
     HOOK = "hook"
@@ -75,7 +75,7 @@ class Where(StrEnum):
 
 
 def make_package(folder: Path, name: str, where: Where, fifo: Path) -> Package:
-    """Version 1.0.0 of a package, which comes to a standstill."""
+    """Write version 1.0.0 of a package, which hangs in this stage."""
     match where:
         case Where.HOOK:
             hook = bash(ON_STARTUP, SLEEPING.format(name=name, fifo=shlex.quote(str(fifo))))
@@ -93,14 +93,16 @@ def make_package(folder: Path, name: str, where: Where, fifo: Path) -> Package:
 
 @dataclass(slots=True)
 class Shelf:
-    """What the registry has, by path. A path that is ``stalled`` is answered by half, and ``asked`` for then."""
+    """The content of the registry, by path. Of a path that is ``stalled``, only half is sent, and the path is added to
+    ``asked``.
+    """
 
     contents: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     stalled: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
 
     def put(self, package: Package, *, stalled: bool = False) -> None:
-        """A package under its own version."""
+        """Add a package under its own version."""
         manifest, path = package.manifest, f"/v2/packages/{package.name}"
         for reference in (package.tag, str(manifest.descriptor.digest)):
             self.contents[f"{path}/manifests/{reference}"] = (manifest.media_type, manifest.data)
@@ -110,7 +112,7 @@ class Shelf:
             self.stalled.add(f"{path}/blobs/{package.layer.descriptor.digest}")
 
     def answer(self, log: TaskLog, request: Request) -> Reply:
-        """As a registry would."""
+        """Answer as a registry does."""
         if request.path not in self.contents:
             return Reply(404)
         media_type, data = self.contents[request.path]
@@ -124,7 +126,7 @@ class Shelf:
 
 @dataclass(slots=True)
 class Stalled:
-    """A runtime with packages, ``placed`` by name, each to stand still somewhere."""
+    """A runtime with packages, ``placed`` by name, each of which is to hang in some stage."""
 
     runtime: Runtime
     source: RegistrySource
@@ -132,17 +134,17 @@ class Stalled:
     shelf: Shelf
     placed: dict[str, Where]
     processes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """Those that a package's hook or helm said to be, before it stood still."""
+    """The processes that a package's hook or helm reported before it hung."""
 
     def wish(self, name: str, version: str, generation: int, *, suspended: bool = False) -> None:
-        """Tell the runtime what is wanted of a package."""
+        """Set the desired state of a package."""
         instance = AppId("prod", name)
         directives = Directives(suspended=suspended)
         spec = PackageSpec(instance, generation, name, version, "default", {}, (), {}, directives=directives)
         self.runtime.update_app(spec, self.source, ResolvedSettings({}))
 
     async def until_still(self) -> None:
-        """Wait until every package is where it does not get any further."""
+        """Wait until every package hangs in its stage."""
         await self.log.until(lambda: all(self._is_still(name, where) for name, where in self.placed.items()))
 
     def _is_still(self, name: str, where: Where) -> bool:
@@ -160,7 +162,7 @@ class Stalled:
 
 @asynccontextmanager
 async def open_stalled(folder: Path, wheres: Sequence[Where], log: TaskLog) -> AsyncIterator[Stalled]:
-    """A runtime in which a package for each of these has come to a standstill."""
+    """Open a runtime in which one package hangs in each of these stages."""
     placed = {f"{where}-{number}": where for number, where in enumerate(wheres)}
     shelf = Shelf()
     async with open_faulty_registry() as registry, open_ground(folder) as ground, trio.open_nursery() as nursery:
@@ -184,7 +186,7 @@ async def open_stalled(folder: Path, wheres: Sequence[Where], log: TaskLog) -> A
 
 @asynccontextmanager
 async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int, log: TaskLog) -> AsyncIterator[Runtime]:
-    """As a daemon has it, with its journal, but for the limits, of which there is enough for all."""
+    """Open a runtime as a daemon does, with its journal, but with limits that are never reached."""
     helm = folder / "helm"
     helm.write_text(HELM.format(fifo=shlex.quote(str(fifo)), helm=shlex.quote(str(ground.helm))))
     helm.chmod(0o755)
@@ -215,7 +217,7 @@ async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int, lo
 
 @contextmanager
 def _open_fifo(path: Path) -> Iterator[int]:
-    """A FIFO that anybody may write a line to without waiting for a reader."""
+    """Make a FIFO to which a line can be written without waiting for a reader."""
     os.mkfifo(path)
     descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
     try:

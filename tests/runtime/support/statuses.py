@@ -1,4 +1,4 @@
-"""Statuses in each phase of a package's life, and what they look like outside."""
+"""Statuses for each phase of a package's life, and their external conditions."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,7 @@ T2 = T0 + timedelta(minutes=2)
 
 
 def ready(now: datetime = T0) -> PackageStatus:
-    """Version 1.0.0 is installed and all is well, at generation 1."""
+    """Return the status of version 1.0.0, installed without problems, at generation 1."""
     status = statuses.update_started(statuses.fresh(1, now), 1, now, version="1.0.0")
     for stage in list(Stage)[:-1]:
         status = statuses.succeeded(status, stage, now)
@@ -23,7 +23,7 @@ def ready(now: datetime = T0) -> PackageStatus:
 
 
 def before(stage: Stage, phase: Phase) -> PackageStatus:
-    """At generation 2, when everything before a stage is done, and the stage is not."""
+    """Return a status at generation 2 in which everything before a stage is done, but the stage itself is not."""
     if phase is Phase.RECONCILE:
         return replace(ready(), generation=2)
     status = ready() if phase is Phase.UPDATE else statuses.fresh(1, T0)
@@ -36,7 +36,7 @@ def before(stage: Stage, phase: Phase) -> PackageStatus:
 
 
 def conditions(status: PackageStatus) -> dict[str, tuple[str, str]]:
-    """Status and reason of each external condition."""
+    """Return status and reason of each external condition."""
     return {
         str(find(entry, "type")): (str(find(entry, "status")), str(find(entry, "reason")))
         for entry in find_list(statuses.external(status), "conditions")
@@ -44,7 +44,7 @@ def conditions(status: PackageStatus) -> dict[str, tuple[str, str]]:
 
 
 def times(status: PackageStatus) -> dict[str, str]:
-    """The time of each external condition."""
+    """Return the time of each external condition."""
     return {
         str(find(entry, "type")): str(find(entry, "lastTransitionTime"))
         for entry in find_list(statuses.external(status), "conditions")

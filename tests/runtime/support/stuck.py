@@ -1,7 +1,7 @@
-"""Packages that get stuck, in few words: how they are made, and how it is known that they are.
+"""Short forms for packages that get stuck: how they are made, and how tests find out that they are stuck.
 
-In the worlds of `tests/runtime/test_why.py` a task that failed waits a minute for its next attempt, so each is seen after its
-first.
+In the worlds of `tests/runtime/test_why.py`, a task that failed waits a minute for its next attempt, so each package is seen
+after its first attempt.
 """
 
 from collections.abc import Awaitable, Callable
@@ -39,7 +39,9 @@ Holds = Callable[[PackageSnapshot], bool]
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """``subject`` is asked about once it ``holds`` of it, and ``is_so`` of another package that has to be as wanted, too."""
+    """A situation: ``subject`` is explained once it ``holds`` for the subject, and ``is_so`` for another package that has to
+    be in a given state.
+    """
 
     name: str
     subject: str
@@ -60,7 +62,9 @@ async def push(
     files: dict[str, str] | None = None,
     version: str = "1.0.0",
 ) -> None:
-    """A package.yaml package that needs Modules, each ``name constraint``; ``more`` goes into its requirements."""
+    """Push a package with a ``package.yaml`` that requires Modules, each given as ``name constraint``; ``more`` is added to
+    its requirements.
+    """
     wanted = ", ".join("{{name: {}, constraint: '{}'}}".format(*need.split(" ", 1)) for need in needs)
     text = (
         f"apiVersion: v1\ntype: {kind}\nname: {name}\nversion: {version}\n{top}"
@@ -82,7 +86,7 @@ async def push(
 
 
 async def app(world: World, name: str, *needs: str, more: str = "", spec: JsonObject | None = None) -> None:
-    """An Application in ``prod`` of a package of its own."""
+    """Create an Application in ``prod`` with a package of its own."""
     await push(world, name, *needs, more=more)
     await world.create("prod", name, package=name, more=spec)
 
@@ -96,48 +100,48 @@ async def mod(
     spec: JsonObject | None = None,
     top: str = "",
 ) -> None:
-    """A Module of a package of its own."""
+    """Create a Module with a package of its own."""
     await push(world, name, *needs, kind="Module", hooks=hooks, files=files, top=top)
     await world.create_module(name, spec=spec)
 
 
 def says(reason: str) -> Holds:
-    """A condition has this reason."""
+    """Return a check: a condition has this reason."""
     return lambda package: any(each.reason == reason for each in package.conditions)
 
 
 def backs_off(text: str) -> Holds:
-    """A task of it failed with this in its error, and waits for its next attempt."""
+    """Return a check: a task failed with this text in its error, and waits for its next attempt."""
     return lambda package: any(task.retry_in_s is not None and text in task.error for task in package.queue.tasks)
 
 
 def parked(reason: str) -> Holds:
-    """A task of it failed for good for this reason."""
+    """Return a check: a task failed permanently for this reason."""
     return lambda package: any(task.parked and task.error.startswith(reason) for task in package.queue.tasks)
 
 
 def runs(task: str) -> Holds:
-    """A task of it is at work."""
+    """Return a check: this task is running."""
     return lambda package: any(each.running and each.name == task for each in package.queue.tasks)
 
 
 def in_hook(package: PackageSnapshot) -> bool:
-    """A hook of Helm's steps is at work."""
+    """Return whether a hook of Helm's stages is running."""
     return any(step.startswith("beforeHelm") for each in package.operations for step in each.in_flight)
 
 
 def said(text: str) -> Holds:
-    """Its summary names this."""
+    """Return a check: the summary contains this text."""
     return lambda package: text in package.message
 
 
 def state(wanted: str) -> Holds:
-    """Its summary's state."""
+    """Return a check: the summary has this state."""
     return lambda package: package.state == wanted and not package.queue.tasks
 
 
 async def until_known(world: World, name: str, holds: Holds) -> None:
-    """Wait until a package is as wanted; the error shows how it was last."""
+    """Wait until a package is as wanted; the error shows its last state."""
     found: PackageSnapshot | None = None
     inspector = RuntimeInspector("here", world.runtime.now(), world.runtime)
     with trio.move_on_after(PATIENCE_S):
@@ -148,7 +152,7 @@ async def until_known(world: World, name: str, holds: Holds) -> None:
 
 
 async def come_about(world: World, situation: Situation) -> None:
-    """Bring a situation about, and return when it is there."""
+    """Create a situation, and return when it has come about."""
     await situation.begin(world)
     if situation.other:
         await until_known(world, situation.other, situation.is_so)
@@ -156,5 +160,5 @@ async def come_about(world: World, situation: Situation) -> None:
 
 
 def left_alone(package: PackageSnapshot) -> bool:
-    """It is in maintenance, and ready again."""
+    """Return whether the package is in maintenance, and ready again."""
     return bool(package.maintenance) and state("Ready")(package)

@@ -1,6 +1,6 @@
-"""Which tasks of the pipeline ran, when, and for whom: for tests that count them or time their starts.
+"""A log of the pipeline's task runs, for tests that count them or measure their starts.
 
-What runs is the real thing; this only looks on while it does.
+The real tasks run; this module only observes them.
 """
 
 import math
@@ -18,7 +18,7 @@ from wharfinger.runtime.tasks.stage_task import ScopedHost, StageTask
 
 @dataclass(slots=True, eq=False)
 class TaskRun:
-    """One run of a task; ``over`` says how it ended and ``over_s`` when, and is empty while it has not. Times are trio's."""
+    """One run of a task. ``over`` says how it ended and ``over_s`` when; both are empty while it runs. Times are trio's."""
 
     package: str
     task: str
@@ -30,16 +30,18 @@ class TaskRun:
 
 @dataclass(slots=True)
 class TaskLog:
-    """The runs of each package in the order in which they began. ``on_start`` is told of a run before it does anything."""
+    """The runs of each package, in the order in which they began. ``on_start`` is called with a run before the run does
+    anything.
+    """
 
     on_start: Callable[[TaskRun], None] = lambda _run: None
     runs: dict[str, list[TaskRun]] = field(default_factory=dict)
     ends: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How many runs of a task were over in which way."""
+    """The number of runs of a task that ended in each way."""
     _changed: trio.Event = field(default_factory=trio.Event)
 
     def watch(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Log every task from now on."""
+        """Log every task run from now on."""
         execute = StageTask.execute
 
         async def logged(task: StageTask) -> None:
@@ -63,19 +65,19 @@ class TaskLog:
         monkeypatch.setattr(StageTask, "execute", logged)
 
     def tell(self) -> None:
-        """Have those who wait look again."""
+        """Let the waiting tests check their conditions again."""
         self._changed.set()
         self._changed = trio.Event()
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something is so, looking whenever a task begins or ends, or somebody says that there is news."""
+        """Wait until a condition holds. It is checked whenever a task begins or ends, and after `tell`."""
         while not holds():
             await self._changed.wait()
 
     def names(self, package: str) -> list[str]:
-        """The tasks of a package in the order in which they began."""
+        """Return the tasks of a package, in the order in which they began."""
         return [run.task for run in self.runs.get(package, ())]
 
     def over(self, how: str) -> int:
-        """How many runs were over in that way."""
+        """Return the number of runs that ended in this way."""
         return sum(count for (_, over), count in self.ends.items() if over == how)

@@ -1,4 +1,6 @@
-"""A package with a validating, a mutating and a conversion hook, on the shell library, around a kind that it brings itself."""
+"""A package with a validating, a mutating and a conversion hook, written with the shell library, for a kind that the package
+itself defines.
+"""
 
 from pathlib import Path
 
@@ -31,7 +33,7 @@ RULES = (
 
 
 def shell_hook(config: str, body: str) -> str:
-    """A hook on the shell library."""
+    """Return a hook that uses the shell library."""
     return (
         f"#!/usr/bin/env bash\nsource \"$FRAMEWORK_DIR/shell_lib.sh\"\n__config__() {{\n  cat <<'END'\n{config}END\n}}\n"
         f'{body}\nhook::run "$@"\n'
@@ -39,7 +41,7 @@ def shell_hook(config: str, body: str) -> str:
 
 
 def validating(policy: str = "Fail", timeout_s: int = 30, more: str = "") -> str:
-    """A hook that allows images of one registry; ``more`` is done before."""
+    """Return a hook that allows images of one registry; the commands ``more`` are run before."""
     config = (
         "configVersion: v1\nkubernetesValidating:\n- name: private-repo-policy.example.com\n"
         f"  failurePolicy: {policy}\n  timeoutSeconds: {timeout_s}\n  rules: {RULES}\n"
@@ -85,7 +87,7 @@ HOOKS = {"validating.sh": validating(), "mutating.sh": MUTATING, "conversion.sh"
 
 
 def write_package(folder: Path, hooks: dict[str, str], *, kind: str = "Module", definition: bool = True) -> Path:
-    """A package ``crons`` of version 1.0.0 with these hooks and one ConfigMap."""
+    """Write version 1.0.0 of a package ``crons`` with these hooks and one ConfigMap."""
     files = {
         "package.yaml": f"apiVersion: v1\ntype: {kind}\nname: crons\nversion: 1.0.0\n",
         "templates/out.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: crons}\ndata: {a: b}\n",

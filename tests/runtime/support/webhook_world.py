@@ -22,7 +22,7 @@ from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a test holds."""
+    """The world, and the parts that a test uses."""
 
     world: World
     server: AdmissionServer
@@ -56,7 +56,7 @@ async def open_served(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     through: Callable[[ClusterClient], ClusterClient] = lambda client: client,
 ) -> AsyncIterator[Served]:
-    """Everything up; the certificate is served. The calls for packages go ``through`` a wrapper."""
+    """Open all parts, and wait until the certificate is served. The requests for packages go ``through`` a wrapper."""
     with one_error():
         async with open_ground(folder) as ground:
             webhooks = HookWebhooks(ground.client, "wharfinger")

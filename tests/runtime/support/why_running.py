@@ -1,6 +1,6 @@
-"""What goes wrong while packages are brought, run and taken away, brought about for real: `wharfinger why` is asked about it.
+"""Problems while packages are installed, run and removed, created for real, and then explained by `wharfinger why`.
 
-All share one world: names of packages are theirs alone.
+All situations share one world, so each has package names of its own.
 """
 
 from tests.runtime.support.objects import repository
@@ -63,7 +63,7 @@ async def registry_down(world: World) -> None:
 
 
 async def downloading(world: World) -> None:
-    """From a registry that takes the call and says nothing."""
+    """Create a package from a registry that accepts the connection and never answers."""
     await world.create("prod", "heavy", package="heavy", repository="silent")
 
 
@@ -116,7 +116,7 @@ async def in_maintenance(world: World) -> None:
 
 
 async def ready_and_to_be_run_again(world: World) -> None:
-    """It subscribes to what it needs, and a new version of that fails."""
+    """Create a package that subscribes to a package it requires, and whose new version fails."""
     await mod(world, "source")
     await push(world, "reader", "source >=1.0", top="subscriptions: [source]\n")
     await world.create("prod", "reader", package="reader")

@@ -1,6 +1,6 @@
-"""A world for runtime tests: a control plane in this process, a real registry, real helm, a real store on disk.
+"""A world for runtime tests: a control plane in this process, a real registry, real helm, and a real store on disk.
 
-Only the cluster is not across a socket. `until` waits for what a person would wait for, by watching.
+Only the connection to the cluster has no socket. `until` waits for the same things as a user, by watching.
 """
 
 import base64
@@ -73,16 +73,16 @@ from wharfinger.runtime.tracing.tracer import Tracer
 
 PATIENCE_S = 300
 VERIFY_S = 0.0
-"""So long after the start no status says only that a package is being verified."""
+"""The time after the start in which no status says only that a package is being verified."""
 STATUS_PAUSE_S = 0.1
-"""Between two minor writes of a status, so that tests need not wait for them."""
+"""The pause between two minor writes of a status; it is short, so that tests need not wait for them."""
 SOON = BackoffPolicy(initial_s=1.0, max_s=2.0)
-"""Of tasks that failed, where a test waits for their next attempt."""
+"""The backoff of failed tasks, for tests that wait for their next attempt."""
 
 
 @dataclass(slots=True)
 class World:
-    """What a test holds."""
+    """The world, and the parts that a test uses."""
 
     folder: Path
     address: RegistryAddress
@@ -106,18 +106,18 @@ class World:
             await push_package(await load_package(folder, name), registry, f"packages/{name}", version)
 
     async def repository(self, name: str = "default", *, credentials: str = "") -> None:
-        """A PackageRepository that names the registry; ``credentials`` is a Secret in ``prod``."""
+        """Create a PackageRepository for the registry; ``credentials`` is a Secret in ``prod``."""
         obj = repository(f"{self.address}/packages", name=name)
         if credentials:
             find_object(obj, "spec", "registry")["credentialsSecret"] = {"name": credentials, "namespace": "prod"}
         await self.client.create(obj)
 
     async def local_repository(self, path: Path) -> None:
-        """The PackageRepository ``default``: a folder of package folders."""
+        """Create the PackageRepository ``default``, which is a folder of package folders."""
         await self.client.create({**repository(""), "spec": {"folder": {"path": str(path)}}})
 
     async def secret(self, name: str, **texts: str) -> None:
-        """A Secret in ``prod``, made or replaced."""
+        """Create or replace a Secret in ``prod``."""
         data: JsonObject = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
         metadata: JsonObject = {"name": name, "namespace": "prod"}
         secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
@@ -134,7 +134,7 @@ class World:
         repository: str | None = None,
         more: JsonObject | None = None,
     ) -> None:
-        """An Application; ``more`` is what else its spec says."""
+        """Create an Application; ``more`` are further fields of its spec."""
         obj = application(namespace, name, package=package, version=version, settings=settings, repository=repository)
         spec = find_object(obj, "spec")
         spec |= more or {}
@@ -147,16 +147,16 @@ class World:
     async def create_module(
         self, name: str, *, package: str = "", version: str = "1.0.0", spec: JsonObject | None = None
     ) -> None:
-        """A Module; here and below it goes by the namespace ""."""
+        """Create a Module; here and below, the namespace of a Module is ""."""
         await self.client.create(module(name, package=package, version=version, spec=spec))
 
     async def change(self, namespace: str, name: str, spec: JsonObject) -> None:
-        """A merge patch of its spec; `until_state` then looks at nothing older."""
+        """Apply a merge patch to a resource's spec; after that, `until_state` ignores older statuses."""
         changed = await self.client.merge_patch(_key(namespace, name), {"spec": spec})
         self.generations[(namespace, name)] = find_int(changed, "metadata", "generation")
 
     async def request(self, namespace: str, name: str) -> None:
-        """Ask for everything to be looked at again; returns once that was taken up."""
+        """Request that everything of a resource is checked again; return once the request was accepted."""
         self.requests += 1
         annotations: JsonObject = {REQUESTED: str(self.requests)}
         await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": annotations}})
@@ -178,16 +178,18 @@ class World:
                 await trio.lowlevel.checkpoint()
 
     async def allow_cluster(self, namespace: str = "prod", *, allowed: bool = True) -> None:
-        """Let the Applications of a namespace reach the whole cluster, as who may edit the namespace can; or not any more."""
+        """Allow the Applications of a namespace to change the whole cluster, as a user who may edit the namespace can; or
+        forbid it again.
+        """
         labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED if allowed else None}
         await self.client.merge_patch(ObjectKey(NAMESPACE, "", namespace), {"metadata": {"labels": labels}})
 
     async def delete(self, namespace: str, name: str) -> None:
-        """Ask for its deletion."""
+        """Request the deletion of a resource."""
         await self.client.delete(_key(namespace, name))
 
     async def until(self, namespace: str, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        """Wait until the resource is as wanted; the error shows how it was last."""
+        """Wait until the resource is as wanted; the error shows its last state."""
         key, informer = _key(namespace, name), self._informer(namespace)
         last: JsonObject | None = None
         with trio.move_on_after(PATIENCE_S), informer.changes() as changes:
@@ -199,7 +201,7 @@ class World:
         raise AssertionError(f"{namespace}/{name} did not become as wanted; last: {last}")
 
     async def until_runtime(self, holds: Callable[[], bool]) -> None:
-        """Wait for something in the runtime that no object says: a restart that changes nothing writes nothing."""
+        """Wait for a state of the runtime that no object shows, because a restart that changes nothing writes nothing."""
         with trio.fail_after(PATIENCE_S):
             while not holds():
                 await trio.testing.wait_all_tasks_blocked(0.005)
@@ -239,7 +241,7 @@ class World:
                 await changes.wait()
 
     async def until_object(self, key: ObjectKey, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        """Wait until any object is as wanted."""
+        """Wait until an object of any kind is as wanted."""
         last: JsonObject | None = None
         with trio.move_on_after(PATIENCE_S):
             async with open_informer(self.client, key.resource, key.namespace) as informer:
@@ -252,7 +254,7 @@ class World:
         raise AssertionError(f"{key} did not become as wanted; last: {last}")
 
     async def until_no_object(self, key: ObjectKey) -> None:
-        """Wait until an object is not there."""
+        """Wait until an object does not exist."""
         with trio.fail_after(PATIENCE_S):
             async with open_informer(self.client, key.resource, key.namespace) as informer:
                 await informer.wait_synced()
@@ -262,14 +264,14 @@ class World:
 
     @staticmethod
     def condition(obj: JsonObject, kind: str) -> JsonValue:
-        """A condition of a resource's status; None where it has none."""
+        """Return a condition of a resource's status; None if the resource does not have it."""
         return next((one for one in find_list(obj, "status", "conditions") if find_str(one, "type") == kind), None)
 
     def _informer(self, namespace: str) -> Informer:
         return self.applications if namespace else self.modules
 
     async def config_map(self, namespace: str, name: str) -> JsonObject | None:
-        """A ConfigMap that a chart brings, or None."""
+        """Return a ConfigMap from a chart, or None."""
         resource = await self.client.resource_type("v1", "ConfigMap")
         try:
             return await self.client.get(ObjectKey(resource, namespace, name))
@@ -278,7 +280,7 @@ class World:
 
 
 async def lose_repository(client: ClusterClient, name: str = "default") -> None:
-    """Delete a PackageRepository, also while it is in use, as a user does who removes its finalizer."""
+    """Delete a PackageRepository even while it is in use, as a user does by removing its finalizer."""
     key = ObjectKey(PACKAGE_REPOSITORY, "", name)
     if not await client.delete(key):
         with suppress(NotFoundError):
@@ -298,7 +300,9 @@ async def open_world(
     grace_s: float = GRACE_S,
     observers: Observers = UNOBSERVED,
 ) -> AsyncIterator[World]:
-    """Everything up, the namespace ``prod`` there, nothing installed. The controllers' calls go ``through`` a wrapper."""
+    """Open a world with the namespace ``prod``, and with nothing installed. The controllers' requests go ``through`` a
+    wrapper.
+    """
     with one_error():
         async with (
             open_ground(folder, through, with_password=with_password) as ground,
@@ -309,7 +313,9 @@ async def open_world(
 
 @contextmanager
 def one_error() -> Iterator[None]:
-    """Every service around the body of a test wraps its error once more, and the report ends before it gets to the point."""
+    """Raise the only error of a nested group, because every service around a test's body wraps the error once more, and the
+    report would end before it shows the error itself.
+    """
     try:
         yield
     except BaseExceptionGroup as group:
@@ -326,7 +332,7 @@ async def open_ground(
     *,
     with_password: bool = False,
 ) -> AsyncIterator["Ground"]:
-    """Everything but the daemon's inner part, of which several may follow each other."""
+    """Open everything except the inner part of the daemon, so that several daemons can follow each other."""
     helm = shutil.which("helm")
     assert helm is not None, "helm is not on PATH: `make setup` brings it"
     downloads: list[str] = []
@@ -367,7 +373,7 @@ def _program(name: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a runtime stands on; `open_daemon` is a daemon's inner part: the runtime and its controllers."""
+    """The parts that a runtime needs; `open_daemon` runs the inner part of a daemon, which is the runtime and its controllers."""
 
     folder: Path
     client: HttpClusterClient
@@ -383,12 +389,12 @@ class Ground:
     journal: Journal
     bootstrapped_by: ObjectKey | None = None
     grace_s: float = GRACE_S
-    """For so long an object of a healthy release may be unready without moving."""
+    """The time for which an object of a healthy release may be unready without a change."""
     backoff: BackoffPolicy | None = None
     engine_client: ClusterClient | None = None
-    """What packages and the release engine speak to the cluster with, where that is not ``client``."""
+    """The client that packages and the release engine use, if it is not ``client``."""
     renders: Path | None = None
-    """Where renders are kept, if not in ``folder``."""
+    """The folder of renders, if it is not in ``folder``."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """The wall clock of the runtime."""
     observers: Observers = UNOBSERVED
@@ -396,14 +402,14 @@ class Ground:
     webhooks: Webhooks | None = None
     """The webhooks of hooks; None: there are none."""
     require_account: bool = False
-    """Whether packages without a service account are refused."""
+    """True if packages without a service account are refused."""
     shard: str = MAIN
-    """The shard that the daemon keeps."""
+    """The shard that the daemon manages."""
     seizures: Seizures | None = None
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
-        """A daemon's inner part, and what a test looks at it with."""
+        """Run the inner part of a daemon, and yield the world of a test."""
         async with (
             self.open_daemon() as runtime,
             open_informer(self.client, APPLICATION) as applications,
@@ -416,7 +422,7 @@ class Ground:
             )
 
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
-        """What tasks work with."""
+        """Return the tools of tasks."""
         scratch, slots = self.folder / "scratch", Slots(limits or SlotLimits())
         renders = EntryCache(self.renders or self.folder / "renders")
         limited = LimitedClient(self.engine_client or self.client, slots)
