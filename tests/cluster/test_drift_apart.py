@@ -67,10 +67,10 @@ async def test_while_a_call_hangs_everything_else_goes_on(
 
         await edit(keeper, other)
         assert await value_of(keeper, other) == "x"
-        keeper.monitor.leave_alone(OWNER)
+        keeper.monitor.pause_corrections(OWNER)
         await edit(keeper, other, "more")
         assert await value_of(keeper, other) == "more"
-        keeper.monitor.attend(OWNER)
+        keeper.monitor.resume_corrections(OWNER)
         await trio.sleep(1)
         assert await value_of(keeper, other) == "x"
 
@@ -83,8 +83,8 @@ async def test_a_pause_outlives_the_rows_that_it_began_with(autojump_clock: Mock
     """Every upgrade replaces rows and baselines; only who paused ends the pause."""
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
-        keeper.monitor.leave_alone(OWNER)
-        keeper.monitor.leave_alone(OWNER)
+        keeper.monitor.pause_corrections(OWNER)
+        keeper.monitor.pause_corrections(OWNER)
         keeper.remove(key)
         keeper.insert(key, config)
         await keeper.reapply(identity_of(key))
@@ -95,7 +95,7 @@ async def test_a_pause_outlives_the_rows_that_it_began_with(autojump_clock: Mock
         await edit(keeper, config)
         assert keeper.corrected == []
 
-        keeper.monitor.attend(OWNER)
+        keeper.monitor.resume_corrections(OWNER)
         await trio.sleep(1)
         assert await value_of(keeper, config) == "x"
 
@@ -105,8 +105,8 @@ async def test_to_go_on_where_nothing_was_paused_is_nothing(autojump_clock: Mock
     async with drift_keeper() as keeper:
         await keeper.put(config)
         keeper.sent.requests.clear()
-        keeper.monitor.attend(OWNER)
-        keeper.monitor.attend(OWNER)
+        keeper.monitor.resume_corrections(OWNER)
+        keeper.monitor.resume_corrections(OWNER)
         await trio.sleep(1)
         assert (keeper.sent.requests, keeper.tellings) == (["GET c"], [])
 

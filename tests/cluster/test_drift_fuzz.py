@@ -163,5 +163,5 @@ def test_no_policy_breaks_its_reader() -> None:
             continue
         taken += 1
         for rule in policy.ignore:
-            rule.takes_object(web)
+            rule.matches_object(web)
     assert min(taken, refused) > scaled(100_000, 500) // 20

@@ -40,11 +40,11 @@ async def test_a_fight_is_told_with_the_other_ones_name_and_ends_in_peace(
 async def test_an_owner_that_is_left_alone(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         await keeper.put(config)
-        keeper.monitor.leave_alone(OWNER)
+        keeper.monitor.pause_corrections(OWNER)
         await edit(keeper, config)
         assert (keeper.tellings, keeper.corrected) == ([EDITED], [])
 
-        keeper.monitor.attend(OWNER)
+        keeper.monitor.resume_corrections(OWNER)
         await trio.sleep(1)
 
         assert (keeper.tellings, await value_of(keeper, config)) == ([EDITED, ""], "x")
@@ -57,11 +57,11 @@ async def test_drift_that_was_being_corrected_when_its_owner_was_left_alone(
         await keeper.put(config)
         keeper.corrects = False
         await edit(keeper, config)
-        keeper.monitor.leave_alone(OWNER)
+        keeper.monitor.pause_corrections(OWNER)
         keeper.unsettled.clear()
         keeper.corrects = True
 
-        keeper.monitor.attend(OWNER)
+        keeper.monitor.resume_corrections(OWNER)
         await trio.sleep(1)
 
         assert await value_of(keeper, config) == "x"

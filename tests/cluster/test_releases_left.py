@@ -128,7 +128,7 @@ async def test_what_is_made_again_while_it_is_judged_goes_too(
 async def test_what_another_writer_makes_while_it_is_judged_stays(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
-        at.engine.rest(OWNER)  # or it is repaired, and ours then
+        at.engine.suspend(OWNER)  # or it is repaired, and ours then
         looking = trio.Event()
         at.transport.fault = lambda asked: looking if asked.method == "GET" and asked.url.path.endswith("/b") else None
         async with trio.open_nursery() as nursery:
@@ -148,14 +148,14 @@ async def test_what_rests_is_neither_pruned_nor_corrected(autojump_clock: MockCl
         at.transport.fault = lambda asked: answer(500) if "fieldManager=wharfinger" in str(asked.url) else None
         await at.client.apply(live_map("a", v="9"), field_manager="ann", force=True)
         await trio.sleep(5)
-        at.engine.rest(OWNER)
+        at.engine.suspend(OWNER)
         at.transport.fault = lambda _: None
         await at.client.apply(owned(live_map("stray"), OWNER), field_manager="wharfinger")
         at.engine.prune()
         await trio.sleep(3600)
         assert set(await at.config_maps()) == {"a", "stray"}
         assert (await at.client.get(key("a")))["data"] == {"v": "9"}
-        at.engine.wake(OWNER)
+        at.engine.resume(OWNER)
         at.engine.prune()
         await trio.sleep(3600)
         assert set(await at.config_maps()) == {"a"}
@@ -165,7 +165,7 @@ async def test_what_rests_is_neither_pruned_nor_corrected(autojump_clock: MockCl
 async def test_a_release_that_was_taken_away_rests_no_more(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
-        at.engine.rest(OWNER)
+        at.engine.suspend(OWNER)
         await at.engine.uninstall("web", "default")
         await at.engine.upgrade(request(config_map("a", v="1")))
         await at.client.apply(live_map("a", v="9"), field_manager="ann", force=True)

@@ -16,30 +16,30 @@ from tests.process.children import alive_with, shell
 from wharfinger.process.descendants import Mark
 from wharfinger.process.run import start
 from wharfinger.process.shared_sweep import SharedSweep, shared_sweep
-from wharfinger.process.sweep import Hunt, SweepResult, sweep_round
+from wharfinger.process.sweep import SweepResult, SweptRun, sweep_round
 
 LONG = 30.0
 
 
 class Rounds:
-    """Rounds without processes. Each number is the count of hunts that a round ends; None is an error."""
+    """Rounds without processes. Each number is the count of runs that a round ends; None is an error."""
 
     def __init__(self, script: Sequence[int | None]) -> None:
         self.script = list(script)
         self.seen: list[set[str]] = []
         self.running = False
 
-    def __call__(self, hunts: Sequence[Hunt]) -> None:
+    def __call__(self, runs: Sequence[SweptRun]) -> None:
         assert not self.running
         self.running = True
-        self.seen.append({hunt.mark.token for hunt in hunts})
-        assert all(hunt.result is None for hunt in hunts)
-        over = self.script.pop(0) if self.script else len(hunts)
+        self.seen.append({swept.mark.token for swept in runs})
+        assert all(swept.result is None for swept in runs)
+        over = self.script.pop(0) if self.script else len(runs)
         self.running = False
         if over is None:
             raise OSError(errno.EIO, "the disk of /proc is broken")
-        for hunt in hunts[-over:] if over else []:
-            hunt.result = SweepResult(int(hunt.mark.token), 0)
+        for swept in runs[-over:] if over else []:
+            swept.result = SweepResult(int(swept.mark.token), 0)
 
 
 @settings(max_examples=200, deadline=None)
@@ -126,9 +126,9 @@ def test_each_trio_run_has_its_own_shared_sweep() -> None:
 async def test_many_real_runs_end_in_a_few_rounds(tag: str) -> None:
     rounds: list[int] = []
 
-    def counted(hunts: Sequence[Hunt]) -> None:
-        rounds.append(len(hunts))
-        sweep_round(hunts)
+    def counted(runs: Sequence[SweptRun]) -> None:
+        rounds.append(len(runs))
+        sweep_round(runs)
 
     shared = SharedSweep(counted)
     script = "trap '' TERM; sleep 1000 & setsid sleep 1000 & wait"

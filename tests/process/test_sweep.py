@@ -14,7 +14,7 @@ from tests.process.children import PATH, TAG, alive_with, is_alive
 from tests.programs import ROOT
 from wharfinger.process.descendants import Mark, Seen, read_stat, scan
 from wharfinger.process.proc_stat import MARKER
-from wharfinger.process.sweep import Hunt, SweepResult, sweep, sweep_round
+from wharfinger.process.sweep import SweepResult, SweptRun, sweep, sweep_round
 
 LONG = 30.0
 
@@ -38,8 +38,8 @@ def leader(script: str, tag: str, token: str = "") -> Iterator[tuple[Mark, list[
         child.wait()
 
 
-def result_of(hunt: Hunt) -> SweepResult | None:
-    return hunt.result
+def result_of(swept: SweptRun) -> SweepResult | None:
+    return swept.result
 
 
 def wait_zombie(pid: int) -> None:
@@ -160,21 +160,21 @@ def test_without_descriptors_the_group_is_killed_and_one_process_is_reported_as_
 
 def test_a_round_without_descriptors_is_not_the_last(tag: str) -> None:
     with leader("setsid sh -c 'echo $$; exec sleep 1000' & wait", tag, "token") as (mark, said):
-        hunt = Hunt(mark, LONG)
+        swept = SweptRun(mark, LONG)
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         try:
-            sweep_round([hunt])
+            sweep_round([swept])
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         wait_zombie(mark.pid)
         assert is_alive(said[0])
-        assert result_of(hunt) is None
+        assert result_of(swept) is None
 
-        while result_of(hunt) is None:
-            sweep_round([hunt])
+        while result_of(swept) is None:
+            sweep_round([swept])
 
-        assert result_of(hunt) == SweepResult(1, 0)
+        assert result_of(swept) == SweepResult(1, 0)
 
 
 def test_other_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:

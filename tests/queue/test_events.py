@@ -7,7 +7,7 @@ from wharfinger.queue.events import MAIN_LANE, Effect, Enqueued, Event, Finished
 
 def test_defaults_of_an_offered_task() -> None:
     offered = Enqueued(1, "Download", 2, 3.0)
-    assert (offered.lane, offered.unique, offered.tells) == (MAIN_LANE, False, True)
+    assert (offered.lane, offered.unique, offered.notifies) == (MAIN_LANE, False, True)
 
 
 def test_reports_of_runs_are_events() -> None:

@@ -39,9 +39,9 @@ def after(*events: Event, state: QueueState | None = None) -> tuple[QueueState, 
 
 
 def task(
-    number: int, *, scope: int = LIFE, lane: str = "main", name: str = "", unique: bool = False, tells: bool = True
+    number: int, *, scope: int = LIFE, lane: str = "main", name: str = "", unique: bool = False, notifies: bool = True
 ) -> Enqueued:
-    return Enqueued(number, name or f"task {number}", scope, at=0.0, lane=lane, unique=unique, tells=tells)
+    return Enqueued(number, name or f"task {number}", scope, at=0.0, lane=lane, unique=unique, notifies=notifies)
 
 
 def failed(run: int, *, permanent: bool = False, at: float = 0.0) -> Failed:
@@ -166,7 +166,7 @@ def test_tasks_of_a_lane_run_in_order() -> None:
 
 
 def test_a_task_without_a_callback_retires_and_the_next_starts_in_one_step() -> None:
-    state, effects = after(task(1, tells=False), task(2, tells=False), Finished(1))
+    state, effects = after(task(1, notifies=False), task(2, notifies=False), Finished(1))
     assert (told(state), effects) == (["2 Running(2)"], (Retired(1), StartTask(2, 2)))
     state, effects = after(Finished(2), state=state)
     assert (state.lanes, effects) == ({}, (Retired(2),))

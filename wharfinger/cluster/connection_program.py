@@ -1,9 +1,10 @@
 """A program that reads a connection and prints it as JSON, so that the caller does not import the ``kubernetes`` package.
 
-That package, with what it imports, takes 14 MiB of memory, and a daemon needs it only once. So the daemon runs this program
+That package and its imports take 14 MiB of memory, and a daemon needs it only once. So the daemon runs this program
 (:mod:`wharfinger.runtime.daemon.cluster_connection`). The output has credentials; it must go through a pipe, never to a file.
 
-Only credentials that are a text or a file can be passed on. Others are renewed by the package, in the process that uses them.
+Only credentials that are a text or a file can be passed on. All other credentials are renewed by the ``kubernetes`` package,
+in the process that uses them.
 """
 
 import os
@@ -39,7 +40,7 @@ def arguments(kubeconfig: Path | None, context: str, certificates: Path) -> tupl
 
 
 def encoded(connection: Connection) -> bytes:
-    """Return a connection as JSON. Raises ShapeError if its credentials are neither a text nor a file."""
+    """Return a connection as JSON. Raises ShapeError if the connection's credentials are neither a text nor a file."""
     match connection.authorization:
         case StaticAuthorization(value):
             credentials: JsonObject = {"value": value}
@@ -64,8 +65,8 @@ def encoded(connection: Connection) -> bytes:
 
 
 def decoded(text: bytes) -> Connection:
-    """Return the connection in the program's output. Raises ConnectionConfigError if it was refused, and FormatError if the
-    output is not that of the program.
+    """Return the connection in the program's output. Raises ConnectionConfigError if the program printed why there is no
+    connection, and FormatError if the text is not output of the program.
     """
     found = as_object(decode_json(text, max_bytes=MAX_BYTES, what="a connection"), "a connection")
     if why := find_str(found, "refused"):
@@ -96,7 +97,8 @@ def decoded(text: bytes) -> Connection:
 def main() -> None:
     """Print the connection that the arguments name, or the reason why there is none.
 
-    The process ends without clean-up: the package would delete the certificates that it wrote to the folder.
+    The process ends without clean-up, because the ``kubernetes`` package would delete the certificates that it wrote to the
+    folder.
     """
     kubeconfig, context, certificates = sys.argv[1:]
     try:

@@ -1,11 +1,12 @@
 """An embedded control plane: ``wharfinger control-plane`` as a child process, for as long as a block runs.
 
-The child keeps its state, its token and its kubeconfig in one folder and uses them again after a restart. It listens on its last
-port if that is still free. So applied objects still exist after a restart, and clients with the old kubeconfig still work.
+The child keeps its state, its token and its kubeconfig in one folder and uses them again after a restart. It also listens on
+its last port again, if that port is still free. So applied objects still exist after a restart, and clients with the old
+kubeconfig still work.
 
-The child never outlives its parent for long: it stops when its standard input ends, which the kernel ensures in every case of the
-parent's death. A child that does not stop is found by the next start, which checks the ledger. If the child dies, the block is
-cancelled, and the error contains the child's last output.
+The child never outlives its parent for long: it stops when its standard input ends, which the kernel ensures in every case of
+the parent's death. If a child does not stop, the next start of the daemon finds it in the ledger, and kills it. If the child
+dies, the block is cancelled, and the error contains the child's last output.
 """
 
 import os
@@ -29,10 +30,9 @@ from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
 
 START_S: Final = 60.0
-"""The time, in seconds, within which the child has to serve; before that, it reads its whole state."""
+"""The time, in seconds, in which the child has to read its whole state and begin to serve."""
 GRACE_S: Final = 12.0
-"""The time, in seconds, within which the child has to stop: a little more than the child's own time limit for requests
-in flight.
+"""The time, in seconds, in which the child has to stop: a little more than the child's own time limit for requests in flight.
 """
 KUBECONFIG: Final = "kubeconfig"
 LOOPBACK: Final = "127.0.0.1"
@@ -83,9 +83,9 @@ def _prepare(folder: Path, options: Sequence[str], environ: Mapping[str, str]) -
     try:
         check_replaceable(kubeconfig)
     except (OSError, ValueError):
-        kubeconfig.unlink(missing_ok=True)  # the folder is the daemon's own, so the file is its damaged kubeconfig
+        kubeconfig.unlink(missing_ok=True)  # only the daemon writes to this folder, so this is a damaged kubeconfig
     arguments = (
-        *("control-plane", "--until-stdin-ends", "--listen", f"{LOOPBACK}:{_port_of_last_time(kubeconfig)}"),
+        *("control-plane", "--until-stdin-ends", "--listen", f"{LOOPBACK}:{_last_port(kubeconfig)}"),
         *("--data", str(folder / "data.db"), "--token-file", str(folder / "token"), "--kubeconfig", str(kubeconfig)),
         *options,
     )
@@ -93,7 +93,7 @@ def _prepare(folder: Path, options: Sequence[str], environ: Mapping[str, str]) -
     return Command((sys.executable, "-P", "-m", "wharfinger", *arguments), folder, child_environment(environ))
 
 
-def _port_of_last_time(kubeconfig: Path) -> int:
+def _last_port(kubeconfig: Path) -> int:
     """Return the port that the kubeconfig names; 0 if it names no port, or if another process uses the port by now."""
     try:
         document = decode_json(kubeconfig.read_bytes(), max_bytes=MAX_BYTES, what="the kubeconfig")
@@ -126,7 +126,7 @@ async def _wait_ready(worker: Worker) -> EmbeddedError | None:
 
 async def _watch(worker: Worker, died: list[EmbeddedError], block: trio.CancelScope) -> None:
     while await worker.receive_some(_LINE_BYTES):
-        pass  # it prints nothing more, and such output would not be used
+        pass  # the child prints nothing more, and nothing would use such output
     died.append(EmbeddedError(f"the embedded control plane died: {_last_words(worker, await worker.wait())}"))
     block.cancel(reason="the embedded control plane died")
 

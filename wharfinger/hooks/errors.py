@@ -5,7 +5,7 @@ class HookError(Exception):
     """The hook could not be started, or its output cannot be read.
 
     ``hook`` is its name, ``file`` the variable of the file that was refused (empty if the error is not about a file), and
-    ``transient`` is true if running it again without a change can help.
+    ``transient`` is true if running the hook again without a change can help.
     """
 
     def __init__(self, hook: str, why: str, *, file: str = "", transient: bool = False) -> None:

@@ -1,10 +1,10 @@
 """The library for hooks in bash (spec hook-protocol §1.7): its place, and the ways in which hooks find it.
 
-Hooks source ``/shell_lib.sh`` or ``$FRAMEWORK_DIR/shell_lib.sh``, which is the same file if the variable is not set. The library
-is the folder ``shell`` beside this module, which is laid out as the root of a file system: ``shell_lib.sh`` sources all files in
-``frameworks/shell`` beside it, wherever that folder is. There are three ways to provide it, all with the same files: a sandbox
-mounts it (:func:`binds`), an image has a copy at its root (:func:`install`), and everywhere else the variable leads hooks to it
-(:func:`environment`).
+Hooks source ``/shell_lib.sh`` or ``$FRAMEWORK_DIR/shell_lib.sh``, which is the same file if the variable is not set. The
+library is the folder ``shell`` beside this module, which is laid out as the root of a file system: ``shell_lib.sh`` sources
+all files in ``frameworks/shell`` beside it, wherever that folder is. There are three ways to provide the same files: a
+sandbox mounts them (:func:`binds`), an image has a copy of them at its root (:func:`install`), and everywhere else the
+variable leads hooks to them (:func:`environment`).
 
 shell-operator has its fragments in ``/frameworks``, addon-operator in ``/framework``; hooks find them under both names.
 """
@@ -36,13 +36,13 @@ def environment(inherited: Mapping[str, str]) -> dict[str, str]:
     return {} if FRAMEWORK_DIR in inherited else {FRAMEWORK_DIR: str(FOLDER)}
 
 
-def missing_library_advice(said: str, root: Path = Path("/")) -> str:
+def missing_library_advice(output: str, root: Path = Path("/")) -> str:
     """Return advice to append to the error of a hook; empty unless the hook misses the library at the root.
 
-    ``said`` is the output of the hook. The check works in every language of the shell, because it searches for the file's name.
-    Blocking.
+    ``output`` is the output of the hook. The check works for shells that report errors in any language, because it searches
+    for the library's file name. Blocking.
     """
-    if not _AT_THE_ROOT.search(said) or (root / _LIBRARY).exists():
+    if not _AT_THE_ROOT.search(output) or (root / _LIBRARY).exists():
         return ""
     return (
         f"; /{_LIBRARY} is not on this machine: put it there with `wharfinger hook shell-lib --install /`, run hooks with "

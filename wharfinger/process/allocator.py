@@ -1,22 +1,24 @@
 """The settings of the C library's memory allocator (mallopt(3)) for a process that runs for months.
 
 With its defaults, glibc gives up to eight threads per core a heap of their own, which never shrinks below the most that its
-thread has ever needed. It also keeps more free memory the larger the largest freed block was. Here all threads share one heap,
-and large blocks go back to the kernel as soon as they are freed.
+thread has ever needed. The larger the largest freed block was, the more free memory glibc keeps. After `return_freed_memory`,
+all threads share one heap, and large blocks go back to the kernel as soon as they are freed.
 """
 
 import ctypes
 from typing import Final
 
 LARGE: Final = 256 * 1024
-"""The size in bytes from which a block is mapped apart, and the most free memory at the end of the heap."""
+"""The size in bytes from which a block gets a mapping of its own; also the most free memory that is kept at the end of the
+heap.
+"""
 _TRIM_THRESHOLD: Final = -1  # M_* of glibc's malloc.h
 _MMAP_THRESHOLD: Final = -3
 _ARENA_MAX: Final = -8
 
 
 def return_freed_memory() -> None:
-    """Set the allocator of this process; call it before the first thread starts. A C library without mallopt is left alone."""
+    """Set the allocator of this process; call it before the first thread starts. If the C library has no mallopt, do nothing."""
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
         library.mallopt(_ARENA_MAX, 1)

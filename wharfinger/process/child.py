@@ -1,8 +1,8 @@
 """The one way to run a child process to its end.
 
-:func:`run_child` starts a program in a session of its own, feeds and drains it within limits, ends it if it exceeds them,
-and returns when no process of the run is alive. This holds when the program exits, when it runs into its deadline or writes
-too much, when the caller is cancelled at any moment, and when a sink has a bug.
+:func:`run_child` starts a program in a session of its own, feeds and drains it, ends it if it exceeds its limits, and returns
+when no process of the run is alive. This holds when the program exits, when it runs into its deadline or writes too much,
+when the caller is cancelled at any moment, and when a sink has a bug.
 
 The pure machine in :mod:`wharfinger.process.ending` decides when to end the child and how, and :mod:`wharfinger.process.run`
 performs its decisions. A cancellation is an event of that machine: a task outside of the shield receives it and reports it.
@@ -33,8 +33,8 @@ async def run_child(
 ) -> Outcome:
     """Run ``command`` within ``limits``; when this returns or raises, no process of the run is alive.
 
-    ``prepare`` is called once, before the program is started, in the worker thread that starts it, so that the caller needs
-    no thread of its own for it. If it raises, nothing is started, and the error is raised here.
+    ``prepare`` is called once, in the worker thread that starts the program, before the start; so the caller needs no
+    additional thread for ``prepare``. If ``prepare`` raises, nothing is started, and the error is raised here.
 
     The caller limits how many commands run at once. The deadline counts from the moment the program runs.
 
@@ -59,7 +59,7 @@ async def conduct(
     sinks: Sinks = NO_SINKS,
     ledger: ProcessLedger | None = None,
 ) -> Outcome:
-    """Supervise a running child until its end, as `run_child` does. This call owns the child from its beginning on.
+    """Supervise a running child until its end, as `run_child` does. From the moment of the call, `conduct` owns the child.
 
     The kernel's limits among ``limits`` must be in force for the child already. Raises StuckError, and the errors of a sink
     in a group.

@@ -23,9 +23,9 @@ class User:
 class Command:
     """A program to run, without a shell. Its stdin is /dev/null unless ``stdin`` has bytes. ``env`` is the whole environment.
 
-    ``user``: None for this process's own. ``wrapper`` is a program with its arguments that starts ``argv``: a sandbox.
-    ``descriptors`` are open file descriptors of this process that the program inherits under the same numbers, in addition to
-    the standard three.
+    ``user``: the user of the program; None means the user of this process. ``wrapper`` is the command line of a program, such
+    as a sandbox, that starts ``argv``. ``descriptors`` are open file descriptors of this process that the program inherits
+    under the same numbers, in addition to the standard three.
     """
 
     argv: tuple[str, ...]
@@ -45,8 +45,8 @@ class Limits:
     the same way. Only the last ``stderr_bytes`` of stderr are kept. ``drain_s`` is how long the pipes may stay open after the
     leader ended; then the processes that hold them are killed.
 
-    ``cancel_grace_s`` takes the place of ``term_grace_s`` after a cancellation, and is never longer. It is short because the task
-    that cancels the run waits for its end, and must continue within a second.
+    After a cancellation ``cancel_grace_s`` is used instead of ``term_grace_s``, if it is shorter. It is short because the
+    task that cancels the run waits for the run's end, and must continue within a second.
 
     The other limits are enforced by the kernel (setrlimit(2)) for each process of the run: ``memory_bytes`` is its address space,
     ``processes`` the number of processes of its user (effective only if no other run has this user), ``open_files`` its
@@ -66,7 +66,7 @@ class Limits:
 
 
 class Ending(Enum):
-    """Why a run ended."""
+    """The reason for which a run ended."""
 
     EXITED = "exited"
     DEADLINE = "deadline"
@@ -77,9 +77,9 @@ class Ending(Enum):
 class Usage:
     """The resource usage of this child and of the descendants that it waited for (``wait4``).
 
-    ``max_rss_bytes`` is the maximum over these processes. It is never less than the memory that this process held when it
-    started the child, because the kernel counts the moment between fork and exec (``setmax_mm_hiwater_rss`` in its
-    ``exec_mmap``).
+    ``max_rss_bytes`` is the maximum over these processes. ``max_rss_bytes`` is never less than the memory that this process
+    held when it started the child, because the kernel counts the moment between fork and exec (``setmax_mm_hiwater_rss`` in
+    its ``exec_mmap``).
     """
 
     user_s: float

@@ -31,20 +31,20 @@ YOUNG_S: Final = 1.0
 """A time, in seconds, within which the kernel cannot have given out all pids: there are at least 32,768."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _STAT_BYTES: Final = 4 * 1024
-"""The bytes of one read of ``stat`` (a name and some fifty numbers), ``status`` or ``loadavg``."""
+"""The size in bytes of one read of ``stat`` (a name and some fifty numbers), ``status`` or ``loadavg``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """The signs of a run's processes. ``pid`` is the leader's, and so the group's and the session's.
 
-    ``held``: the leader is a child of this process that is not reaped. `belonging` leaves it out, because another task waits
-    for its end. If ``pid`` is 0, only the token counts. ``uid``: the run's own user; never root, and 0 if the run has no user of
-    its own.
+    ``held``: the leader is a child of this process that is not reaped. `belonging` leaves such a leader out, because another
+    task waits for its end. If ``pid`` is 0, only the token counts. ``uid``: the run's own user; never root, and 0 if the run
+    has no user of its own.
 
-    ``work_number`` and ``work_ticks`` are for a leader that waited for its work, and had started nothing before: the last pid
-    that the kernel had given out (`last_pid`) and the time (`ticks_now`) when it got the work. If they are 0, it began its
-    work when it was started.
+    ``work_number`` and ``work_ticks`` are for a leader that was started before it got its work, and that starts no process
+    before that moment: the last pid that the kernel had given out then (`last_pid`), and the time (`ticks_now`). If they are
+    0, the leader began its work when it was started.
     """
 
     token: str
@@ -58,9 +58,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A process as the scan saw it. ``undecided``: it was inside ``execve``, so whether it has a token is not known.
+    """A process as the scan saw it. ``undecided``: the process was inside ``execve``, so it is not known whether it has a token.
 
-    ``uid`` is its real user; it is also 0 if the scan did not read users.
+    ``uid`` is the process's real user, or 0 if the scan did not read users.
     """
 
     stat: ProcessStat
@@ -141,12 +141,13 @@ def scan(since_ticks: int, *, users: bool = False, above: int = 0) -> list[Seen]
 def highest_unrelated_pid(marks: Sequence[Mark], newest_pid: bytes) -> int:
     """Return the highest pid up to which no process can belong to ``marks``.
 
-    ``newest_pid`` is the pid that the kernel gave out last.
-    A leader starts nothing before it gets its work. The kernel gives out pids in ascending order, and begins anew after the
-    highest one (``alloc_pid``), which takes far longer than YOUNG_S. So if all leaders are held, got their work less than
-    YOUNG_S ago, and ``newest_pid`` is not lower than the last pid at that time, all their descendants have higher pids than that.
-    Otherwise the result is 0. A process that may choose its pid (CAP_CHECKPOINT_RESTORE) is found only if the run has a user of
-    its own. The same holds for a process that was started with ``setsid env -i``.
+    ``newest_pid`` is the pid that the kernel gave out last. A leader starts nothing before it gets its work. The kernel gives
+    out pids in ascending order, and begins anew after the highest one (``alloc_pid``), which takes far longer than YOUNG_S.
+    So all descendants have higher pids than the last pid at the time when their leader got its work, if three conditions
+    hold: all leaders are held, and no run has a user of its own; all leaders got their work less than YOUNG_S ago; and
+    ``newest_pid`` is not lower than any of those last pids. Otherwise the result is 0. A process that may choose its pid
+    (CAP_CHECKPOINT_RESTORE) is found only if the run has a user of its own. The same holds for a process that was started
+    with ``setsid env -i``.
     """
     oldest = min(mark.work_ticks or mark.start_ticks for mark in marks)
     numbers = [mark.work_number or mark.pid - 1 for mark in marks]
@@ -187,7 +188,7 @@ def read_process(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen
 
 
 def _environ_of_threads(pid: int) -> bytes | None:
-    """Read the environment through a thread that still has it; None if no thread may be read."""
+    """Read the environment through a thread that still has it; return None if no thread may be read."""
     try:
         threads = _numbers(f"/proc/{pid}/task")
     except (FileNotFoundError, ProcessLookupError):
@@ -203,7 +204,7 @@ def read_stat(pid: int) -> ProcessStat | None:
 
 
 def last_pid() -> bytes:
-    """Return the pid that was given out last (proc_loadavg(5)): while it stays the same, no process was started."""
+    """Return the pid that was given out last (proc_loadavg(5)): while this number stays the same, no process was started."""
     return (_read("/proc/loadavg", _STAT_BYTES, _STAT_BYTES) or b"").split()[-1]
 
 

@@ -1,9 +1,9 @@
 """The end of a run as a pure machine. No trio, no clock, no signals here; :mod:`wharfinger.process.run` performs the effects.
 
-Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). It is over when three things hold, in this
-order: the leader has ended, no process of the run is alive any more, and the pipes have been read to their end. Until then
-the leader is not reaped. The kernel reuses neither the pid of a zombie nor the process group and the session of the same
-number, so signals sent to that number can only reach this run.
+Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). The run is over when three things have
+happened, in this order: the leader has ended, no process of the run is alive any more, and the pipes have been read to their
+end. Until then the leader is not reaped. The kernel reuses neither the pid of a zombie nor the process group and the session
+of the same number, so signals sent to that number can only reach this run.
 
 ::
 
@@ -41,7 +41,7 @@ DYING_S: Final = 10.0
 FLUSH_S: Final = 5.0
 """The time to wait for the end of the pipes once all processes are dead; it runs out only if an unreachable process holds one."""
 FLUSH_CANCELLED_S: Final = 0.1
-"""FLUSH_S after a cancellation: enough to read the rest of the output for a sink."""
+"""The time that replaces FLUSH_S after a cancellation: enough to read the rest of the output for a sink."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Terminating:
 
 @dataclass(frozen=True, slots=True)
 class Draining:
-    """The leader ended, another process still holds a pipe; the timer is the drain time."""
+    """The leader has ended, but another process still holds a pipe; the timer is the drain time."""
 
     ending: Ending | None
     pipes: int
@@ -79,7 +79,7 @@ class Killing:
 
 @dataclass(frozen=True, slots=True)
 class Dying:
-    """All processes were killed, the leader has not ended yet; the timer is DYING_S."""
+    """All processes were killed, but the leader has not ended yet; the timer is DYING_S."""
 
     ending: Ending | None
     pipes: int
@@ -336,7 +336,7 @@ def _one_less(state: Running | Terminating | Draining | Killing | Dying | Flushi
 
 
 def _cause(ending: Ending | None, event: OutputExceeded | CancelAsked) -> Ending | None:
-    """Return the ending to report of a run that is ending, after another failure; None: the run was cancelled."""
+    """Return the ending to report for a run that was ending already when ``event`` came; None if the run was cancelled."""
     if isinstance(event, CancelAsked):
         return None
     return Ending.OUTPUT_LIMIT if ending is Ending.EXITED else ending

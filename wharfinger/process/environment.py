@@ -12,7 +12,9 @@ from typing import Final
 _NOT_INHERITED: Final = ("NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_")
 
 NO_BYTECODE: Final[Mapping[str, str]] = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""The variable for programs of a package: a Python program that imports files beside it must not write caches there."""
+"""The variable for programs of a package: a Python program must not write bytecode caches beside the files that it imports
+from the package.
+"""
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

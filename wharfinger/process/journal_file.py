@@ -1,27 +1,28 @@
 """The journal of the state folder: one SQLite file with several tables. Only rows with a valid checksum are used.
 
 After a ``kill -9`` the journal decides which processes are killed, and which work is *not* repeated, so it must never be
-wrong. It may be lost, so a bad journal must never keep the daemon from starting.
+wrong. The daemon also works if the journal is lost, so a bad journal must never keep the daemon from starting.
 
 Invariants:
 
 * When a method returns, its change is in the file, even if the process is killed: WAL with ``synchronous = NORMAL``. (A power
-  cut may remove the last commits, but never half of one: SQLite reads its log up to the first incomplete frame. This cannot
-  be detected. A table whose older rows would be wrong after a power cut must store the boot ID in its rows.)
+  cut may remove the last commits, but never half of one: SQLite reads its log up to the first incomplete frame. The loss
+  cannot be detected. A table whose older rows would be wrong after a power cut must store the boot ID in its rows.)
 * Every row contains a checksum of itself, of its table's name and of that table's version. So every row that is returned was
   written by this program for this version of the table.
 * Each table has a version, in ``table_versions``. A table of an older version that its owner can read is migrated, in one
   transaction with the change of the version. A table of any other version is set aside: it is renamed, and a new one begins
   empty.
-* A table with rows that do not match their checksums is set aside likewise. If the owner has set ``keep_sound``, the other
-  rows are kept; otherwise one damaged row makes the whole table doubtful.
-* A damaged file is renamed together with its WAL files, and a new file is begun. This happens when it is opened, and also
-  while it is in use: then the call that found the damage fails once. Tables that are ``remembered`` lose no rows: these are
-  written again from memory.
-* For each file or table that was set aside there is one sentence, in ``warnings`` and for the callback of `report_to`.
+* A table with rows that do not match their checksums is set aside in the same way. If the owner has set ``keep_sound``, the
+  other rows are kept; otherwise one damaged row makes the whole table doubtful.
+* A damaged file is renamed together with its WAL files, and a new file is begun. This happens when the file is opened, and
+  also while the file is in use: then the call that found the damage fails once. Tables that are ``remembered`` lose no rows:
+  these are written again from memory.
+* For each file or table that was set aside there is one sentence, which ``warnings`` contains and the callback of `report_to`
+  gets.
 
-Its methods block for microseconds and may be called from any thread. If another process is writing to the file, opening waits
-for BUSY_S. Later calls wait only for BUSY_IN_USE_S, because their callers block other tasks and can retry.
+The journal's methods block for microseconds and may be called from any thread. If another process is writing to the file,
+opening it waits for BUSY_S. Later calls wait only for BUSY_IN_USE_S, because their callers block other tasks and can retry.
 """
 
 import hashlib
@@ -225,12 +226,15 @@ class JournalFile:
 
     @contextmanager
     def _waiting_longer(self) -> Iterator[None]:
-        """Let statements in the block wait up to BUSY_S for another writer. A starting daemon can afford so long a wait."""
+        """Let statements in the block wait up to BUSY_S for another writer. The block is part of a start of the daemon, where
+        such a wait does no harm.
+        """
         self._wait_at_most(BUSY_S)
         try:
             yield
         finally:
-            with suppress(sqlite3.ProgrammingError):  # closed: a new file could not be begun, and that error is raised
+            # Closed if no new file could be begun; the error about that is raised.
+            with suppress(sqlite3.ProgrammingError):
                 self._wait_at_most(BUSY_IN_USE_S)
 
     def _wait_at_most(self, seconds: float) -> None:

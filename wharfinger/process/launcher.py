@@ -34,13 +34,13 @@ _FIRST_LINE: Final = 256  # BINPRM_BUF_SIZE of the kernel's include/uapi/linux/b
 def launched(command: Command, limits: Limits) -> tuple[str, ...]:
     """Return the command line that runs ``command`` as its user, in its wrapper, within ``limits``.
 
-    This is the command's own command line if it needs no launcher. Raises SpawnError if a launcher is not installed.
+    This is the command's own command line if the command needs no launcher. Raises SpawnError if a launcher is not installed.
     """
     return (*_as_user(command), *command.wrapper, *_with_limits(limits), *command.argv)
 
 
 def needs_launcher(command: Command, limits: Limits) -> bool:
-    """Return whether a launcher starts the program; it would hide the kernel's errors, so call `check` first."""
+    """Return whether a launcher starts the program. A launcher would hide the kernel's errors, so call `check` first."""
     return command.user is not None or bool(command.wrapper) or bool(_options(limits))
 
 
@@ -48,7 +48,8 @@ def _as_user(command: Command) -> tuple[str, ...]:
     user = command.user
     if user is None:
         return ()
-    # A sandbox may itself be a setuid program, which --no-new-privs would break; it applies that restriction to the program.
+    # A sandbox may itself be a setuid program, which --no-new-privs would break; the sandbox applies that restriction to the
+    # program.
     forbid = () if command.wrapper else ("--no-new-privs",)
     return (_find_tool("setpriv"), f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups", *forbid, "--")
 

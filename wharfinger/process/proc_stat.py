@@ -1,7 +1,7 @@
 """Reading /proc/<pid>/stat, status and environ (proc_pid_stat(5) and its siblings): pure parsers.
 
-A program chooses the command name in ``stat`` itself: it may contain spaces, parentheses, line ends, and a forged rest of the
-line. The name is therefore read as the kernel writes it: from the first ``(`` to the *last* ``)``.
+A program chooses the command name in ``stat`` itself: the name may contain spaces, parentheses, line ends, and a forged rest
+of the line. The name is therefore read as the kernel writes it: from the first ``(`` to the *last* ``)``.
 """
 
 import re
@@ -33,8 +33,8 @@ class ProcessStat:
     boot.
 
     ``state`` and ``exiting`` are those of the main thread; the other ``threads`` may continue after it has ended.
-    ``environ_bytes`` is the size of its environment. It is -1 if the environment cannot be read: for a moment inside
-    ``execve``, at the end of the process's life, and if this process may not read the other one.
+    ``environ_bytes`` is the size of the process's environment. The size is -1 if the environment cannot be read: for a moment
+    inside ``execve``, at the end of the process's life, and if this process has no permission to read it.
     """
 
     pid: int

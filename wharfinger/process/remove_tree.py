@@ -1,7 +1,7 @@
 """The removal of a folder with hostile content: any depth, any permissions, links to anywhere.
 
 A folder that is found inside the tree is first moved up to the tree's top, and emptied there. So only two descriptors are
-open at a time, no path has more than one name, and every name is looked up in an open folder, so that a link is never
+open at a time, no path has more than one component, and every name is looked up in an open folder, so that a link is never
 followed. In contrast, ``shutil.rmtree`` recurses, and fails on a folder nested a thousand levels deep; walking by paths fails
 when a path gets longer than the kernel accepts.
 """
@@ -22,8 +22,8 @@ _OURS: Final = 0o700
 def remove_tree(path: Path, *, first: Iterable[str] = ()) -> None:
     """Remove a folder with its content. Entries named in ``first``, such as files with secrets, are removed first.
 
-    Blocking. Raises OSError: FileNotFoundError if there is no folder, NotADirectoryError if it is a link or a file, otherwise
-    the first error, after everything that can be removed was removed.
+    Blocking. Raises OSError: FileNotFoundError if there is no folder, NotADirectoryError if the path is a link or a file,
+    otherwise the first error, after everything that can be removed was removed.
     """
     empty_tree(path, first=first)
     path.rmdir()
@@ -50,7 +50,8 @@ class _Removal:
     def run(self, first: Iterable[str]) -> None:
         """Remove everything, and raise the first OSError at the end."""
         for name in first:
-            with suppress(OSError):  # it does not exist, or is a folder now, which is removed with the others
+            # The entry may not exist, or may be a folder, which is removed with the other folders.
+            with suppress(OSError):
                 os.unlink(name, dir_fd=self._top)
         pending = self._emptied(self._top)
         while pending:
@@ -59,7 +60,9 @@ class _Removal:
             raise self._fault
 
     def _removed(self, name: str) -> list[str]:
-        """Remove a folder at the top; return the new names of the folders that were in it, which are at the top now."""
+        """Remove a folder that is directly below the top. Return the new names of the folders that were in it and are
+        directly below the top now.
+        """
         try:
             folder = _opened(name, self._top)
         except OSError as error:
@@ -73,7 +76,7 @@ class _Removal:
         return found
 
     def _emptied(self, folder: int) -> list[str]:
-        """Empty a folder of the top. Move its folders to the top, and return their names there."""
+        """Empty a folder that is directly below the top. Move the folders in it to the top, and return their new names."""
         found: list[str] = []
         for name in os.listdir(folder):
             try:

@@ -55,11 +55,11 @@ from wharfinger.process.sweep import SweepResult
 CHUNK_BYTES: Final = 64 * 1024
 """The largest piece that is read or written at once."""
 PUMPED_BYTES: Final = 16 * 1024
-"""The largest piece that is passed to a sink: it may be thousands of lines, and no other task runs while the sink reads
+"""The largest piece that is passed to a sink: a piece may be thousands of lines, and no other task runs while the sink reads
 them.
 """
 BUSY_S: Final = 0.001
-"""If a sink needs longer than this for a piece, it gets the next one only after a pause of the same length."""
+"""A sink that needs longer than this for a piece of output gets the next piece only after a pause of the same length."""
 SWEEP_S: Final = 5.0
 """The time limit of one sweep. If processes are left then, they are counted in the outcome, and the run stays in the ledger."""
 SPAWN_TRIES: Final = 6
@@ -109,10 +109,8 @@ async def in_thread(function: Callable[[], _T]) -> _T:
 
 
 class Run:
-    """One child that was started. ``returncode`` and ``usage`` are known once it is reaped, after all other processes are
-    dead.
-
-    ``stuck``: SIGKILL did not end it, and it was left to a thread that reaps it when the kernel lets it end.
+    """One child that was started. ``returncode`` and ``usage`` are known once the child is reaped, after all other processes
+    are dead. ``stuck``: SIGKILL did not end the child, and it was left to a thread that reaps it when the kernel lets it end.
     """
 
     def __init__(self, child: Child, program: str, limits: Limits) -> None:
@@ -140,7 +138,7 @@ class Run:
     async def to_end(
         self, jobs: Mapping[str, Callable[[], Awaitable[None]]], *, pipes: int, ledger: ProcessLedger | None
     ) -> Ended | Stuck:
-        """Do ``jobs`` while the child lives, and wait for its end; ``pipes`` of them post PipeClosed.
+        """Do ``jobs`` while the child lives, and wait for its end; ``pipes`` is the number of jobs that post PipeClosed.
 
         When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. The wait is
         shielded from cancellation; ``ask_end`` ends the run early, within a bounded time. Jobs that are not done at the end
@@ -153,7 +151,8 @@ class Run:
                     for name, job in jobs.items():
                         tasks.start_soon(job, name=name)
                     final = await self._conduct(pipes)
-                    tasks.cancel_scope.cancel()  # a feeder without a reader, or a pipe that an unreachable process holds
+                    # A feeder without a reader may remain, or the reader of a pipe that an unreachable process holds.
+                    tasks.cancel_scope.cancel()
                 if isinstance(final, Stuck):
                     self._give_up()
                 else:
@@ -165,7 +164,7 @@ class Run:
     async def pump(self, fd: int, take: Callable[[bytes], None]) -> None:
         """Drain one pipe to its end, even if the bytes are not wanted any more: a child that cannot write cannot clean up.
 
-        A child that writes faster than its output can be processed waits, so that other tasks get half of the time.
+        A child that writes faster than its output can be processed has to wait, so that other tasks get half of the time.
         """
         while chunk := await read_some(fd, PUMPED_BYTES):
             begun = trio.current_time()

@@ -18,15 +18,15 @@ from typing import Final
 import trio
 
 from wharfinger.process.descendants import Mark
-from wharfinger.process.sweep import Hunt, SweepResult, sweep_round
+from wharfinger.process.sweep import SweepResult, SweptRun, sweep_round
 
 
 class SharedSweep:
     """The sweeps of all runs that end at the same time. ``one_round`` blocks, and is run in a worker thread."""
 
-    def __init__(self, one_round: Callable[[Sequence[Hunt]], None] = sweep_round) -> None:
+    def __init__(self, one_round: Callable[[Sequence[SweptRun]], None] = sweep_round) -> None:
         self._round = one_round
-        self._waiting: dict[Hunt, trio.Event] = {}
+        self._waiting: dict[SweptRun, trio.Event] = {}
         self._conducted = False
 
     async def sweep(self, mark: Mark, limit_s: float) -> SweepResult:
@@ -34,17 +34,17 @@ class SharedSweep:
 
         Call it shielded from cancellation: a sweep that is broken off leaves processes alive.
         """
-        hunt = Hunt(mark, limit_s)
-        self._waiting[hunt] = trio.Event()
+        swept = SweptRun(mark, limit_s)
+        self._waiting[swept] = trio.Event()
         try:
-            while (result := hunt.result) is None:
+            while (result := swept.result) is None:
                 if self._conducted:
-                    self._waiting[hunt] = trio.Event()  # no await between the check and the next line
-                    await self._waiting[hunt].wait()
+                    self._waiting[swept] = trio.Event()  # no await between the check and the next line
+                    await self._waiting[swept].wait()
                 else:
                     await self._conduct()
         finally:
-            del self._waiting[hunt]
+            del self._waiting[swept]
             if not self._conducted:
                 self._hand_over()
         return result
@@ -54,18 +54,18 @@ class SharedSweep:
         self._conducted = True
         try:
             await trio.lowlevel.checkpoint()  # runs that are added in this turn of the loop join this round
-            hunts = [hunt for hunt in self._waiting if hunt.result is None]
-            await trio.to_thread.run_sync(self._round, hunts, limiter=trio.CapacityLimiter(1))
+            runs = [swept for swept in self._waiting if swept.result is None]
+            await trio.to_thread.run_sync(self._round, runs, limiter=trio.CapacityLimiter(1))
         finally:
             self._conducted = False
-            for hunt, over in self._waiting.items():
-                if hunt.result is not None:
+            for swept, over in self._waiting.items():
+                if swept.result is not None:
                     over.set()
 
     def _hand_over(self) -> None:
         """Wake another waiting task, which conducts the next round."""
-        for hunt, turn in self._waiting.items():
-            if hunt.result is None:
+        for swept, turn in self._waiting.items():
+            if swept.result is None:
                 turn.set()
                 return
 

@@ -44,7 +44,7 @@ class Spawned:
     stderr: int
 
     def close_stdin(self) -> None:
-        """Close the child's input, so that it reads its end."""
+        """Close the child's input, so that the child reads the end of the input."""
         if self.popen.stdin is not None:
             self.popen.stdin.close()
 
@@ -67,9 +67,8 @@ class Spawned:
 
 @dataclass(slots=True)
 class Adopted:
-    """A child of this process that another process forked for it (with CLONE_PARENT); otherwise as `Spawned`.
-
-    Its stdin is /dev/null. `wharfinger.pools.interpreters.zygote` forks such children.
+    """A child of this process that another process forked (with CLONE_PARENT); in all other respects, it is like `Spawned`.
+    The child's stdin is /dev/null. `wharfinger.pools.interpreters.zygote` forks such children.
     """
 
     mark: Mark

@@ -2,8 +2,8 @@
 
 No process is killed by a pid that may have been reused meanwhile:
 
-* ``killpg`` is used only for a held leader (our own child, not reaped, so its pid cannot be reused). It is atomic with
-  respect to ``fork``: no child of the group escapes.
+* ``killpg`` is used only for a held leader (our own child, not reaped, so its pid cannot be reused). ``killpg`` is atomic
+  with respect to ``fork``: no child of the group escapes.
 * Every other process is first *pinned* by a pidfd, and then checked again. If the pidfd can still be signalled after that
   check, the pid belonged to the pinned process all the time, so the process that was checked is the process that the pidfd
   kills. All pins of a run are held during the check, so that the process which proves a session (``descendants.belonging``)
@@ -49,17 +49,19 @@ class SweepResult:
 PATIENCE_S: Final = 0.05
 """The time, in seconds, for which a round waits for killed processes to die; the next round checks the remaining ones."""
 PINS_MAX: Final = 256
-"""The number of pidfds to hold at a time. A run with more processes exceeds it, because all of them are pinned together."""
+"""The number of pidfds to hold at a time. A run with more processes exceeds this number, because all processes of a run are
+pinned together.
+"""
 _EXHAUSTED_MS: Final = 10
 
 Identity = tuple[int, int]
 """The pid and the start time of a process, which identify it until the next boot."""
 _UNSEEN: Final[Identity] = (0, 0)
-"""The identity that stands for processes which may exist when no process could be read."""
+"""The identity that is recorded for processes that may exist, if no process could be read."""
 
 
-class Hunt:
-    """One run that is being swept: the knowledge of its rounds so far, and ``result`` once they are over."""
+class SweptRun:
+    """One run that is being swept: the findings of its rounds so far, and ``result`` once the rounds are over."""
 
     def __init__(self, mark: Mark, limit_s: float) -> None:
         self.mark = mark
@@ -95,7 +97,7 @@ class Hunt:
         return False
 
     def record_round(self, living: frozenset[Identity], *, decided: bool, may_have_missed: bool) -> None:
-        """Record a round's result: the processes found ``living``, and whether it may have missed some."""
+        """Record a round's result: the processes found ``living``, and whether the round may have missed some."""
         empty = not living - self._unkillable
         if (empty and decided and (self._was_empty or not may_have_missed)) or self._is_past_deadline():
             self._end(living)
@@ -123,33 +125,33 @@ def sweep(marks: Sequence[Mark], limit_s: float) -> SweepResult:
     with their group, but neither counted, nor waited for, nor reaped. If this process is out of file descriptors or memory
     all the time, no process can be read; then one process is reported as left.
     """
-    hunts = [Hunt(mark, limit_s) for mark in marks]
-    while unfinished := [hunt for hunt in hunts if hunt.result is None]:
+    runs = [SweptRun(mark, limit_s) for mark in marks]
+    while unfinished := [swept for swept in runs if swept.result is None]:
         sweep_round(unfinished)
-    left = frozenset[Identity]().union(*(hunt.left for hunt in hunts))
-    killed = set[Identity]().union(*(hunt.killed for hunt in hunts))
+    left = frozenset[Identity]().union(*(swept.left for swept in runs))
+    killed = set[Identity]().union(*(swept.killed for swept in runs))
     return SweepResult(len(killed - left), len(left))
 
 
-def sweep_round(hunts: Sequence[Hunt]) -> None:
-    """Scan once for all ``hunts``, kill the processes found, and set ``result`` of the hunts that are over now.
+def sweep_round(runs: Sequence[SweptRun]) -> None:
+    """Scan once for all ``runs``, kill the processes found, and set ``result`` of the runs that are over now.
 
     Blocking, for the scan and at most PATIENCE_S.
     """
     try:
-        _round(hunts)
+        _round(runs)
     except OSError as error:
         if error.errno not in {errno.EMFILE, errno.ENFILE, errno.ENOMEM}:
             raise
-        for hunt in hunts:
-            hunt.record_unreadable()
+        for swept in runs:
+            swept.record_unreadable()
         select.poll().poll(_EXHAUSTED_MS)  # other threads may release some
 
 
-def _round(hunts: Sequence[Hunt]) -> None:
-    marks = [hunt.mark for hunt in hunts]
-    for hunt in hunts:
-        hunt.freeze_group()
+def _round(runs: Sequence[SweptRun]) -> None:
+    marks = [swept.mark for swept in runs]
+    for swept in runs:
+        swept.freeze_group()
     newest_pid = last_pid()
     seen = scan(
         min(mark.start_ticks for mark in marks),
@@ -158,27 +160,27 @@ def _round(hunts: Sequence[Hunt]) -> None:
     )
     youngest_undecided = max((one.stat.start_ticks for one in seen if one.undecided), default=-1)
     found = belonging_to_each(seen, marks)
-    for part in _parts(list(zip(hunts, found, strict=True))):
+    for part in _parts(list(zip(runs, found, strict=True))):
         _kill_pinned(part)
     may_have_missed = last_pid() != newest_pid
-    for hunt, candidates in zip(hunts, found, strict=True):
+    for swept, candidates in zip(runs, found, strict=True):
         living = frozenset(_identity(one) for one in candidates if one.stat.alive)
-        hunt.record_round(living, decided=youngest_undecided < hunt.mark.start_ticks, may_have_missed=may_have_missed)
+        swept.record_round(living, decided=youngest_undecided < swept.mark.start_ticks, may_have_missed=may_have_missed)
 
 
-Found = Sequence[tuple[Hunt, Sequence[Seen]]]
-"""Pairs of a hunt and the processes that were found for it."""
+Found = Sequence[tuple[SweptRun, Sequence[Seen]]]
+"""Pairs of a run and the processes that were found for it."""
 
 
 def _parts(found: Found) -> Iterator[Found]:
-    """Yield ``found`` in pieces of about PINS_MAX processes; all processes of one hunt are in one piece."""
-    part: list[tuple[Hunt, Sequence[Seen]]] = []
+    """Yield ``found`` in pieces of about PINS_MAX processes; all processes of one run are in one piece."""
+    part: list[tuple[SweptRun, Sequence[Seen]]] = []
     size = 0
-    for hunt, candidates in found:
+    for swept, candidates in found:
         if part and size + len(candidates) > PINS_MAX:
             yield part
             part, size = [], 0
-        part.append((hunt, candidates))
+        part.append((swept, candidates))
         size += len(candidates)
     yield part
 
@@ -191,13 +193,13 @@ def _kill_pinned(found: Found) -> None:
             with suppress(ProcessLookupError):
                 pins[pid] = fd = os.pidfd_open(pid)
                 stack.callback(os.close, fd)
-        users = _needs_users([hunt.mark for hunt, _ in found])
+        users = _needs_users([swept.mark for swept, _ in found])
         again = [one for pid in pins if (one := read_process(pid, users=users)) is not None]
         sure = [one for one in again if _still_exists(pins[one.stat.pid])]
         dying: set[int] = set()
-        for (hunt, _), own in zip(found, belonging_to_each(sure, [hunt.mark for hunt, _ in found]), strict=True):
-            dying.update(pins[one.stat.pid] for one in own if hunt.kill(one, pins[one.stat.pid]))
-            hunt.kill_group()  # after the single kills, or members of the group would not be counted
+        for (swept, _), own in zip(found, belonging_to_each(sure, [swept.mark for swept, _ in found]), strict=True):
+            dying.update(pins[one.stat.pid] for one in own if swept.kill(one, pins[one.stat.pid]))
+            swept.kill_group()  # after the single kills, or members of the group would not be counted
         for fd in _wait_dead(dying):
             _reap_adopted(fd)
 

@@ -1,4 +1,5 @@
-"""A child that keeps running: it is used over its stdin and stdout, and is dead with all its descendants when the block ends.
+"""A child that keeps running: the caller uses it over its stdin and stdout, and at the end of the block the child and all its
+descendants are dead.
 
 A worker is started, marked, recorded in the ledger, ended and swept like a child of :mod:`wharfinger.process.child`. There is
 no deadline and no output limit, because the caller reads continuously, with the pipe's back-pressure, and limits what it
@@ -52,7 +53,8 @@ class Worker:
         self._over = trio.Event()
 
     async def send(self, data: bytes) -> None:
-        """Write all of ``data`` to the worker's stdin. Raises trio.BrokenResourceError if the worker has closed it, or has ended.
+        """Write all of ``data`` to the worker's stdin. Raises trio.BrokenResourceError if the worker has closed its stdin, or
+        has ended.
 
         If a call is cancelled, an unknown part of the data was written, so no further data can be sent.
         """
@@ -67,20 +69,24 @@ class Worker:
         return await read_some(self._open(self._run.child.stdout), max_bytes)
 
     def end_input(self) -> None:
-        """Close the worker's stdin, so that it reads the end. A task that still sends raises trio.ClosedResourceError."""
+        """Close the worker's stdin, so that the worker reads the end of its input. A task that still sends raises
+        trio.ClosedResourceError.
+        """
         if not self._input_ended and (fd := self._run.child.stdin) is not None and not self._left.is_set():
             self._input_ended = True
             trio.lowlevel.notify_closing(fd)
             self._run.child.close_stdin()
 
     def has_output(self) -> bool:
-        """Return whether `receive_some` would return at once: with output, or because it has ended or closed its stdout."""
+        """Return whether `receive_some` would return at once: with output, or because the worker has ended or closed its
+        stdout.
+        """
         poll = select.poll()
         poll.register(self._open(self._run.child.stdout), select.POLLIN)
         return bool(poll.poll(0))
 
     def unread_bytes(self) -> int:
-        """Return the number of sent bytes that the worker has not read, also if it has ended since."""
+        """Return the number of sent bytes that the worker has not read; this also works after the worker has ended."""
         return _waiting_bytes(self._open(None if self._input_ended else self._run.child.stdin))
 
     async def settle_stderr(self) -> None:
@@ -100,7 +106,8 @@ class Worker:
     async def wait(self) -> int:
         """Wait until the worker and all processes that it started have ended.
 
-        Return the worker's exit status as subprocess does (negative: the signal). Raises StuckError if it cannot be killed.
+        Return the worker's exit status as subprocess does (negative: the signal). Raises StuckError if the worker cannot be
+        killed.
         """
         await self._over.wait()
         if self._run.returncode is None:
@@ -146,7 +153,7 @@ class Worker:
 
 
 def _waiting_bytes(fd: int) -> int:
-    """Return the number of bytes in a pipe that were not read yet."""
+    """Return the number of bytes in a pipe that have not been read yet."""
     return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 

@@ -1,4 +1,5 @@
-"""One worker that serves one request after another, as long as it works: the common part of all pools of workers.
+"""One worker that serves one request after another, until it dies or cannot be used any more: the common part of all pools of
+workers.
 
 A slot takes its next request only while its worker is alive: the slot notices the death of an idle worker before it takes a
 request. Every request that was taken is finished or shut down.

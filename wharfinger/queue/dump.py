@@ -71,7 +71,7 @@ def dump_queue(name: str, state: QueueState, now: float, executing: AbstractSet[
 
 
 def merge(name: str, dumps: tuple[QueueDump, ...]) -> QueueDump:
-    """Return the dumps of queues that follow each other under one name as one dump."""
+    """Merge the dumps of all queues of one name into one dump; these queues run one after the other."""
     tasks = (task for dump in dumps for task in dump.tasks)
     return QueueDump(name, tuple(replace(task, index=index) for index, task in enumerate(tasks, 1)))
 

@@ -1,6 +1,7 @@
 """The events and the effects of a queue's machine: two closed unions of records (theory in `queue.machine`).
 
-Tasks, runs and operations are numbers here. The shell knows the coroutines, cancel scopes and callbacks behind them.
+Tasks, runs and operations are numbers here. The shell around the machine (`queue.worker`) knows the coroutines, cancel scopes
+and callbacks behind these numbers.
 """
 
 from typing import Final, TypeAlias
@@ -19,8 +20,8 @@ DUPLICATE: Final = "the same task is already waiting"
 class Enqueued:
     """A task is offered. ``task`` is its number, never used before in this queue; ``scope`` is the number of its operation.
 
-    If ``unique`` is set, the task is dropped if the same work is waiting already. If ``tells`` is set, the caller is notified
-    of its success (CallDone). An accepted task is kept in its lane as this event.
+    If ``unique`` is set, the task is dropped if the same work is waiting already. If ``notifies`` is set, the caller is
+    notified when the task has succeeded (CallDone). An accepted task is kept in its lane as this event.
     """
 
     task: int
@@ -29,7 +30,7 @@ class Enqueued:
     at: float
     lane: str = MAIN_LANE
     unique: bool = False
-    tells: bool = True
+    notifies: bool = True
 
 
 @record
@@ -48,7 +49,7 @@ class Completed:
 
 @record
 class Failed:
-    """The run failed, or notifying the caller of its success did; ``draw`` in [0, 1) is for the jitter."""
+    """The run failed, or the callback that reports its success failed; ``draw`` in [0, 1) is for the jitter."""
 
     run: int
     error: str
@@ -111,7 +112,7 @@ class StartTask:
 
 @record
 class CancelRun:
-    """Interrupt the run; its end still has to be reported."""
+    """Interrupt the run; the end of the run still has to be reported."""
 
     run: int
     cause: str
@@ -119,7 +120,7 @@ class CancelRun:
 
 @record
 class CallDone:
-    """Notify the task's caller of its success, before any other event; answered by Completed or Failed with this run."""
+    """Notify the task's caller of its success, before any other event; answered by Completed or Failed with this run's number."""
 
     task: int
     run: int

@@ -16,7 +16,7 @@ _Chain: TypeAlias = "tuple[T, _Chain[T]] | None"
 
 
 class Fifo(Generic[T]):
-    """An immutable queue: `put` and `take` return another one."""
+    """An immutable queue: `put` and `take` return a new queue."""
 
     __slots__ = ("_length", "_newest", "_oldest")
 

@@ -103,7 +103,7 @@ class Counters:
 
 @dataclass(slots=True)
 class Work:
-    """A task with its operation and callback; the machine only knows its number."""
+    """A task with its operation and callback; the machine only knows the task's number."""
 
     task: Task
     scope: WorkScope
@@ -112,7 +112,7 @@ class Work:
 
 
 class LaneOwner(Protocol):
-    """The interface to a lane's queue that the lane uses."""
+    """The interface through which a lane uses its queue."""
 
     @property
     def name(self) -> str:
@@ -221,8 +221,8 @@ class LaneWork:
     async def serve(self, scope: trio.CancelScope) -> None:
         """Perform runs inside ``scope`` until there is nothing to do, or until `interrupted` or `spoiled` is set.
 
-        If `interrupted` is set (this may also raise trio.Cancelled), leave the scope, call `wind_up`, and then call `serve`
-        again.
+        If `interrupted` is set, the caller leaves the scope, calls `wind_up`, and then calls `serve` again; in this case,
+        `serve` may also raise trio.Cancelled.
         """
         if self._clean is None:
             _package.set(self._owner.name)
@@ -259,7 +259,7 @@ class LaneWork:
     # --- inside ----------------------------------------------------------------------------------------------------------
 
     async def _run_on(self, clean: contextvars.Context) -> None:
-        """Perform run after run, until none is given, one fails or is interrupted, or one changes the context."""
+        """Perform runs until no next run is given, a run fails or is interrupted, or a run changes the context."""
         self._outcome = None
         try:
             while self.run:
@@ -276,7 +276,7 @@ class LaneWork:
                     break
                 if self.work.on_done is None:
                     self._report(Finished(self.run))
-                # In a copy of the clean context: the callback sees no changes of the run, and its own are dropped.
+                # In a copy of the clean context: the callback sees no changes by the run, and its own changes are dropped.
                 else:
                     clean.copy().run(self._report, Finished(self.run))
                 if contextvars.copy_context() != clean:

@@ -31,9 +31,10 @@ used the old inputs: after a permanent failure the task runs again at once inste
 lost. [4] Retires at once if no caller is to be notified. [5] Leaves if the queue is closing, because there will be no retry.
 
 *Retires* means that the task leaves after success, *leaves* that it is dropped with a cause; in both cases the next task of
-the lane starts in the same step. "-" means that the event has no effect: a run is identified by its number, and no phase has
-the number of a run that has ended. CallDone is an effect only of Running, and the shell performs it before the next step, so
-the success of a cancelled task is never reported. An illegal event raises IllegalEvent, and changes nothing.
+the lane starts in the same step. "-" means that the event has no effect, because a run is identified by its number, and the
+number of a run that has ended is in no phase. CallDone is an effect only of Running, and the shell (`queue.worker`) performs
+it before the next step, so the success of a cancelled task is never reported. An illegal event raises IllegalEvent, and
+changes nothing.
 
 No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the random number that jitter
 needs. The time of the next retry is not an effect; it is computed from the state (`state.next_wake`), so it is never
@@ -86,7 +87,7 @@ _EMPTY: Final[Fifo[Enqueued]] = Fifo()
 
 
 class QueueFull(Exception):  # noqa: N818 - a refusal, not an error
-    """The lane holds as many tasks as it may, so the offered task was not accepted."""
+    """The lane has as many tasks as its limit allows, so the offered task was not accepted."""
 
 
 class IllegalEvent(Exception):  # noqa: N818 - named for what happened
@@ -149,7 +150,7 @@ def _outcome(state: QueueState, lane: str, head: Running | Completing | Ending, 
     """Return the new phase of the head after the report of its run (None: it leaves), and the effects."""
     entry = head.entry
     if isinstance(head, Running) and isinstance(report, Finished):
-        if not entry.tells:
+        if not entry.notifies:
             return _next(state, lane, Retired(entry.task))
         return _with_head(state, lane, Completing(entry, head.run, head.history)), (CallDone(entry.task, head.run),)
     if isinstance(head, Completing) and isinstance(report, Completed):
@@ -198,20 +199,20 @@ def _input_changed(state: QueueState) -> Answer:
     return state, tuple(started)
 
 
-def _leave(state: QueueState, goes: Callable[[Enqueued], bool], cause: str, *, interrupt: bool) -> Answer:
-    """Drop every task for which ``goes`` is true. A running task is interrupted if ``interrupt`` is set, else it stays."""
+def _leave(state: QueueState, must_leave: Callable[[Enqueued], bool], cause: str, *, interrupt: bool) -> Answer:
+    """Drop every task for which ``must_leave`` is true. A running task is interrupted if ``interrupt`` is set, else it stays."""
     effects: list[Effect] = []
     started: list[Effect] = []
     lanes: dict[str, Lane] = {}
     run = state.next_run
     for name, lane in state.lanes.items():
         head: Head | None = lane.head
-        if goes(lane.head.entry) and (interrupt or not isinstance(lane.head, Running | Completing)):
+        if must_leave(lane.head.entry) and (interrupt or not isinstance(lane.head, Running | Completing)):
             head, ordered = _ended(lane.head, cause)
             effects += ordered
-        gone = [entry for entry in lane.waiting if goes(entry)]
+        gone = [entry for entry in lane.waiting if must_leave(entry)]
         effects += [Dropped(entry.task, cause) for entry in gone]
-        waiting = Fifo.of(entry for entry in lane.waiting if not goes(entry)) if gone else lane.waiting
+        waiting = Fifo.of(entry for entry in lane.waiting if not must_leave(entry)) if gone else lane.waiting
         if head is None and waiting:
             entry, waiting = waiting.take()
             head = Running(entry, run)

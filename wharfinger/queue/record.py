@@ -2,7 +2,7 @@
 
 A frozen dataclass sets each field through ``object.__setattr__``, which costs five times as much as an assignment and took a
 third of a machine step. So `record` is ``@dataclass(frozen=True)`` to mypy, which refuses every assignment to a field, and a
-plain one with slots when the program runs. A test with random orders of events checks that no step changes its input
+plain dataclass with slots when the program runs. A test with random orders of events checks that no step changes its input
 (tests/queue/test_machine_rules.py).
 """
 

@@ -63,7 +63,7 @@ class Queues:
         unique: bool = False,
         on_done: Callable[[], None] | None = None,
     ) -> bool:
-        """Append a task to a lane of a queue. It is dropped or interrupted if ``scope`` is cancelled.
+        """Append a task to a lane of a queue. The task is dropped or interrupted if ``scope`` is cancelled.
 
         ``on_done`` is called after the task has succeeded, before the next task of its lane runs, and never after its scope
         was cancelled. With ``unique``, the task is refused if the same work (name and scope) is waiting in the lane; a
@@ -84,7 +84,7 @@ class Queues:
         return worker.enqueue(task, scope, lane=lane, unique=unique, on_done=on_done)
 
     def unpark(self, name: str) -> None:
-        """Run parked tasks of a package again, because an input of it changed. Unknown names are allowed."""
+        """Run parked tasks of a package again, because an input of the package changed. Unknown names are allowed."""
         if worker := self._workers.get(name):
             worker.post(InputChanged())
 
@@ -103,7 +103,7 @@ class Queues:
         await ended.wait()
 
     async def wait_idle(self, name: str) -> None:
-        """Return once the queue is idle: it is empty, parked or unknown."""
+        """Wait until the queue is idle: it is empty or unknown, or all its lanes are parked."""
         for worker in self._known(name):
             await worker.wait_idle()
 

@@ -8,9 +8,9 @@ fairly: a namespace with five hundred packages waits in line with a namespace th
 :mod:`wharfinger.queue.slots_machine`.
 
 Rules for callers: a slot is for leaf work. A task that holds a work slot may also use API slots; a task that holds an API
-slot must not wait for another slot. Anything else could cause a deadlock under load, so it is refused at once (RuntimeError),
-even if slots are free. These rules include tasks in nurseries of the holder, but not work that it has started elsewhere: a
-task on a queue, a service.
+slot must not wait for another slot. Any other request for a second slot could cause a deadlock under load, so it is refused
+at once (RuntimeError), even if slots are free. These rules also apply to tasks in nurseries of the holder, but not to work
+that the holder has started elsewhere, such as a task on a queue or a service.
 
 If work holds its slot for SLOW_S and then raises (it failed, timed out or was cancelled), its package becomes slow: until its
 next success of that kind, it shares a quarter of the slots with all other slow packages.
@@ -75,8 +75,8 @@ class Slots:
 
         ``package`` is the package whose share is used; the default is the package on whose queue this runs, or else the
         daemon itself. ``source`` is the host on which the work depends, such as a registry, which has a share of its own.
-        Entering is not a checkpoint if a slot is free. Entering raises RuntimeError if the caller holds a slot with which it
-        must not wait for this one.
+        Entering is not a checkpoint if a slot is free. Entering raises RuntimeError if the caller already holds a slot, and
+        must not wait for a slot of this kind while it holds the other one.
         """
         return _Use(self._counter, kind, package or current_package(), source)
 
@@ -127,7 +127,7 @@ class _Counter:
 
 
 class _Use:
-    """One use of a slot. It is a class and not a generator, for speed: every API call uses one."""
+    """One use of a slot. This is a class and not a generator, for speed, because every API call uses a slot."""
 
     __slots__ = ("_package", "_since", "_source", "counter", "held", "kind", "outer", "task")
 
@@ -175,7 +175,9 @@ class _Use:
         return Outcome.SLOW if judged and trio.current_time() - self._since >= SLOW_S else Outcome.FAILED
 
     def forbids(self, wanted: "_Use") -> bool:
-        """Return whether a task that holds this slot must not wait for another one of ``kind``, which could be a deadlock."""
+        """Return whether a task that holds this slot must not wait for a slot of the kind ``wanted``, because that could
+        cause a deadlock.
+        """
         if self.counter is not wanted.counter or (wanted.kind is Kind.API and self.kind is not Kind.API):
             return False
         task: trio.lowlevel.Task | None = trio.lowlevel.current_task()

@@ -1,9 +1,9 @@
 """The right to do expensive work, as a pure machine: slots of several kinds, and the packages that wait for them.
 
-Theory of operation. A *slot* is the right to do one piece of leaf work: work that waits for nothing else that takes a slot.
-Downloads, renders, hook runs and loads each take one slot of their kind **and** one of the slots for work, which all four
-share; both at once or neither, so no task holds one while waiting for the other. A call of the cluster's API takes a slot of
-its own kind only: it waits for the server's work.
+Theory of operation. A *slot* is the right to do one piece of leaf work, which is work that does not wait for other work with
+a slot. Downloads, renders, hook runs and loads each take one slot of their kind **and** one of the slots for work, which all
+four share. A task gets both at once or neither, so no task holds one of them while it waits for the other. A call of the
+cluster's API takes a slot of its own kind only: it waits for the server's work.
 
 *Shares.* A slot cannot be taken away from work that is under way, so hanging work keeps its slot until its own deadline.
 Shares limit the slots that such work can occupy, so that it cannot block all other work:
@@ -11,30 +11,33 @@ Shares limit the slots that such work can occupy, so that it cannot block all ot
 * one package may hold half of the slots for hooks and API calls, whose duration the daemon does not control;
 * one group may hold `namespace_share` percent of each kind and of the slots for work;
 * one source (a registry's host) may hold `source_share` percent of the downloads;
-* packages whose last work of a kind was slow and failed share a quarter of that kind, until one of theirs succeeds.
+* all packages whose last work of a kind was slow and failed share a quarter of the slots of that kind; a package stops being
+  slow when its work of that kind succeeds.
 
-Each share is at least one slot. If its percentage is below 100 and there are two or more slots, it is less than all of them,
-so at least one slot remains for packages of other groups and sources. If r slots remain, the k-th of these packages waits for
-at most k/r pieces of their own work (`tests/queue/test_slots_neighbours.py`).
+Each share is at least one slot. If its percentage is below 100 and there are two or more slots, the share is less than all
+slots, so at least one slot remains for packages of other groups and sources. If r slots remain, the k-th of these other
+packages waits for at most k/r pieces of work, all of them work of these other packages
+(`tests/queue/test_slots_neighbours.py`).
 
 *Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself.
 Each kind has a line of groups in the order of their turns; a group that begins to wait gets the last turn, and so does a
-group that was served and still waits. In a group packages take turns likewise, and the requests of one package are served in
-order. A slot that becomes free is given to the earliest turn that can use it, among all kinds if the slots for work were used
-up. So a request that only lacks a free slot is overtaken by each other group at most once per kind, however many requests
-that group makes.
+group that was served and still waits. Within a group, packages take turns by the same rules, and the requests of one package
+are served in order. A slot that becomes free is given to the earliest turn that can use it, among all kinds if the slots for
+work were used up. So while a request waits only because no slot is free, each other group overtakes it at most once per kind,
+however many requests that group makes.
 
 =========  ========================================================================================================
 event      what happens
 =========  ========================================================================================================
 Asked      granted at once where slots are free and no share is used up; otherwise the request waits
 Withdrawn  the request no longer waits; the next one of its package may be granted, since it may have another source
-Returned   the slots are free, and the outcome may make the package slow or not; all requests that can go now are granted:
-           several, since one may have waited for the slot of its namespace and another for that of its source
+Returned   the slots are free, and the outcome may make the package slow or not; all requests that can be granted now are
+           granted: there may be several, because one may have waited for the share of its namespace, and another one for
+           the share of its source
 =========  ========================================================================================================
 
-Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is exceeded; no request waits that could go and is its
-package's first; a request is granted at most once and never after it was withdrawn; a line holds no empty group and no
+Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is exceeded; the first request of a package never waits
+if it can be granted; a request is granted at most once and never after it was withdrawn; a line holds no empty group and no
 package without requests; at most MAX_SLOW packages of a kind are remembered as slow.
 
 Withdrawing a request that does not wait, or returning a slot that is not held, raises IllegalSlotEvent and has no effect. No
@@ -67,13 +70,13 @@ MAX_SLOW: Final = 1_000
 
 
 class Outcome(StrEnum):
-    """The end of a piece of work."""
+    """The result of a piece of work, as far as it matters for slots."""
 
     DONE = "done"
     FAILED = "failed"
-    """It failed early, and did not delay other work."""
+    """The work failed early, and did not delay other work."""
     SLOW = "slow"
-    """It held its slot for a long time without success: it failed, timed out, or was cancelled."""
+    """The work held its slot for a long time without success: it failed, timed out, or was cancelled."""
 
 
 class IllegalSlotEvent(Exception):  # noqa: N818 - named for what happened
@@ -314,7 +317,9 @@ def _settled(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[SlotsState, tu
 
 
 def _next(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[Kind, str, Waiter] | None:
-    """Return the earliest turn among those of these kinds that can be granted: kind, package and request."""
+    """Return the kind, the package and the request with the earliest turn among the requests of these kinds that can be
+    granted; None if there is no such request.
+    """
     found: tuple[Kind, str, Waiter] | None = None
     first = state.turns + 1
     for kind in kinds:

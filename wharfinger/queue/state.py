@@ -29,7 +29,9 @@ class Rules:
 
 @record
 class History:
-    """The runs of a head so far: ``attempt`` began; ``failures`` failed since an input change last restarted the task."""
+    """The counts of a head's runs: ``attempt`` runs began so far; ``failures`` runs failed since an input change last
+    restarted the task.
+    """
 
     attempt: int = 1
     failures: int = 0

@@ -15,4 +15,6 @@ class Span(Protocol):
 
 
 Trace: TypeAlias = Callable[[str, str, str], AbstractContextManager[Span]]
-"""The function that opens the span of a run. It gets the package, the task, and the operation that the task belongs to."""
+"""A function that opens the span of a run. The function gets the package, the task, and the operation that the task belongs
+to.
+"""

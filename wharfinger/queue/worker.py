@@ -1,11 +1,11 @@
-"""The shell of one queue: it performs the machine's effects, and keeps the tasks whose numbers the machine uses.
+"""The shell of one queue: it performs the machine's effects, and finds the task for each number that the machine uses.
 
 Any code on the event loop may *post* an event: the machine steps at once, and its effects are performed before `post`
 returns, so the state and the effects always agree, and no task has to be woken to perform them. Each lane that has something
 to do is served by a trio task (`queue.lane`); posting the end of a run gives the lane its next run.
 
 Effects are performed synchronously. The only callback among them is ``on_done``, which is always the only effect of its step
-and runs in the lane's trio task. So it may enqueue, cancel and unpark, in this queue or in any other.
+and runs in the lane's trio task. So ``on_done`` may enqueue, cancel and unpark, in this queue or in any other.
 
 A queue exists as long as it holds a task. Its end is reported to the tasks that wait for it and to the owner of all queues,
 which drops it. The next task of that name begins a new queue.
@@ -75,7 +75,7 @@ class _ScopeUse:
 
 
 class QueueWorker:
-    """One queue from its first task until it holds none."""
+    """One queue, from its first task until it is empty."""
 
     __slots__ = (
         "_crashed",
@@ -157,7 +157,7 @@ class QueueWorker:
         return self._ended
 
     async def wait_idle(self) -> None:
-        """Return once the queue is idle: it is empty, or parked."""
+        """Wait until the queue is idle: it is empty, or all its lanes are parked."""
         while not (is_idle(self.state) or self._crashed):
             if self._quiet is None:
                 self._quiet = trio.Event()
@@ -243,7 +243,7 @@ class QueueWorker:
         return work
 
     def _settle(self) -> None:
-        """Wake tasks that wait until the queue is idle, if it is, and tasks that wait for its end, if it has ended."""
+        """Wake the tasks that wait for an idle queue, if the queue is idle, and those that wait for its end, if it has ended."""
         if self._quiet is not None and (self._crashed or is_idle(self.state)):
             self._quiet.set()
             self._quiet = None

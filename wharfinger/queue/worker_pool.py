@@ -2,11 +2,12 @@
 
 A trio task whose lane is done becomes idle, and is given the next lane that begins, of any queue, because starting a trio
 task and entering a cancel scope costs more than the rest of a small task. (If the hooks of a thousand packages are bound to
-the same event, each event makes a thousand small tasks.) At most MAX_IDLE trio tasks are idle; further ones end. Those that were
-not needed for IDLE_S end, too, except for FEW_IDLE: a start of the daemon needs many at once, and then none. Idle queues have no
-other cost.
+the same event, each event makes a thousand small tasks.) At most MAX_IDLE trio tasks are idle; further ones end. Of the idle
+ones, those that were not needed for IDLE_S end as well, until FEW_IDLE remain, because a start of the daemon needs many trio
+tasks at once, and afterwards few. Idle queues have no other cost.
 
-A trio task has the context of the code that made the pool, not of the code that enqueued, because it outlives that request.
+A trio task has the context of the code that made the pool, not of the code that enqueued, because the trio task outlives that
+request.
 """
 
 import contextvars
@@ -17,11 +18,11 @@ import trio
 from wharfinger.queue.lane import LaneWork
 
 MAX_IDLE: Final = 1024
-"""The largest number of idle trio tasks, which take about 6 MB."""
+"""The largest number of idle trio tasks; together they take about 6 MB."""
 FEW_IDLE: Final = 64
 """The number of idle trio tasks that are kept, however long they have no work."""
 IDLE_S: Final = 2.0
-"""The time after which superfluous trio tasks end, if they were idle for all of it."""
+"""The time after which superfluous trio tasks end, if they were idle for all of that time."""
 
 
 class WorkerPool:
@@ -65,13 +66,13 @@ class WorkerPool:
             self._least_idle = min(self._least_idle, len(self._idle))
 
     def dismiss(self) -> None:
-        """End the idle trio tasks, and each of the others when its lane is done."""
+        """End the idle trio tasks now, and each busy one when its lane is done."""
         self._dismissed.set()
         while self._idle:
             self._idle.pop().take(None)
 
     async def _trim(self) -> None:
-        """End the trio tasks that nobody needs, until only few are idle."""
+        """End the idle trio tasks that were not needed for IDLE_S, until at most FEW_IDLE are idle."""
         while len(self._idle) > FEW_IDLE and not self._dismissed.is_set():
             self._least_idle = len(self._idle)
             with trio.move_on_after(IDLE_S):

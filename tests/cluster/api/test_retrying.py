@@ -12,7 +12,7 @@ from wharfinger.cluster.api.errors import (
     UnreachableError,
     api_error,
 )
-from wharfinger.cluster.api.retrying import ATTEMPTS, is_passing, patiently
+from wharfinger.cluster.api.retrying import ATTEMPTS, is_retryable, patiently
 
 
 class Failing:
@@ -51,7 +51,7 @@ async def test_what_is_about_the_object_is_raised_at_once(code: int) -> None:
     with pytest.raises(ClusterError) as caught:
         await patiently(act)
     assert caught.value is error
-    assert not is_passing(error)
+    assert not is_retryable(error)
 
 
 async def test_more_can_be_asked_for(autojump_clock: MockClock) -> None:
@@ -66,6 +66,6 @@ async def test_it_ends(autojump_clock: MockClock) -> None:
 
 
 def test_errors_of_other_make_do_not_pass() -> None:
-    assert not is_passing(ClusterError("no"))
-    assert not is_passing(InvalidError(422, "Invalid", "no"))
-    assert not is_passing(NotFoundError(404, "NotFound", "no"))
+    assert not is_retryable(ClusterError("no"))
+    assert not is_retryable(InvalidError(422, "Invalid", "no"))
+    assert not is_retryable(NotFoundError(404, "NotFound", "no"))

@@ -12,7 +12,7 @@ from tests.cluster.support.release_bench import CLAIM, Faulty, cluster
 from tests.cluster.support.release_requests import objects_of
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import NotFoundError
-from wharfinger.cluster.apply.operations import FRESH_S, ApplyOperations, GoingError, InterruptedApplyError
+from wharfinger.cluster.apply.operations import FRESH_S, ApplyOperations, BeingDeletedError, InterruptedApplyError
 from wharfinger.cluster.apply.writer import ObjectWriter
 from wharfinger.cluster.fields.conflicts import FieldConflictError
 from wharfinger.cluster.objects.applied_objects import AppliedObjects
@@ -159,11 +159,11 @@ async def test_what_is_on_its_way_out_is_not_written_into(autojump_clock: MockCl
         await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
         live = await at.client.get(key("a"))
         await at.client.delete(key("a"))
-        with pytest.raises(GoingError, match=r"waits for finalizers: example\.test/hold") as caught:
+        with pytest.raises(BeingDeletedError, match=r"waits for finalizers: example\.test/hold") as caught:
             await at.update(row(v="2"))
         assert (caught.value.transient, caught.value.retry_after_s) == (True, 1.0)
         at.operations.saw(row().identity, live)
-        with pytest.raises(GoingError):
+        with pytest.raises(BeingDeletedError):
             await at.update(row(v="2"))
 
 
@@ -232,28 +232,28 @@ KEPT: JsonObject = {"name": "a", "namespace": "default", "annotations": {"helm.s
 async def test_what_was_judged_is_deleted_without_another_look_and_by_its_uid(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.client.create(owned(config_map("a", v="1"), OWNER))
-        departure = at.operations.doom(row().identity, "another-uid")
+        planned = at.operations.plan_delete(row().identity, "another-uid")
         await at.delete(row(v="1"))
         assert await at.there()
-        assert departure.deleted == ""
+        assert planned.deleted == ""
         await at.update(row(v="1"))
         uid = find_str(await at.client.get(key("a")), "metadata", "uid")
-        departure = at.operations.doom(row().identity, uid)
+        planned = at.operations.plan_delete(row().identity, uid)
         at.transport.requests.clear()
         await at.delete(row(v="1"))
         assert at.transport.requests == ["DELETE a"]
-        assert departure.deleted == uid
+        assert planned.deleted == uid
 
 
 @pytest.mark.parametrize("judged", ["", "another-uid"])
 async def test_what_was_applied_after_the_judgement_is_deleted_as_it_is(judged: str, autojump_clock: MockClock) -> None:
     async with bench() as at:
-        departure = at.operations.doom(row().identity, judged)
+        planned = at.operations.plan_delete(row().identity, judged)
         await at.update(row(v="1"))
         uid = find_str(await at.client.get(key("a")), "metadata", "uid")
         await at.delete(row(v="1"))
         assert not await at.there()
-        assert departure.deleted == uid
+        assert planned.deleted == uid
 
 
 async def test_a_protected_object_that_is_judged_again_goes_where_that_was_asked_for(autojump_clock: MockClock) -> None:
@@ -263,13 +263,13 @@ async def test_a_protected_object_that_is_judged_again_goes_where_that_was_asked
         claimed = desired_object(ObjectKey(resource, "default", "data"), OWNER, owned(claim, OWNER), DriftPolicy())
         await at.update(claimed)
         uid = find_str(await at.client.get(claimed.key), "metadata", "uid")
-        departure = at.operations.doom(claimed.identity, "", delete_protected=True)
+        planned = at.operations.plan_delete(claimed.identity, "", delete_protected=True)
         at.operations.interrupt(claimed.identity)  # it stays, so what was asked for counts no more
         await at.delete(claimed)
-        assert departure.deleted == ""
-        departure = at.operations.doom(claimed.identity, "", delete_protected=True)
+        assert planned.deleted == ""
+        planned = at.operations.plan_delete(claimed.identity, "", delete_protected=True)
         await at.delete(claimed)
-        assert departure.deleted == uid
+        assert planned.deleted == uid
 
 
 async def test_pruning_is_by_label(autojump_clock: MockClock) -> None:

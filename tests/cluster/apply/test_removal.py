@@ -88,10 +88,10 @@ async def test_judging(autojump_clock: MockClock) -> None:
         rows = [
             desired_object(key(name), OWNER, config_map(name), DriftPolicy()) for name in ("a", "b", "theirs", "gone")
         ]
-        farewell = await judge_leaving(client, rows, staying=frozenset({uids["b"]}))
-        assert farewell.doomed == {rows[0].identity: uids["a"]}
-        assert farewell.kept == {key("theirs"): "belongs to default/db"}
-        assert farewell.absent == {rows[3].identity}
+        decision = await judge_leaving(client, rows, staying=frozenset({uids["b"]}))
+        assert decision.to_delete == {rows[0].identity: uids["a"]}
+        assert decision.kept == {key("theirs"): "belongs to default/db"}
+        assert decision.absent == {rows[3].identity}
 
 
 class Held(httpx.AsyncBaseTransport):

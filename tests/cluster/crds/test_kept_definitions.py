@@ -146,12 +146,12 @@ async def test_who_rests_has_it_told_and_restored_when_it_is_over(autojump_clock
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)
-        at.engine.rest(WEB)
+        at.engine.suspend(WEB)
         await at.client.delete(WIDGETS)
         await trio.sleep(60)
         assert not await is_there(at, WIDGETS)
         assert len(at.engine.drifts(WEB)) == 1
-        at.engine.wake(WEB)
+        at.engine.resume(WEB)
         await trio.sleep(5)
         assert await is_there(at, WIDGETS)
 
@@ -192,11 +192,11 @@ async def test_what_another_process_has_put_there_meanwhile_is_its(autojump_cloc
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)
-        at.engine.rest(WEB)
+        at.engine.suspend(WEB)
         await at.client.delete(WIDGETS)
         await trio.sleep(5)
         await at.client.create(newer)
-        at.engine.wake(WEB)
+        at.engine.resume(WEB)
         await trio.sleep(60)
         found = await live(at, WIDGETS)
         assert found is not None

@@ -370,7 +370,7 @@ async def test_what_is_ending_is_left_until_it_is_gone(autojump_clock: MockClock
         await other.delete(key)
         await edit(keeper, config)
         assert keeper.tellings == []
-        keeper.monitor.attend(OWNER)
+        keeper.monitor.resume_corrections(OWNER)
         await trio.sleep(1)
         assert keeper.tellings == []
 

@@ -325,17 +325,17 @@ async def test_looking_again_asks_for_the_object_only_where_the_rule_is_another(
     async with ruled(phases) as (one, client):
         await trio.sleep(1)
         asked = len(phases.asked)
-        one.facts.look_again(A)
-        one.facts.look_again(ObjectKey(WIDGET, "default", "unknown"))
+        one.facts.judge_again(A)
+        one.facts.judge_again(ObjectKey(WIDGET, "default", "unknown"))
         await trio.sleep(1)
         assert len(phases.asked) == asked
         one.rules[identity_of(A)] = HealthRule("example.test/v1", "Widget", "Other")
-        one.facts.look_again(A)
+        one.facts.judge_again(A)
         assert one.fact().open
         await trio.sleep(1)
         assert one.state() == InProgress("not ready by its health rule")
         await client.delete(A)
         one.rules[identity_of(A)] = RULE
-        one.facts.look_again(A)
+        one.facts.judge_again(A)
         await trio.sleep(1)
         assert one.fact().open  # the watch tells that it is gone

@@ -100,12 +100,12 @@ def test_what_is_no_policy(said: JsonValue, why: str) -> None:
 def test_which_objects_a_target_takes(target: JsonObject, *, takes: bool) -> None:
     policy = read_drift_policy({"ignore": [{"paths": ["/a"], "target": target}]}, "p")
 
-    assert policy.ignore[0].takes_object(DEPLOYMENT) is takes
+    assert policy.ignore[0].matches_object(DEPLOYMENT) is takes
 
 
 def test_objects_of_the_core_group_have_an_empty_one() -> None:
-    assert IgnoreRule(("/a",), version="v1", kind="Secret").takes_object({"apiVersion": "v1", "kind": "Secret"})
-    assert not IgnoreRule(("/a",), group="v1").takes_object({"apiVersion": "v1", "kind": "Secret"})
+    assert IgnoreRule(("/a",), version="v1", kind="Secret").matches_object({"apiVersion": "v1", "kind": "Secret"})
+    assert not IgnoreRule(("/a",), group="v1").matches_object({"apiVersion": "v1", "kind": "Secret"})
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_objects_of_the_core_group_have_an_empty_one() -> None:
     ],
 )
 def test_whose_writes_a_rule_takes(rule: IgnoreRule, manager: str, subresource: str, *, takes: bool) -> None:
-    assert rule.takes_writer(manager, subresource) is takes
+    assert rule.matches_writer(manager, subresource) is takes
 
 
 @given(st.lists(st.text()))
@@ -149,7 +149,7 @@ def test_whatever_is_said_is_a_policy_or_refused(said: JsonValue) -> None:
     except FormatError:
         return
     for rule in policy.ignore:
-        rule.takes_object(DEPLOYMENT)
+        rule.matches_object(DEPLOYMENT)
 
 
 def test_an_error_is_a_format_error() -> None:

@@ -19,7 +19,7 @@ async def test_the_states_of_a_release(autojump_clock: MockClock) -> None:
         assert first.status is not None
         assert first.status.kind is Kind.DONE
         assert "x=z" in second.labels
-        at.engine.rest(wanted.owner)
+        at.engine.suspend(wanted.owner)
         await at.client.delete(key("a"))
         await wait_all_tasks_blocked()
         gone = at.engine.object_states(wanted.owner)[0]

@@ -64,7 +64,7 @@ async def test_an_install_an_upgrade_and_a_removal(autojump_clock: MockClock) ->
 async def test_drift_would_be_undone(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
-        at.engine.rest(request(config_map("a")).owner)
+        at.engine.suspend(request(config_map("a")).owner)
         await at.client.merge_patch(key("a"), {"data": {"v": "9"}})
         (change,) = (await predicted(at, request(config_map("a", v="1")))).changes
         assert change.change is Change.CHANGE

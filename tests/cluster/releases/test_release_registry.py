@@ -9,7 +9,7 @@ from wharfinger.cluster.drift.fights import Fight
 from wharfinger.cluster.health.health import Health
 from wharfinger.cluster.objects.desired import Identity
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.releases.release_registry import EngineBoard, Known
+from wharfinger.cluster.releases.release_registry import Known, ReleaseRegistry
 from wharfinger.cluster.releases.request import Outcome, ReleaseResult
 from wharfinger.kube.resource import ObjectKey
 
@@ -39,7 +39,7 @@ class Listener:
 
 
 async def test_one_at_a_time_of_a_release_in_the_order_they_came(autojump_clock: MockClock) -> None:
-    board, story = EngineBoard(), list[str]()
+    board, story = ReleaseRegistry(), list[str]()
 
     async def work(owner: Owner, name: str) -> None:
         async with board.turn(owner):
@@ -65,7 +65,7 @@ async def test_one_at_a_time_of_a_release_in_the_order_they_came(autojump_clock:
 
 
 async def test_a_turn_ends_however_it_ends() -> None:
-    board = EngineBoard()
+    board = ReleaseRegistry()
     with pytest.raises(LookupError):
         async with board.turn(WEB):
             raise LookupError
@@ -73,7 +73,7 @@ async def test_a_turn_ends_however_it_ends() -> None:
 
 
 def test_all_of_them_who_listens_is_told() -> None:
-    board, one, other = EngineBoard(), Listener(), Listener()
+    board, one, other = ReleaseRegistry(), Listener(), Listener()
     board.tell_health(WEB, Health())
     board.listeners = (one, other)
     board.tell_drift(WEB, (), ())
@@ -83,7 +83,7 @@ def test_all_of_them_who_listens_is_told() -> None:
 
 
 def test_the_drifted_fields_of_an_object() -> None:
-    board, identity = EngineBoard(), Identity("ConfigMap", "default", "a")
+    board, identity = ReleaseRegistry(), Identity("ConfigMap", "default", "a")
     assert board.drifted_fields(WEB, identity) == ""
     fields = (DriftedField("/data/a", "ed"), DriftedField("/data/b", ""))
     board.tell_drift(WEB, (Drift(identity, missing=False, fields=fields),), ())
@@ -92,7 +92,7 @@ def test_the_drifted_fields_of_an_object() -> None:
 
 
 def test_forgetting() -> None:
-    board = EngineBoard()
+    board = ReleaseRegistry()
     board.known[WEB] = Known("f", ReleaseResult(Outcome.UNCHANGED, 1, ()), ())
     board.whole.add(WEB)
     board.forget(WEB)

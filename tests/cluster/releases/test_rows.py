@@ -13,7 +13,7 @@ from tests.cluster.support.release_bench import Faulty, cluster
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, InvalidError
 from wharfinger.cluster.apply.operations import ApplyOperations
-from wharfinger.cluster.apply.removal import Farewell
+from wharfinger.cluster.apply.removal import RemovalDecision
 from wharfinger.cluster.apply.writer import ObjectWriter
 from wharfinger.cluster.objects.applied_objects import AppliedObjects
 from wharfinger.cluster.objects.desired import DesiredObject, desired_object, desired_table
@@ -148,15 +148,15 @@ async def test_removing(autojump_clock: MockClock) -> None:
         rows = [row("a"), row("b"), row("c")]
         await at.put(*rows)
         uids = {one.identity: find_str(await at.client.get(one.key), "metadata", "uid") for one in (*rows[:2],)}
-        kept: Farewell = Farewell({rows[0].identity: uids[rows[0].identity]}, {key("c"): "kept"})
+        kept: RemovalDecision = RemovalDecision({rows[0].identity: uids[rows[0].identity]}, {key("c"): "kept"})
         assert await at.rows.remove(rows, kept, silent) == Removed([key("a")])
         assert await at.names() == {"b", "c"}
         assert at.rows.of(OWNER) == ()
         # A finalizer keeps the next one for now.
         await at.client.merge_patch(key("b"), {"metadata": {"finalizers": ["example.com/hold"]}})
         uid = uids[rows[1].identity]
-        doomed = Farewell({rows[1].identity: uid})
-        assert await at.rows.remove([rows[1]], doomed, silent) == Removed([key("b")], {key("b"): uid})
+        decided = RemovalDecision({rows[1].identity: uid})
+        assert await at.rows.remove([rows[1]], decided, silent) == Removed([key("b")], {key("b"): uid})
         assert await at.names() == {"b", "c"}
 
 

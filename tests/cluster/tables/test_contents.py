@@ -87,16 +87,16 @@ def test_deletions_are_logged_for_readers_only() -> None:
         assert old is not None
         one.remove(old)
         mine.commit(one)
-        return [version.key for version in mine.untold(0)]
+        return [version.key for version in mine.changes_since(0)]
 
     assert there_and_gone() == []
     reader = mine.join("reader")
     assert there_and_gone() == ["a"]
     mine.advance(reader, mine.snapshot.revision)
-    assert list(mine.untold(0)) == []
+    assert list(mine.changes_since(0)) == []
     assert there_and_gone() == ["a"]
     mine.leave(reader)
-    assert list(mine.untold(0)) == []
+    assert list(mine.changes_since(0)) == []
 
 
 def test_pending_initializers_are_no_revision() -> None:

@@ -42,8 +42,8 @@ def test_graves_are_told_and_not_seen() -> None:
     log.append(version(7, 3, GRAVE))
     log.append(version(8, 4, FORGOTTEN))
     assert [one.key for one in log.seen(4, 4)] == [0, 1]
-    assert [one.key for one in log.untold(0)] == [0, 1, 7]
-    assert [one.key for one in log.untold(2)] == [7]
+    assert [one.key for one in log.changes_since(0)] == [0, 1, 7]
+    assert [one.key for one in log.changes_since(2)] == [7]
 
 
 def test_a_log_without_much_that_is_over_stays() -> None:
@@ -81,7 +81,7 @@ def replacing(keys: Iterable[int]) -> None:
         assert log.live == len(rows) == sum(one.ended == PRESENT for one in log.versions)
         assert len(log.versions) <= 2 * len(rows) + 4 * SLACK
         newest = sorted(rows.values(), key=lambda one: one.revision)
-        assert list(log.untold(0)) == newest
+        assert list(log.changes_since(0)) == newest
         assert list(log.seen(revision, len(log.versions))) == newest
 
 

@@ -13,7 +13,7 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.connection import Connection
 from wharfinger.cluster.api.errors import ApiError, GoneError
 from wharfinger.cluster.api.http_client import open_client
-from wharfinger.cluster.watch.listed_objects import look_at_all
+from wharfinger.cluster.watch.listed_objects import visit_all
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 
@@ -45,7 +45,7 @@ async def test_every_object_that_a_selector_takes_is_shown() -> None:
     async with memory_cluster() as client:
         for name in ("a", "b", "c"):
             await client.create(config_map(name, labels={"here": "no" if name == "b" else "yes"}))
-        seen = await look_at_all(client, CONFIG_MAP, "here=yes", shown)
+        seen = await visit_all(client, CONFIG_MAP, "here=yes", shown)
 
     assert (names_of(seen), sorted(shown.names)) == (["a", "c"], ["a", "c"])
 
@@ -54,7 +54,7 @@ async def test_a_list_that_the_server_forgot_is_read_once_more_in_one_piece() ->
     shown = Shown()
     again = page(obj("a", 1), obj("b", 1), version=6)
     async with scripted(page(obj("a", 1), version=5, token="t"), EXPIRED, again) as client:
-        seen = await look_at_all(client, CONFIG_MAP, "x", shown)
+        seen = await visit_all(client, CONFIG_MAP, "x", shown)
 
     assert (names_of(seen), shown.names) == (["a", "b"], ["a", "a", "b"])
 
@@ -62,7 +62,7 @@ async def test_a_list_that_the_server_forgot_is_read_once_more_in_one_piece() ->
 async def test_an_object_that_cannot_be_read_is_there() -> None:
     shown = Shown()
     async with scripted(Reply(200, [DEEP])) as client:
-        seen = await look_at_all(client, CONFIG_MAP, "x", shown)
+        seen = await visit_all(client, CONFIG_MAP, "x", shown)
 
     assert (names_of(seen), shown.names) == (["b", "deep"], ["b"])
 
@@ -74,4 +74,4 @@ async def test_an_object_that_cannot_be_read_is_there() -> None:
 async def test_what_cannot_be_listed(answers: list[Answer], error: type[Exception]) -> None:
     async with scripted(*answers) as client:
         with pytest.raises(error):
-            await look_at_all(client, CONFIG_MAP, "x", Shown())
+            await visit_all(client, CONFIG_MAP, "x", Shown())

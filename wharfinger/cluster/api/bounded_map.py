@@ -1,4 +1,6 @@
-"""Concurrent calls of one function for many items, a few at a time. An error is raised as a single call would raise it."""
+"""Concurrent calls of one function for many items, a few at a time. An error is raised in the same form in which a single
+call would raise it.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar

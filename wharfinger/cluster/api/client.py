@@ -1,7 +1,8 @@
 """The interface to a Kubernetes API: every request that the rest of Wharfinger may make to a cluster, and nothing more.
 
 Implementation: :mod:`wharfinger.cluster.api.http_client`, over httpx, for real clusters, for the embedded control plane over
-loopback, and for simulations in memory. It passes ``tests/cluster/support/client_contract.py`` on each kind of server.
+loopback, and for simulations in memory. This implementation passes ``tests/cluster/support/client_contract.py`` on each kind
+of server.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -18,7 +19,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.kube.service_account import ServiceAccount
 
 REVIEWS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
-"""The API groups of the reviews of users and permissions; a review is created but never stored."""
+"""The API groups of review kinds, such as TokenReview and SubjectAccessReview; a review is created but never stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class ClusterClient(Protocol):
 
     @property
     def heartbeats(self) -> Heartbeats:
-        """The signs of life of all watches that follow a kind through this client."""
+        """The heartbeats of all watches of this client, which show when each watch last received something."""
         ...
 
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "ClusterClient":
@@ -89,7 +90,9 @@ class ClusterClient(Protocol):
         ...
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
-        """Return the type of one kind; discovery is repeated (once) if it is unknown, then UnknownKindError is raised."""
+        """Return the type of one kind. If the kind is unknown, discovery is repeated once; if it is still unknown,
+        UnknownKindError is raised.
+        """
         ...
 
     async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
@@ -97,8 +100,8 @@ class ClusterClient(Protocol):
         ``po``).
 
         Without ``api_version``, the type comes from the first listed group that has the name, in the version that the group
-        prefers. A full name wins over a short one. Discovery is repeated (once) if the name is unknown, then UnknownKindError is
-        raised.
+        prefers. A full name wins over a short one. If the name is unknown, discovery is repeated once; if it is still
+        unknown, UnknownKindError is raised.
         """
         ...
 
@@ -125,7 +128,9 @@ class ClusterClient(Protocol):
         label_selector: str = "",
         field_selector: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Yield the events after ``resource_version`` until the server ends the watch; after GoneError list again."""
+        """Yield the events after ``resource_version`` until the server ends the watch. After GoneError, the caller lists
+        again.
+        """
         ...
 
     def raw_list(
@@ -140,9 +145,10 @@ class ClusterClient(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[RawPage]]:
         """Yield the objects that `list` would return, unparsed and page by page; a list has at least one page.
 
-        A page may raise GoneError, because the server forgot the list that was begun. The caller then begins another list, with
-        ``paged=False`` if GoneError is raised again. It discards the pages so far, or compares them with the pages of the next
-        list. ``metadata_only``: the objects are sent as PartialObjectMetadata if the server supports that.
+        A page may raise GoneError, because the server forgot the list that was begun. The caller then begins another list,
+        with ``paged=False`` if GoneError is raised again. The caller also discards the pages so far, or compares them with
+        the pages of the next list. ``metadata_only``: the objects are sent as PartialObjectMetadata if the server supports
+        that.
         """
         ...
 
@@ -169,7 +175,9 @@ class ClusterClient(Protocol):
         ...
 
     async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """Replace the object or a subresource (PUT) under its own resourceVersion. Raises ConflictError if it changed."""
+        """Replace the object or a subresource (PUT) under its own resourceVersion. Raises ConflictError if the object changed
+        since it was read.
+        """
         ...
 
     async def apply(
@@ -191,6 +199,6 @@ class ClusterClient(Protocol):
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
         """Delete the object; return whether it is gone already. False: finalizers or a grace period keep the object for now.
 
-        Raises NotFoundError if it did not exist; with ``uid``, ConflictError if another object has the name.
+        Raises NotFoundError if the object did not exist; with ``uid``, ConflictError if another object has the name.
         """
         ...

@@ -1,15 +1,16 @@
 """The address of an API server and the credentials for it, read from a kubeconfig or from the files of a pod.
 
-The ``kubernetes`` package reads both, exec plugins and token refresh included; its API classes are never instantiated (80 MB),
-and it is imported only inside :func:`load_connection` (half a second, 50 MB), which blocks and belongs in a thread.
+The ``kubernetes`` package reads both, exec plugins and token refresh included. The package's API classes are never
+instantiated (80 MB), and the package is imported only inside :func:`load_connection` (half a second, 50 MB). That function
+blocks, so call it in a thread.
 
-This module adds:
+This module adds some guarantees:
 
-* a plugin that fails is an error here (the package logs it and continues without credentials);
-* credentials in a file are read again when they may have rotated, and everything is loaded again on demand
-  (``renew=True``), as a client requests after a 401;
+* a plugin that fails is an error here (the ``kubernetes`` package logs the failure and continues without credentials);
+* credentials in a file are read again when they may have rotated, and everything is loaded again on demand (``renew=True``),
+  which a client does after a 401;
 * ``as`` (impersonation) is honoured: ignoring it would silently act with more rights than the user asked for;
-* certificates are left unchecked only if the kubeconfig contains ``insecure-skip-tls-verify``;
+* the server's certificate is left unchecked only if the kubeconfig contains ``insecure-skip-tls-verify``;
 * the proxy is the kubeconfig's ``proxy-url``, else that of ``HTTPS_PROXY`` or ``HTTP_PROXY`` with the exceptions of
   ``NO_PROXY``, as for kubectl;
 * no token is ever part of a ``repr`` or of an error.
@@ -43,7 +44,7 @@ class ConnectionConfigError(ClusterError):
 
 
 class Authorization(Protocol):
-    """The source of the Authorization header ("" for no header). It may block: call it in a thread unless the header is
+    """The source of the Authorization header ("" for no header). `header` may block: call it in a thread unless the header is
     static.
     """
 
@@ -254,7 +255,7 @@ class _Kubeconfig:
     proxy: str = field(repr=False)
 
     def token(self) -> str:
-        """Return the Authorization header; refresh it if the package knows that it expired."""
+        """Return the Authorization header; refresh the credentials if the package knows that they have expired."""
         hook = self.configuration.refresh_api_key_hook
         if hook is not None:
             hook(self.configuration)
@@ -328,7 +329,9 @@ def _named(items: list[JsonObject], name: str) -> JsonObject:
 
 
 def _plain(value: object) -> JsonObject:
-    """Return an entry of the package's tree without its wrappers, which remember paths."""
+    """Return an entry of the ``kubernetes`` package's configuration tree as plain Python values, without the wrappers that
+    record its path.
+    """
     return as_object(_unwrap(value), "kubeconfig entry")
 
 

@@ -18,7 +18,7 @@
     ├── ConnectionConfigError    the kubeconfig, or a pod's service account, is no usable configuration (connection)
     ├── MalformedAnswerError     the answer is not what the API promises (http_errors)
     ├── ResponseTooLargeError    the answer is over the limit (http_session)
-    └── ReleaseError             a release cannot be done as asked (its kinds are defined where they are raised)
+    └── ReleaseError an operation on a release cannot be done as requested (its kinds are defined where they are raised)
 """
 
 from typing import Final

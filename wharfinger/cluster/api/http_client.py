@@ -56,7 +56,7 @@ class HttpClusterClient:
         self.executor = PodExecutor(session)
         """The sender of commands in pods."""
         self.heartbeats = Heartbeats()
-        """The signs of life of all watches of this client."""
+        """The heartbeats of all watches of this client."""
 
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "HttpClusterClient":
         """Return a client whose requests for single objects are made as a service account."""
@@ -65,7 +65,7 @@ class HttpClusterClient:
     # -- about the server
 
     async def server_version(self) -> str:
-        """Return ``gitVersion`` of ``/version``; it is at most a minute old."""
+        """Return ``gitVersion`` of ``/version``; the answer is at most a minute old."""
         now, (version, until) = trio.current_time(), self._version
         if version and now < until:
             await trio.lowlevel.checkpoint()
@@ -85,7 +85,7 @@ class HttpClusterClient:
         return ServedKinds(catalog.kinds, catalog.unavailable)
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
-        """Return the type of one kind from the cache; if it is missing there, ask the server once more."""
+        """Return the type of one kind from the cache; if the kind is missing there, ask the server once more."""
         return await self._look_up(
             f"{kind} of {api_version}", api_version, lambda catalog: catalog.find(api_version, kind)
         )
@@ -93,7 +93,7 @@ class HttpClusterClient:
     async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
         """Return the type of a kind, plural, singular or short name in any case.
 
-        If it is not in the cache, ask the server once more.
+        If the name is not in the cache, ask the server once more.
         """
         what = f"{name} of {api_version}" if api_version else name
         return await self._look_up(what, api_version, lambda catalog: catalog.named(name, api_version))
@@ -265,7 +265,7 @@ class HttpClusterClient:
         return {**self._session.statistics(), "watches": self._reader.watches, "kinds": kinds}
 
     def pace(self) -> PaceStatistics:
-        """Return the state of the limit on requests at once."""
+        """Return the state of the limit on concurrent requests."""
         return self._session.pace()
 
     def silence_limit(self, resource: ResourceType) -> float:
@@ -299,7 +299,10 @@ class HttpClusterClient:
             raise
 
     async def _address(self, obj: JsonObject, verb: str, *, generated: bool = False) -> tuple[ResourceType, str, str]:
-        """Return type, namespace and name of an object to be written. Raises InvalidError, UnknownKindError."""
+        """Return type, namespace and name of an object to be written. Raises InvalidError, UnknownKindError.
+
+        ``generated``: the server may generate the name.
+        """
         try:
             (api_version, kind), namespace, name = kind_of(obj), namespace_of(obj), name_of(obj)
             name = name or (find_str(obj, "metadata", "generateName") if generated else "")

@@ -56,7 +56,7 @@ class _Status(msgspec.Struct):
 def retry_after(value: str, date: str = "") -> float | None:
     """Return the seconds that a ``Retry-After`` header asks for, within bounds; None if the header cannot be understood.
 
-    ``date`` is the answer's ``Date``. Without it, a Retry-After that is a date cannot be understood.
+    ``date`` is the answer's ``Date``. Without ``date``, a Retry-After that is a date cannot be understood.
     """
     if value.isascii() and value.isdigit():
         return _bounded(float(value))

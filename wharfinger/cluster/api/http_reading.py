@@ -51,7 +51,7 @@ class HttpReader:
         self._session = session
         self._watches = 0
         self._marking: OrderedDict[ResourceType, bool] = OrderedDict()
-        """The kinds whose watches have sent bookmarks (True), or were silent for too long without one (False)."""
+        """The kinds whose watches have sent bookmarks (True), or were silent for too long without a bookmark (False)."""
 
     @property
     def watches(self) -> int:
@@ -79,7 +79,7 @@ class HttpReader:
     async def list(self, resource: ResourceType, namespace: str, selectors: dict[str, str]) -> ObjectList:
         """Return all objects, read in pages.
 
-        If the server forgets a list half-way, it is begun again; the last attempt is in one piece.
+        If the server forgets a list half-way, the list is begun again; the last attempt is in one piece.
         """
         for page_size in (self._session.options.page_size, self._session.options.page_size, 0):
             listed = await self._list_paged(resource, namespace, selectors, page_size)
@@ -114,9 +114,7 @@ class HttpReader:
     async def raw_list(
         self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool, metadata_only: bool
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
-        """Yield all objects as text, page by page or in one page. A page that is too large is requested again as smaller
-        ones.
-        """
+        """Yield all objects as text, in pages or in one page. A page that is too large is requested again as smaller pages."""
         accept = METADATA_LIST if metadata_only else JSON
         async with aclosing(self._raw_pages(resource, namespace, selectors, paged=paged, accept=accept)) as pages:
             yield pages
@@ -229,10 +227,11 @@ class HttpReader:
 
 
 async def gathered(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks of a stream; while it is busy, pause after each chunk that was waited for.
+    """Yield the chunks of a stream; while the stream is busy, pause after each chunk for which the reader had to wait.
 
     Chunks that arrive during the pause are read together, because at thousands of events a second most of the work would be
-    to wake up for each of them. If many chunks arrive between two waits, there is no pause, because it would gain nothing.
+    to wake up for each of them. If many chunks arrive between two waits, there is no pause, because a pause would gain
+    nothing.
     """
     waited_at, taken = -math.inf, 0
     asked = trio.current_time()

@@ -1,9 +1,10 @@
 """An HTTP session with an API server: credentials, time limits, size limits, and retries.
 
-Every bound is here: requests at once (a limit outside the connection pool, because a capped httpx pool permanently loses slots
-when a waiting request is cancelled: encode/httpcore #961), seconds per request, bytes per answer, attempts after `429 Too Many
-Requests` or a `Retry-After`. The limit adapts to what the server can bear (:mod:`~wharfinger.cluster.traffic.pacer`); a request
-that was refused keeps its slot until its next attempt. A long stream (a watch) occupies a slot only while it is opened.
+Every bound is here: concurrent requests (a limit outside the connection pool, because a capped httpx pool permanently loses
+slots when a waiting request is cancelled: encode/httpcore #961), seconds per request, bytes per answer, attempts after `429
+Too Many Requests` or a `Retry-After`. The limit adapts to what the server can bear
+(:mod:`~wharfinger.cluster.traffic.pacer`); a request that was refused keeps its slot until its next attempt. A long stream (a
+watch) occupies a slot only while it is opened.
 """
 
 import math
@@ -52,8 +53,8 @@ _SOCKET_OPTIONS: Final[list[SocketOption]] = [
 ]
 """The socket options by which a vanished peer is noticed after a minute, even on an idle connection.
 
-A closed connection discards data that the peer has not received (SO_LINGER), even if the process is killed. Otherwise the kernel
-could deliver a write of a dead daemon minutes later, when the network works again.
+When a connection is closed, also by the death of the process, data that the peer has not received is discarded (SO_LINGER).
+Otherwise the kernel could deliver a write of a dead daemon minutes later, when the network works again.
 """
 _IMPERSONATE: Final = "impersonate-"
 _USER: Final = f"{_IMPERSONATE}user"
@@ -90,7 +91,7 @@ class ClientOptions:
     authorization_age_s: float = 30.0
     catalog_age_s: float = 60.0
     user_agent: str = f"wharfinger/{__version__}"
-    """The user agent. Its first word is the field manager of every write that does not name one."""
+    """The user agent. The API server takes its first word as the field manager of every write that names no field manager."""
     random: Callable[[], float] = field(default=random)
     before_write: Callable[[str], None] = unguarded
     """A callback that is called with the description of a request that may change something, just before it is sent; may raise a
@@ -100,7 +101,7 @@ class ClientOptions:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request; ``what`` describes it in errors (``get Pod a/b``)."""
+    """One request; ``what`` describes the request in errors (``get Pod a/b``)."""
 
     method: str
     path: str
@@ -145,7 +146,7 @@ class _Failure:
 
 
 class _Attempts:
-    """The attempts of one call; it decides whether and when to retry."""
+    """The attempts of one call, and the decision whether and when to retry."""
 
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
@@ -161,7 +162,7 @@ class _Attempts:
         asked = failure.retry_after_s()
         if asked is None and failure.status == HTTPStatus.TOO_MANY_REQUESTS:
             asked = 1.0
-        # Only the patience limits these retries, because the server works.
+        # The number of these retries is not limited, because the server works; only the time limit of the request ends them.
         overloaded = failure.status == HTTPStatus.TOO_MANY_REQUESTS
         if asked is None or (self._left <= 0 and not overloaded) or asked > self._patience_s:
             return None
@@ -248,7 +249,7 @@ class HttpSession:
         return {"requests": found.under_way, "waiting": found.waiting}
 
     def pace(self) -> PaceStatistics:
-        """Return the state of the limit on requests at once."""
+        """Return the state of the limit on concurrent requests."""
         return self._pacer.statistics()
 
     @contextmanager
@@ -419,8 +420,9 @@ def _inflater(encoding: str) -> _Inflater | None:
 async def _end(chunks: AsyncIterator[bytes]) -> None:
     """Finish the generators of a body that its reader abandoned.
 
-    httpx, httpcore and a transport nest asynchronous generators; closing the outermost generator would leave the inner ones to
-    the garbage collector. If they are resumed inside a cancelled scope, they all end at once, the innermost first.
+    httpx, httpcore and a transport nest asynchronous generators; closing the outermost generator would leave the inner ones
+    to the garbage collector. If the generators are resumed inside a cancelled scope, they all end at once, the innermost
+    first.
     """
     with trio.CancelScope(shield=True) as scope, suppress(httpx.TransportError, httpx.StreamError):
         scope.cancel()

@@ -1,13 +1,15 @@
-"""An httpx transport for one server over HTTP/1.1 with kept connections. It has only the functions that a session needs.
+"""An httpx transport for one server over HTTP/1.1 with kept connections. The transport has only the functions that a session
+needs.
 
 httpx's own transport walks through all its connections at the beginning and the end of each request, and sends head and body
 one after the other. Requests to an API server are small and many, so this overhead was half of their cost.
 
 Invariants:
 
-* A connection has at most one request under way. It is kept for reuse only after both sides have finished the exchange; a
-  connection whose exchange was interrupted (cancelled, timed out, not read to its end) is closed.
-* The connection used last is used next, unless the server sent something on it meanwhile: such data can only announce a close.
+* A connection has at most one request under way. A connection is kept for reuse only after both sides have finished the
+  exchange; a connection whose exchange was interrupted (cancelled, timed out, not read to its end) is closed.
+* The connection used last is used next, unless the server sent something on it meanwhile, because data between two exchanges
+  can only announce that the server closes the connection.
 * The number of requests at a time is bounded by the caller (:mod:`wharfinger.cluster.api.http_session`).
 """
 
@@ -33,8 +35,8 @@ MAX_HEAD_BYTES: Final = 100 * 1024
 UPGRADED: Final = "wharfinger_upgraded"
 """The extension of an answer with status 101 that has the connection, a trio stream."""
 BEFORE_SENDING: Final = "wharfinger_before_sending"
-"""The extension of a request that has a function without arguments. It is called when the connection exists, just before the
-first byte is sent; if it raises, nothing is sent.
+"""The extension of a request that has a function without arguments. The function is called when the connection exists, just
+before the first byte is sent; if the function raises, nothing is sent.
 """
 
 SocketOption: TypeAlias = tuple[int, int, int] | tuple[int, int, bytes]
@@ -162,7 +164,9 @@ def _seconds(given: float | None) -> float:
 
 
 class _Line:
-    """One connection, with the state of its exchange. ``until`` is the time at which it has been idle for too long."""
+    """One connection, with the state of its exchange. ``until`` is the time from which the connection counts as idle for too
+    long.
+    """
 
     __slots__ = ("_state", "_stream", "until")
 
@@ -188,7 +192,7 @@ class _Line:
             with _explained(httpx.WriteTimeout, httpx.WriteError), trio.fail_after(times.write_s):
                 await self._stream.send_all(b"".join(piece for piece in pieces if piece))
         except httpx.WriteError:
-            pass  # a server may refuse and close before it has read everything; its answer counts
+            pass  # a server may refuse a request and close before it has read everything; then its answer counts
         while True:
             event = await self.receive(times)
             if isinstance(event, h11.Response) or _is_upgrade(event):

@@ -1,9 +1,9 @@
 """A connection as a kubeconfig for child processes that use the same cluster: hooks, and Helm if a chart queries it.
 
-The daemon's own configuration may be many files, a plugin or a pod's service account. A child process with its own environment,
-or running as another user, could use none of them. It therefore gets one document that contains the certificates and the
-current credentials. That document is a secret for as long as the credentials are valid, so a caller that writes it to a file
-has to delete the file soon.
+The daemon's own configuration may be many files, a plugin or a pod's service account. A child process with its own
+environment, or running as another user, could use none of them. Therefore the child process gets one document that contains
+the certificates and the current credentials. That document is a secret for as long as the credentials are valid, so a caller
+that writes it to a file has to delete the file soon.
 """
 
 import base64

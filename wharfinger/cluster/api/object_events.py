@@ -1,8 +1,8 @@
 """The newest Event about an object, or about Pods made for it: ``FailedScheduling: 0/3 nodes are available``.
 
 An object that does not become ready seldom contains the reason. The scheduler, a volume's provisioner or a kubelet reports
-it in an Event; for a workload, in an Event about its Pods. An Event that was written by the newer API (events.k8s.io) is
-listed by the older one too, with its time in other fields, so one list of ``v1`` Events contains all of them.
+the reason in an Event; for a workload, in an Event about its Pods. An Event that was written by the newer API (events.k8s.io)
+is listed by the older API too, with its time in other fields, so one list of ``v1`` Events contains all of them.
 
 For a workload, the warnings of its namespace are searched for Pods (ReplicaSets, claims) that are named as its controller
 names them, since an Event identifies its object only by name. For every other object, the Events with its UID are listed.

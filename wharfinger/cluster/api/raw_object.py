@@ -1,7 +1,7 @@
 """An object of the API as the bytes that were received; only its identity and its state are parsed.
 
-Hooks watch many objects and read few of them, so watched objects are never parsed here. Owners of views keep the parts of
-the text that they need (:class:`~wharfinger.formats.json.packed_json.PackedJson`).
+Hooks watch many objects and read few of them, so watched objects are never parsed here. Code that needs more of an object
+keeps the parts of the text that it needs (:class:`~wharfinger.formats.json.packed_json.PackedJson`).
 """
 
 from collections.abc import Callable
@@ -28,7 +28,9 @@ class RawObject:
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """Some objects of a list; ``resource_version`` is that of the complete list, and so the same on each of its pages."""
+    """Some objects of a list; ``resource_version`` is that of the complete list, so all pages of a list have the same
+    revision.
+    """
 
     items: tuple[RawObject, ...]
     resource_version: str
@@ -46,8 +48,8 @@ class RawEvent:
 class RawChange:
     """The report that one object was added, changed, or is gone.
 
-    ``object`` is the new state, or the last state. It is None if the object is gone and its last state is not known (a list no
-    longer has it).
+    ``object`` is the new state of the object or, if the object is gone, its last state; None if that is not known (a list no
+    longer has the object).
     """
 
     type: WatchType

@@ -1,7 +1,8 @@
 """Retries of requests to an API server after transient errors: no answer, an overload, an internal error of the server.
 
-They are for single requests of callers without a reconciler, which would retry for them. A ``Retry-After`` of the server is
-obeyed; otherwise the delays double, with jitter. An error about the object itself (404, 409, 422, 403) is raised at once.
+These retries are for single requests of callers without a reconciler; a reconciler retries by itself. A ``Retry-After`` of
+the server is obeyed; otherwise the delays double, with jitter. An error about the object itself (404, 409, 422, 403) is
+raised at once.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +19,7 @@ FIRST_S: Final = 0.1
 PASSING: Final = frozenset({408, 429})
 
 
-def is_passing(error: ClusterError) -> bool:
+def is_retryable(error: ClusterError) -> bool:
     """Return whether the same request may succeed in a moment."""
     if isinstance(error, ApiError):
         return error.code in PASSING or error.code >= 500
@@ -40,7 +41,7 @@ async def patiently(
         try:
             return await act()
         except ClusterError as error:
-            if not is_passing(error) and not isinstance(error, also):
+            if not is_retryable(error) and not isinstance(error, also):
                 raise
             asked = error.retry_after_s
         await trio.sleep((FIRST_S * 2**number if asked is None else asked) * (1 + draw() / 4))

@@ -33,8 +33,8 @@ async def find_left(client: ClusterClient, owner: Owner, manager: str) -> tuple[
     """Return the rows of all objects of a release that were applied under ``manager``, as they are now.
 
     Objects that are being deleted are left out. Kinds that cannot be listed (not permitted, or their API server does not
-    answer) are skipped, with a warning: the release most probably has no objects of these kinds, and a namespace must not wait
-    for them. If a list fails for another reason, its ClusterError is raised.
+    answer) are skipped, with a warning: the release most probably has no objects of these kinds, and the deletion of a
+    namespace must not wait for them. If a list fails for another reason, its ClusterError is raised.
     """
     served = await patiently(client.served_kinds)
     hidden = list(served.silent)

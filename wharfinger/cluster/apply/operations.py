@@ -1,10 +1,11 @@
 """The operations that the reconciler performs for a row of the desired table: apply its object, or delete it.
 
 Before each apply the live object is read. There are two exceptions: a caller has just read the object and passed it on, or a
-caller knows that the object is as it was applied and that no other manager has fields of it. The apply depends on the object's
-owner, on whether it is being deleted, and on the owners of its fields. The object of a deleted row is deleted according to the
-judgement made when it left the release. An object without such a judgement, or one that an apply of ours created after the
-judgement, is judged here. The server's answer to an apply is kept as the baseline of drift.
+caller knows that the object is as it was applied and that no other manager has fields of it. The apply depends on the
+object's owner, on whether the object is being deleted, and on the owners of its fields. The object of a deleted row is
+deleted according to the judgement made when it left the release. If there is no such judgement, or if an apply of ours
+created the object after the judgement, the object is judged here. The server's answer to an apply is kept as the baseline of
+drift.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, InvalidError
-from wharfinger.cluster.apply.removal import Deletion, Pruner, PruneReport, delete_exactly, unheard, why_kept
+from wharfinger.cluster.apply.removal import Deletion, Pruner, PruneReport, delete_exactly, ignore_report, why_kept
 from wharfinger.cluster.apply.writer import ObjectWriter, Written
 from wharfinger.cluster.fields.conflicts import FieldConflict
 from wharfinger.cluster.fields.owners import own_entry
@@ -40,14 +41,14 @@ class InterruptedApplyError(ClusterError):
     """The object that is being applied is not wanted any more."""
 
 
-class GoingError(ClusterError):
+class BeingDeletedError(ClusterError):
     """The object is being deleted; anything written now would be deleted with it."""
 
     retry_after_s: float | None = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class LastRead:
     """An object as it was read at a time (trio's clock); ``live`` is None if it did not exist.
 
     ``is_known``: the object was not read, because it was known to be as applied, and without fields of other managers.
@@ -66,7 +67,7 @@ class Before:
 
 
 @dataclass(slots=True)
-class Departure:
+class PlannedDelete:
     """The judgement about the object of a deleted row: ``uid`` is the UID of the object to delete, "" if there was no object.
 
     ``deleted`` is the UID of the deleted object, and ``is_gone`` is True if that object does not exist any more.
@@ -82,9 +83,9 @@ class ApplyOperations:
     """The operations of the desired table.
 
     ``answered`` is called with each applied object, ``pruned`` with the report of each prune. ``whole`` returns whether all
-    objects of a release are in rows, ``rests`` whether the correction of a release's drift is paused, ``confined`` whether a
-    release writes in its own namespace only. ``acting`` returns the client of a release; without it, ``client`` is used for all
-    releases.
+    objects of a release are in rows, ``corrections_paused`` whether the correction of a release's drift is paused,
+    ``confined`` whether a release writes in its own namespace only. ``acting`` returns the client of a release; without it,
+    ``client`` is used for all releases.
     """
 
     def __init__(
@@ -94,31 +95,31 @@ class ApplyOperations:
         applied: AppliedObjects,
         answered: Callable[[ObjectKey, JsonObject], None],
         whole: Callable[[Owner], bool],
-        rests: Callable[[Owner], bool],
+        corrections_paused: Callable[[Owner], bool],
         confined: Confined = unconfined,
-        pruned: Callable[[PruneReport], None] = unheard,
+        pruned: Callable[[PruneReport], None] = ignore_report,
         acting: Acting | None = None,
     ) -> None:
         self._acting = acting or always(client)
         self._writer = writer
         self._applied = applied
         self._answered = answered
-        self._rests = rests
+        self._corrections_paused = corrections_paused
         self._confined = confined
         self._pruner = Pruner(client, whole, writer.manager, pruned, self._acting)
-        self._sights: dict[Identity, Sight] = {}
+        self._last_reads: dict[Identity, LastRead] = {}
         self._before: dict[Identity, Before] = {}
-        self._departures: dict[Identity, Departure] = {}
+        self._planned: dict[Identity, PlannedDelete] = {}
         self._left: dict[Identity, tuple[FieldConflict, ...]] = {}
         self._running: dict[Identity, trio.CancelScope] = {}
 
     def saw(self, identity: Identity, live: JsonObject | None) -> None:
         """Record the live object, so that the next update of this object need not read it."""
-        self._sights[identity] = Sight(live, trio.current_time())
+        self._last_reads[identity] = LastRead(live, trio.current_time())
 
     def knows(self, identity: Identity) -> None:
         """Record that the object is as it was applied, and has no fields of other managers: the next update need not read it."""
-        self._sights[identity] = Sight(None, trio.current_time(), is_known=True)
+        self._last_reads[identity] = LastRead(None, trio.current_time(), is_known=True)
 
     def replaces(self, identity: Identity, body: PackedJson) -> None:
         """Record the previously applied state.
@@ -127,13 +128,13 @@ class ApplyOperations:
         """
         self._before[identity] = Before(body)
 
-    def doom(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> Departure:
+    def plan_delete(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> PlannedDelete:
         """Record the judgement for the next delete, which deletes the object with this UID.
 
         If ``uid`` is "", there was no object; the delete is for an object that an apply may have created meanwhile.
         """
-        departure = self._departures[identity] = Departure(uid, delete_protected)
-        return departure
+        planned = self._planned[identity] = PlannedDelete(uid, delete_protected)
+        return planned
 
     def left(self, identity: Identity) -> tuple[FieldConflict, ...]:
         """Return the fields that the last apply left to the managers that took them."""
@@ -141,9 +142,9 @@ class ApplyOperations:
 
     def interrupt(self, identity: Identity) -> None:
         """Stop waiting for a running apply, and discard everything recorded for the row, which is not wanted any more."""
-        self._sights.pop(identity, None)
+        self._last_reads.pop(identity, None)
         self._before.pop(identity, None)
-        self._departures.pop(identity, None)
+        self._planned.pop(identity, None)
         if (scope := self._running.get(identity)) is not None:
             scope.cancel(reason="the row is gone")
 
@@ -152,16 +153,16 @@ class ApplyOperations:
 
         What `saw` and `replaces` recorded is kept, because it is for the next row of the object, and that row may exist already.
         """
-        self._departures.pop(identity, None)
+        self._planned.pop(identity, None)
         self._left.pop(identity, None)
         self._applied.forget(identity)
 
     async def update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
         """Apply the object.
 
-        Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, GoingError, and the client's errors.
+        Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, BeingDeletedError, and the client's errors.
         """
-        if attempt.refreshing and self._rests(attempt.row.owner):
+        if attempt.refreshing and self._corrections_paused(attempt.row.owner):
             await trio.lowlevel.checkpoint()  # requested, or failed, before corrections of its release were suspended
             return
         if self._confined(attempt.row.owner):
@@ -186,7 +187,7 @@ class ApplyOperations:
 
         written = await self._write(attempt, before)
         _check_staying(row.key, written.live)
-        # No await from here on: everything known of the object must be of one moment.
+        # No await from here on: everything that is known about the object must be of one moment.
         self._applied.record(identity, written.live, partial=bool(written.left))
         self._answered(row.key, written.live)
         if known is not None and self._before.get(identity) is known:
@@ -198,19 +199,24 @@ class ApplyOperations:
     async def _write(
         self, attempt: Attempt[Identity, DesiredObject], before: Callable[[], JsonObject | None]
     ) -> Written:
-        row, sight = attempt.row, self._sights.pop(attempt.key, None)
+        row, last_read = attempt.row, self._last_reads.pop(attempt.key, None)
         client = self._acting(row.owner)
         writer = replace(self._writer, client=client)
-        if attempt.number > 1 or attempt.refreshing or sight is None or trio.current_time() - sight.at >= FRESH_S:
+        if (
+            attempt.number > 1
+            or attempt.refreshing
+            or last_read is None
+            or trio.current_time() - last_read.at >= FRESH_S
+        ):
             live = await look_up(client, row.key)
-        elif not sight.is_known:
-            live = sight.live
+        elif not last_read.is_known:
+            live = last_read.live
         else:
             applied = self._applied.get(attempt.key)
             if applied is not None and not self._applied.is_shared(attempt.key):
                 with suppress(ConflictError, InvalidError):
                     return await writer.write_unread(row.to_apply(), applied.uid)
-            live = await look_up(client, row.key)  # it has been changed or replaced just now
+            live = await look_up(client, row.key)  # the object has been changed or replaced just now
         if live is not None:
             self._check_owner(row, live)
             _check_staying(row.key, live)
@@ -223,17 +229,17 @@ class ApplyOperations:
         row, identity = attempt.row, attempt.key
         if not row.orphan:
             client = self._acting(row.owner)
-            departure = self._departures.get(identity) or Departure("", delete_protected=False)
-            uid, deletion = departure.uid, Deletion.NOTHING
+            planned = self._planned.get(identity) or PlannedDelete("", delete_protected=False)
+            uid, deletion = planned.uid, Deletion.NOTHING
             if uid:
                 deletion = await delete_exactly(client, row.key, uid)
             if deletion is Deletion.NOTHING:
                 # An apply that ran during the judgement is over by now, and may have made another object.
-                uid = await self._judge(row, delete_protected=departure.delete_protected)
+                uid = await self._judge(row, delete_protected=planned.delete_protected)
                 if uid:
                     deletion = await delete_exactly(client, row.key, uid)
-            departure.deleted = uid
-            departure.is_gone = deletion is Deletion.GONE
+            planned.deleted = uid
+            planned.is_gone = deletion is Deletion.GONE
         self.forget(identity)
 
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> None:
@@ -264,4 +270,4 @@ def _check_staying(key: ObjectKey, live: JsonObject) -> None:
     if find_str(live, "metadata", "deletionTimestamp"):
         finalizers = ", ".join(str(one) for one in find_list(live, "metadata", "finalizers"))
         why = f"; it waits for finalizers: {finalizers}" if finalizers else ""
-        raise GoingError(f"{key} is being deleted{why}")
+        raise BeingDeletedError(f"{key} is being deleted{why}")

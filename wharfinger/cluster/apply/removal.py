@@ -1,9 +1,9 @@
 """The rules for deleting and keeping objects, for upgrades, uninstalls and pruning. No other module makes these decisions.
 
-An object that leaves its release is deleted, with three exceptions: by now, it belongs to another release or to no release; its
-author set ``helm.sh/resource-policy: keep`` (in the chart or on the object); or its kind holds data that cannot be recreated, and
-the deletion was not requested explicitly. Every object is deleted by its UID, so an object that took the name meanwhile is not
-affected.
+An object that leaves its release is deleted, with three exceptions: the object belongs to another release, or to no release,
+by now; its author set ``helm.sh/resource-policy: keep`` (in the chart or on the object); or its kind holds data that cannot
+be recreated, and the deletion was not requested explicitly. Every object is deleted by its UID, so an object that took the
+name meanwhile is not affected.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,15 +40,16 @@ def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner,
 
 
 @dataclass(frozen=True, slots=True)
-class Farewell:
-    """The decision about objects that leave a release: ``doomed`` are deleted, by UID; ``kept`` are kept, each with the reason.
+class RemovalDecision:
+    """The decision about objects that leave a release. ``to_delete`` are deleted, each with its UID; ``kept`` are kept, each
+    with the reason.
 
     ``absent`` are objects that do not exist, but that an apply under way may create until their rows are removed. An object that
     is in none of the three still belongs to the release, under another name. ``delete_protected``: the objects were judged with
     the permission to delete protected kinds.
     """
 
-    doomed: dict[Identity, str] = field(default_factory=dict)
+    to_delete: dict[Identity, str] = field(default_factory=dict)
     kept: dict[ObjectKey, str] = field(default_factory=dict)
     absent: set[Identity] = field(default_factory=set)
     delete_protected: bool = False
@@ -60,31 +61,31 @@ async def judge_leaving(
     *,
     staying: frozenset[str] = frozenset(),
     delete_protected: bool = False,
-) -> Farewell:
+) -> RemovalDecision:
     """Read each object, and decide.
 
     ``staying``: UIDs of objects that belong to the release under another name (group) of their kind.
     """
-    farewell = Farewell(delete_protected=delete_protected)
+    decision = RemovalDecision(delete_protected=delete_protected)
 
     async def judge(row: DesiredObject) -> None:
         live = await look_up(client, row.key)
         if live is None:
-            farewell.absent.add(row.identity)
+            decision.absent.add(row.identity)
             return
         if (uid := find_str(live, "metadata", "uid")) in staying:
             return
         if why := why_kept(row.key, row.object(), live, row.owner, delete_protected=delete_protected):
-            farewell.kept[row.key] = why
+            decision.kept[row.key] = why
         else:
-            farewell.doomed[row.identity] = uid
+            decision.to_delete[row.identity] = uid
 
     await each(rows, judge, limit=CONCURRENCY)
-    return farewell
+    return decision
 
 
 class Deletion(Enum):
-    """The result of deleting exactly one object."""
+    """The result of deleting one object that is identified by its UID."""
 
     GONE = "deleted, and gone"
     ENDING = "deleted, but kept for now by finalizers or a grace period"
@@ -139,7 +140,7 @@ class PruneReport:
     cut_off: bool = False
 
 
-def unheard(_report: PruneReport) -> None:
+def ignore_report(_report: PruneReport) -> None:
     """Ignore the report of a prune."""
 
 
@@ -156,7 +157,7 @@ class Pruner:
         client: ClusterClient,
         whole: Callable[[Owner], bool],
         manager: str,
-        told: Callable[[PruneReport], None] = unheard,
+        told: Callable[[PruneReport], None] = ignore_report,
         acting: Acting | None = None,
     ) -> None:
         self._client = client
@@ -168,7 +169,8 @@ class Pruner:
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> tuple[ObjectKey, ...]:
         """Delete and return the objects. Each kind that has rows is listed once; a kind that is not served has no objects.
 
-        Raises the first ClusterError after everything else is done, so that neither a kind nor an object blocks the others.
+        If requests fail, the remaining work is done first, so that no kind and no object blocks another one; then the first
+        ClusterError is raised.
         """
         kinds: dict[ResourceType, None] = {entry.row.key.resource: None for entry in snapshot.entries()}
         report, errors = PruneReport(), list[ClusterError]()

@@ -1,8 +1,8 @@
 """Reports of actions that an engine takes without a request: prunes, and corrections that fail.
 
-A correction is an attempt to apply an object that once matched its row, but does not match it any more. It becomes a *trouble*
-when it fails permanently or SEVERAL times in a row, and remains one until it succeeds or its row changes. An object that a prune
-could not delete is a trouble until a later prune succeeds for it.
+A correction is an attempt to apply an object that once matched its row, but does not match it any more. A correction becomes
+a *trouble* when it fails permanently or SEVERAL times in a row, and remains a trouble until it succeeds or the row changes.
+An object that a prune could not delete is a trouble until a later prune succeeds for it.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,11 +1,12 @@
-"""Server-side apply of one object: fields that it takes over, fields that it leaves to other managers, and refused conflicts.
+"""Server-side apply of one object: the rules for fields to take over, for fields to leave to other managers, and for conflicts.
 
 1. Fields written by a user's helm become ours first (:mod:`wharfinger.cluster.fields.adoption`), so that fields that left
    the chart are removed.
 2. Ignored fields that another manager holds are left out, so that they are neither taken over nor given up.
-3. A conflict is either about fields that were ours (the chart had them before, and another manager took them: drift), or about
-   fields that were never ours. In case of drift, the field is taken back if the policy is to correct drift, and otherwise left to
-   the other manager. A field that was never ours raises a FieldConflictError, which names object, field and owner.
+3. A conflict is either about fields that were ours (the chart had them before, and another manager took them: drift), or
+   about fields that were never ours. In case of drift, the field is taken back if the policy is to correct drift; otherwise
+   the other manager keeps the field. A field that was never ours raises a FieldConflictError, which names object, field and
+   owner.
 """
 
 from collections.abc import Callable, Iterable
@@ -41,8 +42,8 @@ class Written:
 class ObjectWriter:
     """A writer under one field manager. ``force`` takes every field from all other managers.
 
-    ``dry_run``: the API server returns the object as an apply would leave it, and stores nothing. In this case, step 1 of the
-    module is left out, because it would be a write.
+    ``dry_run``: the API server returns the object as an apply would leave it, and stores nothing. With ``dry_run``, step 1 of
+    the module is left out, because that step would be a write.
     """
 
     client: ClusterClient
@@ -63,7 +64,7 @@ class ObjectWriter:
         """Apply the object and return it.
 
         ``live``: the present object; ``before`` returns the previously applied object, None if no object was applied.
-        ``correcting``: drift is corrected, so fields that the package's hooks wrote under our name are kept.
+        ``correcting``: True if this apply corrects drift; then fields that the package's hooks wrote under our name are kept.
 
         Raises FieldConflictError, and the client's errors.
         """

@@ -1,9 +1,9 @@
 """The definitions of a chart's ``crds/``: applied first, always upgraded, and waited for until they are established.
 
 Helm installs them once and never changes them again; here each upgrade brings them up to date, after a check that it loses no
-stored data (:mod:`wharfinger.cluster.releases.preflight`). They belong to no release: they have no release label and no row in
-the desired table, and are neither pruned nor uninstalled. Several releases may contain the same definition. A definition that is
-part of another release is upgraded by that release.
+stored data (:mod:`wharfinger.cluster.releases.preflight`). Definitions belong to no release: they have no release label and
+no row in the desired table, and are neither pruned nor uninstalled. Several releases may contain the same definition. A
+definition that is part of another release is upgraded by that release.
 
 A definition that is up to date already is not written again: the comparison uses what we wrote last, or, after a restart,
 what the server has.
@@ -80,8 +80,8 @@ class Definitions:
         """Apply the definitions and return their keys, once all are established.
 
         ``lives``: the existing definitions, by name, as the preflight's `Survey` contains them. Raises ForeignObjectError if
-        another release than ``owner`` has the definition in its manifest and the contents differ; CrdError, FieldConflictError,
-        and the client's errors.
+        a release other than ``owner`` has the definition in its manifest and the contents differ; CrdError,
+        FieldConflictError, and the client's errors.
         """
 
         writer = replace(self._writer, client=self._acting(owner))

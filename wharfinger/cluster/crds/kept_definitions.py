@@ -1,14 +1,15 @@
 """The definitions of ``crds/`` after they were applied: a deleted definition is noticed, reported, and restored.
 
-They do not belong to releases and have no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the drift monitor does not cover
-them. This module remembers which owner applied which definition. While definitions are kept, one watch of all definitions reports
-deleted ones. A missing definition is drift of every owner that applied it: it is reported, and restored if drift of one of these
-packages is corrected. Afterwards the custom resources that are in charts are restored, like any object that drifted.
+Definitions do not belong to releases and have no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the drift monitor
+does not cover them. Therefore this module records which owner applied which definition. While definitions are kept, one watch
+of all definitions reports deleted ones. A missing definition is drift of every owner that applied it: it is reported, and
+restored if drift of one of these packages is corrected. Afterwards the custom resources that are in charts are restored, like
+any object that drifted.
 
 Invariants:
 
 * A definition is read first and written only if it is missing: if another writer has created it meanwhile, perhaps in a newer
-  version, it is not changed.
+  version, that definition is not changed.
 * If several owners applied a definition, the owner that applied it last restores it, as long as that owner keeps the
   definition; after that, the previous owner restores it.
 * A definition that is deleted again and again is restored at growing intervals (:func:`pause_before`).
@@ -54,7 +55,7 @@ QUIET_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Brought:
+class _AppliedDefinition:
     """One definition in the form in which an owner applied it."""
 
     key: ObjectKey
@@ -74,7 +75,7 @@ class _Restored:
 
 @dataclass(slots=True)
 class _Known:
-    brought: dict[tuple[Owner, str], dict[str, _Brought]] = field(default_factory=dict)
+    applied: dict[tuple[Owner, str], dict[str, _AppliedDefinition]] = field(default_factory=dict)
     """The definitions by owner and its step, then by name; the latest is last."""
     there: set[str] = field(default_factory=set)
     """The names of all definitions that exist according to the watch."""
@@ -85,9 +86,9 @@ class _Known:
 class KeptDefinitions:
     """The definitions that owners keep. :meth:`run` is its task.
 
-    Four functions, none of which may block: ``rests`` returns True while nothing is to be restored for an owner; ``confined``
-    returns True if an owner must not write definitions now; ``told`` is called with an owner and its missing definitions, and
-    ``back`` with a kind that is served again.
+    Four functions, none of which may block: ``corrections_paused`` returns True while no definition is to be restored for an
+    owner; ``confined`` returns True if an owner must not write definitions now; ``told`` is called with an owner and its
+    missing definitions, and ``back`` with a kind that is served again.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class KeptDefinitions:
         watches: SharedWatches,
         definitions: Definitions,
         *,
-        rests: Callable[[Owner], bool],
+        corrections_paused: Callable[[Owner], bool],
         confined: Confined,
         told: Callable[[Owner, tuple[Drift, ...]], None],
         back: Callable[[str], None],
@@ -104,7 +105,7 @@ class KeptDefinitions:
         self._client = client
         self._watches = watches
         self._definitions = definitions
-        self._rests = rests
+        self._corrections_paused = corrections_paused
         self._confined = confined
         self._told = told
         self._back = back
@@ -117,16 +118,16 @@ class KeptDefinitions:
         """The cancel scope of the wait for the first list of the watch."""
 
     async def keep(self, owner: Owner, step: str, crds: Collection[JsonObject], mode: DriftMode) -> None:
-        """Keep the definitions that a step of an owner applied; they replace those that the step applied before.
+        """Keep the definitions that a step of an owner applied; they replace the definitions that the step applied before.
 
         Definitions that are deleted already count as missing.
         """
         found = [(await key_of(self._client, NOBODY, crd), crd) for crd in crds]
         before = self.missing(owner)
-        self._known.brought.pop((owner, step), None)
+        self._known.applied.pop((owner, step), None)
         if found:
-            brought = {key.name: _Brought(key, PackedJson(encode_json(crd)), mode) for key, crd in found}
-            self._known.brought[(owner, step)] = brought
+            applied = {key.name: _AppliedDefinition(key, PackedJson(encode_json(crd)), mode) for key, crd in found}
+            self._known.applied[(owner, step)] = applied
             self._watch(found[0][0].resource)
         self._end_what_nobody_keeps()
         for key, _ in found:
@@ -134,22 +135,22 @@ class KeptDefinitions:
                 await self._look(key)
         self._tell_if_other(owner, before)
 
-    def let_go(self, owner: Owner) -> None:
+    def stop_keeping(self, owner: Owner) -> None:
         """Stop keeping definitions for this owner; its definitions in the cluster remain unchanged."""
         before = self.missing(owner)
-        for place in [place for place in self._known.brought if place[0] == owner]:
-            del self._known.brought[place]
+        for place in [place for place in self._known.applied if place[0] == owner]:
+            del self._known.applied[place]
         self._end_what_nobody_keeps()
         self._tell_if_other(owner, before)
 
-    def attend(self, owner: Owner) -> None:
+    def resume(self, owner: Owner) -> None:
         """Resume restoring the missing definitions of an owner, after it was suspended."""
         for drift in self.missing(owner):
             self._queue.add(drift.identity.name)
 
     def missing(self, owner: Owner) -> tuple[Drift, ...]:
         """Return the missing definitions of an owner, by name."""
-        missing = {name: self._brought(name).get(owner) for name in sorted(self._known.missing)}
+        missing = {name: self._applied(name).get(owner) for name in sorted(self._known.missing)}
         return tuple(
             Drift(identity_of(one.key), missing=True)
             for one in missing.values()
@@ -182,12 +183,12 @@ class KeptDefinitions:
 
     # -- one definition
 
-    def _brought(self, name: str) -> Mapping[Owner, _Brought]:
+    def _applied(self, name: str) -> Mapping[Owner, _AppliedDefinition]:
         """Return the definition of this name in the form of each of its owners; the latest owner is last."""
-        return {of: brought[name] for (of, _), brought in self._known.brought.items() if name in brought}
+        return {of: applied[name] for (of, _), applied in self._known.applied.items() if name in applied}
 
     def _is_gone(self, name: str) -> None:
-        if not self._brought(name) or name in self._known.missing:
+        if not self._applied(name) or name in self._known.missing:
             return
         self._known.missing[name] = None
         self._tell(name)
@@ -204,7 +205,7 @@ class KeptDefinitions:
             self._tell(name)
 
     def _tell(self, name: str) -> None:
-        for owner in self._brought(name):
+        for owner in self._applied(name):
             self._told(owner, self.missing(owner))
 
     def _tell_if_other(self, owner: Owner, before: tuple[Drift, ...]) -> None:
@@ -224,29 +225,29 @@ class KeptDefinitions:
         else:
             self._is_gone(key.name)
 
-    def _restorer(self, name: str) -> tuple[Owner, _Brought] | None:
+    def _restorer(self, name: str) -> tuple[Owner, _AppliedDefinition] | None:
         """Return the owner that restores the definition, and that owner's form of it; None if no owner may restore it now."""
         able = [
             (owner, one)
-            for owner, one in self._brought(name).items()
-            if one.mode is DriftMode.CORRECT and not self._rests(owner) and not self._confined(owner)
+            for owner, one in self._applied(name).items()
+            if one.mode is DriftMode.CORRECT and not self._corrections_paused(owner) and not self._confined(owner)
         ]
         return able[-1] if able else None
 
     async def _attend(self, name: str) -> None:
         """Check a definition that may be missing, and restore it if it is due."""
-        brought = tuple(self._brought(name).values())
-        if not brought:
+        applied = tuple(self._applied(name).values())
+        if not applied:
             self._queue.succeeded(name)
             await trio.lowlevel.checkpoint()
             return
         try:
-            await self._restore(name, brought[-1].key)
+            await self._restore(name, applied[-1].key)
         except (ClusterError, trio.TooSlowError) as error:
-            log.warning("%s was deleted by another writer, and cannot be restored yet: %s", brought[-1].key, error)
+            log.warning("%s was deleted by another writer, and cannot be restored yet: %s", applied[-1].key, error)
             self._queue.failed(name)
         except Exception:  # a bug must not stop the restoration of other definitions
-            log.exception("%s was deleted by another writer, and cannot be restored yet", brought[-1].key)
+            log.exception("%s was deleted by another writer, and cannot be restored yet", applied[-1].key)
             self._queue.failed(name)
         else:
             self._queue.succeeded(name)
@@ -303,7 +304,7 @@ class KeptDefinitions:
                 # Without a list each definition is read by itself; the watch continues to retry.
                 with suppress(ClusterError, ShapeError):
                     await subscription.wait_first_list()
-                for name in {name for brought in self._known.brought.values() for name in brought}:
+                for name in {name for applied in self._known.applied.values() for name in applied}:
                     if name not in self._known.there:
                         self._queue.add(name)
 
@@ -315,7 +316,7 @@ class KeptDefinitions:
             self._known.there.clear()
 
     def _end_what_nobody_keeps(self) -> None:
-        kept = {name for brought in self._known.brought.values() for name in brought}
+        kept = {name for applied in self._known.applied.values() for name in applied}
         for name in [name for name in self._known.missing if name not in kept]:
             del self._known.missing[name]
         for name in [name for name in self._known.restored if name not in kept]:

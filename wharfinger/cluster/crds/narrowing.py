@@ -1,9 +1,10 @@
 """A comparison of two schemas of a CustomResourceDefinition, which finds values that only the old schema accepted.
 
-Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped ("pruned")
-unless the schema preserves it, so removing a property loses data, just as forbidding a value refuses data. The findings are those
-that Carvel's kapp and OLM v1 refuse, and other ways to narrow a structural schema. A schema that accepts everything the old one
-accepted never gives a finding, except for defaults: a changed default changes the meaning of existing objects.
+Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped
+("pruned") unless the schema preserves it, so removing a property loses data, just as forbidding a value refuses data. The
+module finds the changes that Carvel's kapp and OLM v1 refuse, and further changes that narrow a structural schema. A schema
+that accepts everything the old one accepted never gives a finding, except for defaults: a changed default changes the meaning
+of existing objects.
 
 Below `allOf`, `anyOf`, `oneOf` and `not` no fields are dropped, so a property there is only a condition on its value. Below the
 first level it is not determined whether one such condition follows from another, so any difference counts as narrower.
@@ -29,7 +30,7 @@ from wharfinger.formats.json.value import (
 from wharfinger.formats.listing import listed
 
 NAMED: Final = 8
-"""The most values that a message names."""
+"""The largest number of values that a message names."""
 QUOTED_CHARS: Final = 60
 """The largest number of characters quoted from a value."""
 
@@ -94,7 +95,7 @@ def narrowings(old: JsonObject, new: JsonObject) -> Iterator[Narrowing]:
 class _Place:
     """The position of a schema.
 
-    ``root``: it is the schema of a whole object. ``condition``: it is below allOf or a similar keyword.
+    ``root``: the schema is that of a whole object. ``condition``: the schema is below allOf or a similar keyword.
     """
 
     root: bool = False
@@ -255,7 +256,7 @@ def _choices(schema: JsonObject) -> list[JsonObject]:
 
 
 def _alone(schema: JsonObject) -> tuple[JsonObject, ...]:
-    """Return the schema without its allOf, because its own keywords are a condition too."""
+    """Return the schema without its allOf, because the schema's own keywords are one condition beside those in allOf."""
     return ({name: value for name, value in schema.items() if name not in {"allOf", "default"}},)
 
 

@@ -1,8 +1,8 @@
 """The check whether a CustomResourceDefinition may be replaced without losing stored data or refusing accepted objects.
 
 Helm never upgrades definitions, since an upgrade may do unnoticed damage: an API server accepts a definition whose schema
-drops a field, and the field is removed from an object the next time the object is written. So every upgrade is checked
-before it is made, as in OLM v1 and Carvel's kapp, with their list of refused changes and some further changes:
+drops a field, and the field is removed from an object the next time the object is written. So every upgrade is checked before
+it is made, as in OLM v1 and Carvel's kapp. The refused changes are theirs and some further ones:
 
 * the scope, or a name by which objects and clients know the kind, changes;
 * a version is removed that objects may still be stored in (``status.storedVersions``);
@@ -22,7 +22,7 @@ from wharfinger.cluster.crds.narrowing import CrdRule, narrowings
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 
 ALLOW_UNSAFE: Final = "wharfinger.dev/allow-unsafe-crd-upgrade"
-"""The annotation on a new definition; with the value ``"true"``, it replaces the old one despite `crd_problems`."""
+"""The annotation on a new definition; if its value is ``"true"``, the definition replaces the old one despite `crd_problems`."""
 MAX_PROBLEMS: Final = 20
 """The largest number of reported problems; users do not read more."""
 

@@ -76,8 +76,8 @@ class Drift:
 
 
 def is_in_doubt(row: DesiredObject, live: JsonObject, manager: str) -> bool:
-    """Return whether we applied a live object for another row than this. In that case, its fields are ours, and may have other
-    values.
+    """Return whether we applied a live object for a row other than ``row``. In that case, the object's fields are ours, and
+    may have other values.
 
     False if the object has no digest, or a digest that another manager wrote, so that no other manager can hide drift.
     """
@@ -93,7 +93,7 @@ def find_drift(
     """Return how a live object differs from what was applied; None if it does not differ, or if it is being deleted.
 
     ``desired`` is the wanted object, with its namespace; ``applied`` the answer to its apply, if known; ``ignore`` includes
-    the built-in rules. The baseline is not used for another object under the same name (its uid differs).
+    the built-in rules. The baseline is not used if the live object is another one under the same name (its uid differs).
     """
     owners = read_owners(live, manager)
     if owners is None or find(live, "metadata", "deletionTimestamp") is not None:
@@ -123,11 +123,11 @@ def without_ignored(
     if owners is None:
         return desired
     for rule in ignore:
-        if not rule.takes_object(desired):
+        if not rule.matches_object(desired):
             continue
         others = EMPTY
         for writer, fields in owners.sets_of_others():
-            if rule.takes_writer(writer.manager, writer.subresource):
+            if rule.matches_writer(writer.manager, writer.subresource):
                 others = others.union(fields)
         for path in rule.paths if others else ():
             desired = without_fields(desired, pointer_steps(path), others)
@@ -172,7 +172,9 @@ def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
 
 
 def _changed_secrets(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Iterator[FieldPath]:
-    """Yield ``data`` fields of a Secret that differ from ``stringData``, which the server stores there, without an owner."""
+    """Yield the ``data`` fields of a Secret that differ from the wanted ``stringData``. The server stores ``stringData`` in
+    ``data``, and no manager owns the result.
+    """
     if kind_of(desired) != ("v1", "Secret"):
         return
     for name, text in find_object(desired, "stringData").items():

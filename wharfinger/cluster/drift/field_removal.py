@@ -1,8 +1,8 @@
 """Removal of other managers' fields from the object that we apply, if a rule leaves these fields to them.
 
-An apply takes a field from the manager that set it. If the field is left out while both own it, we only give up our share, and
-the other manager keeps the field. So exactly the leaf fields that other managers own are left out; a field that no other manager
-set stays ours.
+An apply takes a field from the manager that set it. If the field is left out while both managers own it, we only give up our
+share, and the other manager keeps the field. So exactly the leaf fields that other managers own are left out; a field that no
+other manager set stays ours.
 """
 
 from collections.abc import Sequence

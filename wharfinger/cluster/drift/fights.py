@@ -138,12 +138,12 @@ class Fights:
     bouts: "HashTrieMap[Identity, Bout]" = field(default_factory=HashTrieMap)
 
     def fight(self, identity: Identity) -> Fight | None:
-        """Return the fight for an object, or None."""
+        """Return the present fight over an object; None if there is none."""
         bout = self.bouts.get(identity)
         return bout.fight if bout is not None else None
 
     def due(self) -> float | None:
-        """Return when Elapsed has an effect, or None."""
+        """Return the time at which Elapsed will have an effect; None if nothing is planned."""
         return min((_due(bout, self.rules) for bout in self.bouts.values()), default=None)
 
 

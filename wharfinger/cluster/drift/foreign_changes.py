@@ -1,9 +1,9 @@
 """Changes of a release's records by another writer. After such a change, drift of the release is no longer corrected, and the
 writer is reported, if it is known.
 
-A deleted record does not name the process that deleted it. Most often its namespace is being deleted with everything in it.
-So the namespace is read before a writer is reported; if the namespace is being deleted or is gone, this is logged, and no writer
-is reported.
+A deleted record does not name the process that deleted it. Most often the record's namespace is being deleted with everything
+in it. So the namespace is read before a writer is reported; if the namespace is being deleted or is gone, this is logged, and
+no writer is reported.
 """
 
 import logging
@@ -13,7 +13,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError
-from wharfinger.cluster.objects.lookup import namespace_goes
+from wharfinger.cluster.objects.lookup import is_namespace_deleted
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.records.release_heads import ForeignChange
 
@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 class ForeignChanges:
     """The changes of releases' records by other writers.
 
-    ``left_alone`` is called at once with the owner of a release that is not ours any more; ``told`` with its last writer and
-    revision.
+    ``left_alone`` is called at once with the owner of a release that is not ours any more; ``told`` is called with the owner,
+    the changed revision, and the writer in words.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ForeignChanges:
 
     async def _tell_gone(self, change: ForeignChange) -> None:
         try:
-            goes = await namespace_goes(self._client, change.owner.namespace)
+            goes = await is_namespace_deleted(self._client, change.owner.namespace)
         except ClusterError as error:
             log.info("release %s: cannot determine whether its namespace is being deleted: %s", change.owner, error)
             goes = False

@@ -45,9 +45,9 @@ BUILT_IN: Final[tuple[IgnoreRule, ...]] = (
 def is_ignored(segments: Sequence[str], writer: Writer, obj: JsonObject, rules: Sequence[IgnoreRule]) -> bool:
     """Return whether a rule leaves the field of the object (segments of its pointer) to the writer."""
     return any(
-        rule.takes_writer(writer.manager, writer.subresource)
+        rule.matches_writer(writer.manager, writer.subresource)
         and any(_is_below(segments, pointer_steps(path)) for path in rule.paths)
-        and rule.takes_object(obj)
+        and rule.matches_object(obj)
         for rule in rules
     )
 

@@ -4,12 +4,12 @@
     live.listen(monitor.changed)
     nursery.start_soon(monitor.run)
 
-Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most of them are a change of status; they are
-dismissed by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). The
-others are judged (:mod:`~wharfinger.cluster.drift.comparison`), and an object that seems to have drifted is a
-*suspicion*. A watch lags behind our own writes, so the object is read to confirm the suspicion. In addition, all
-objects are compared one after the other, at long intervals. This comparison finds drift that a lost event or an
-unchanged entry hid, and it is the first check after a restart.
+Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most events are a change of status; these are
+dismissed by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). The others are
+judged (:mod:`~wharfinger.cluster.drift.comparison`), and an object that seems to have drifted is a *suspicion*. A watch lags
+behind our own writes, so the object is read to confirm the suspicion. In addition, all objects are compared one after the
+other, at long intervals. This comparison finds drift that a lost event or an unchanged entry hid, and it is the first check
+after a restart.
 
 Invariants:
 
@@ -17,8 +17,8 @@ Invariants:
 * While a row waits to be applied, or is being applied, nothing is judged, because both sides of the comparison are about to
   change. The suspicion is kept until the row is settled, and is dropped if our own write is newer.
 * Of each object, only a baseline is kept, and its drift for as long as the drift lasts.
-* An object without a baseline is not judged if it was applied for another row than the present one: a process was killed while it
-  made a revision, and left no record of it. The next upgrade decides about such an object.
+* An object without a baseline is not judged if it was applied for a row other than the present one: a process was killed
+  while it made a revision, and left no record of it. The next upgrade decides about such an object.
 """
 
 import random
@@ -49,7 +49,7 @@ from wharfinger.cluster.objects.applied_objects import AppliedObjects, mark_of
 from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, identity_of
 from wharfinger.cluster.objects.drift_policy import DriftMode
 from wharfinger.cluster.objects.ownership import RELEASE_LABEL, Owner
-from wharfinger.cluster.watch.listed_objects import look_at_all
+from wharfinger.cluster.watch.listed_objects import visit_all
 from wharfinger.cluster.watch.work_queue import WorkQueue
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.kube.resource import ObjectKey, ResourceType
@@ -178,7 +178,7 @@ class DriftMonitor:
                     known.asked = False  # a requested correction could not be made without the definition
                 self._suspect(entry.row.identity, "")
 
-    def leave_alone(self, owner: Owner) -> None:
+    def pause_corrections(self, owner: Owner) -> None:
         """Report drift of an owner's objects from now on without correcting it."""
         self._known.left_alone.add(owner)
         for identity, known in tuple(self._known.open.items()):
@@ -186,7 +186,7 @@ class DriftMonitor:
                 known.asked = False
                 self._step(Forgotten(identity))
 
-    def attend(self, owner: Owner) -> None:
+    def resume_corrections(self, owner: Owner) -> None:
         """Correct drift of an owner's objects again, if its policy says so, and check all of them now."""
         self._known.left_alone.discard(owner)
         for entry in self._table.snapshot().find("owner", owner):
@@ -246,7 +246,7 @@ class DriftMonitor:
     # -- judging
 
     def _row(self, identity: Identity) -> DesiredObject | None:
-        """Return the row of an object whose drift is monitored, or None."""
+        """Return the row of an object; None if the object has no row, or its drift is not monitored."""
         entry = self._table.snapshot().get(identity)
         return entry.row if entry is not None and entry.row.drift.mode is not DriftMode.OFF else None
 
@@ -296,7 +296,7 @@ class DriftMonitor:
         """
         applied = self._applied.get(identity)
         if applied is None or applied.partial or not applied.is_marked(live, self._applied.manager):
-            self._applied.record(identity, live)  # this calls _recorded, which closes it
+            self._applied.record(identity, live)  # this calls _recorded, which ends the drift
         else:
             self._close(identity)
 
@@ -434,7 +434,7 @@ class DriftMonitor:
         """Check all objects of one kind, and suspect the rows that have no object."""
         expected = [entry.row.key for entry in self._table.snapshot().entries() if entry.row.key.resource == resource]
         try:
-            seen = await look_at_all(self._client, resource, RELEASE_LABEL, self._look_listed)
+            seen = await visit_all(self._client, resource, RELEASE_LABEL, self._look_listed)
         except NotFoundError:
             seen = set()  # the kind is not served, so it has no objects
         except ClusterError:

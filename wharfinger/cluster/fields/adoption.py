@@ -2,11 +2,12 @@
 
 Server-side apply removes a field that its manager no longer sets, unless another manager owns it too. Fields written by a
 user's helm (or `kubectl apply`) are owned by that tool under its own name, and would never be removed. So before our first
-apply its entries in ``metadata.managedFields`` are made ours: the fields of an Update are joined with ours, and the entry is
-removed. ``csaupgrade`` of client-go does the same; unlike it, fields that helm 4 applied server-side are adopted as well.
+apply, the tool's entries in ``metadata.managedFields`` are made ours: the fields of an Update are joined with ours, and the
+entry is removed. ``csaupgrade`` of client-go does the same, but this module also adopts fields that helm 4 applied
+server-side.
 
-Helm's entries are always adopted, since it works on the same release. Entries of ``kubectl apply`` are adopted only as long as we
-own no fields of the object: later, they are a user's edit, and are judged as drift.
+Helm's entries are always adopted, since helm works on the same release. Entries of ``kubectl apply`` are adopted only as long
+as we own no fields of the object: later, they are a user's edit, and are judged as drift.
 
 Pure.
 """
@@ -27,7 +28,7 @@ _LAST_APPLIED: Final = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/
 def adoption_patch(live: JsonObject, manager: str) -> list[JsonValue]:
     """Return the JSON patch that makes the other tools' entries ours; [] if there are no readable entries.
 
-    The server refuses it (409) if the object changed meanwhile.
+    The server refuses the patch (409) if the object changed meanwhile.
     """
     entries = [entry for entry in find_list(live, "metadata", "managedFields") if isinstance(entry, dict)]
     own = next((entry for entry in entries if _is_apply_of(entry, manager)), None)

@@ -2,7 +2,7 @@
 
 The API server reports conflicts as text (apimachinery, ``getConflictMessage``): ``conflict with "ann" using v1: .data.v``,
 or, if there are several, a line ``conflicts with "ann":`` and a line ``- .data.v`` for each field. A path is written without
-escaping (``.metadata.annotations.example.test/a``), so it cannot be split without more information. It is
+escaping (``.metadata.annotations.example.test/a``), so it cannot be split without more information. Therefore the path is
 resolved against an object that has the field: each step selects the member whose name the remaining text begins with.
 
 Pure. Text from a server is foreign: text that is not understood is not treated as a path, and a conflict without paths is not

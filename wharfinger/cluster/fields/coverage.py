@@ -1,10 +1,10 @@
 """Wanted fields of an object that we do not own: the drift that can be found without the answer to our apply.
 
-The wanted object and the field sets of the live object are walked side by side. The sets themselves show which lists are keyed,
-and by which keys, so no schema is needed. Three cases cannot be distinguished without the schema. A list that no manager owns any
-more is reported as a whole. A map that no manager owns any more is reported by its members, although it may change only as a
-whole. A map that another manager applied empty is assumed to change only as a whole. None of these cases leads to a false report
-of drift.
+The wanted object and the field sets of the live object are walked side by side. The sets themselves show which lists are
+keyed, and by which keys, so no schema is needed. Three cases cannot be distinguished without the schema. A list that no
+manager owns any more is reported as a whole. A map that no manager owns any more is reported by its members, although it may
+change only as a whole. An empty map that another manager applied is assumed to change only as a whole. None of these cases
+leads to a false report of drift.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _NOT_OWNED_METADATA: Final = frozenset(
     )
 )  # fmt: skip
 _KEY_DEFAULTS: Final[JsonObject] = {"protocol": "TCP"}
-"""The default values of item keys, by which the server fills in missing ones: only ports of its own kinds have any."""
+"""The default values of item keys, which the server fills in if a key is missing. Only ports of built-in kinds have such keys."""
 
 
 def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Iterator[FieldPath]:

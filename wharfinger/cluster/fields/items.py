@@ -1,8 +1,8 @@
 """Resolution of a field set's paths in a document, without the schema that the set was made with.
 
-The set itself shows which lists are keyed, and by which keys: its elements are ``k:{"name":"a"}``. So an element stands for the
-item with these keys. The server may have filled in a key that the item leaves out (``protocol: TCP`` of a port); such a key
-counts as equal unless another item matches better. Nothing here fails: a path that leads nowhere is absent.
+The set itself shows which lists are keyed, and by which keys: its elements are ``k:{"name":"a"}``. So an element means the
+item that has these keys. The server may have filled in a key that the item leaves out (``protocol: TCP`` of a port); such a
+key counts as equal unless another item matches better. Nothing here fails: a path that leads nowhere is absent.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _Key: TypeAlias = tuple[tuple[bool, JsonValue], ...]
 def match_items(elements: Collection[str], items: Sequence[JsonValue]) -> dict[str, int]:
     """Return the index of the item that each element means.
 
-    Elements without a matching item are left out. Each item is taken once.
+    Elements without a matching item are left out. Each item is matched at most once.
     """
     keyed = [element for element in elements if element.startswith("k:")]
     groups = _by_present_keys(keyed, items)

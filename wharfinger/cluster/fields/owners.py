@@ -49,7 +49,9 @@ class FieldOwners:
     """The entries of all other managers, the latest first."""
 
     def writer_of(self, path: FieldPath) -> Writer:
-        """Return the other manager that owns this field now, else one that owns a field inside it; NOBODY if there is none."""
+        """Return the other manager that owns this field now, else a manager that owns a field inside it; NOBODY if there is
+        no such manager.
+        """
         inside = NOBODY
         for entry in self.others:
             if path in entry.fields:

@@ -5,9 +5,9 @@ Most objects are judged at once when they are reported. Two kinds of objects are
 * objects for which their release has a rule: expressions run in a worker (:mod:`~wharfinger.cluster.health.rules`);
 * custom objects without a status: their definition, which is read once, shows whether the kind declares one.
 
-A task that cannot finish, because the worker died or the API server is away, retries after :data:`RETRY_S`; until then the former
-state is kept, and counts as not certain. The newest state of an object that waits for a task is kept, and is discarded once it
-was judged.
+A task that cannot finish, because the worker died or the API server does not answer, retries after :data:`RETRY_S`; until
+then the former state is kept, and counts as not certain. The newest state of an object that waits for a task is kept, and is
+discarded once it was judged.
 """
 
 from collections.abc import Callable
@@ -30,11 +30,11 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.kube.times import parse_time
 
 GRACE_S: Final = 30.0
-"""The time after its creation in which an object may be without the status that its kind declares."""
+"""The time after the creation of an object in which the object may lack the status that its kind declares."""
 RETRY_S: Final = 5.0
 GUARD_S: Final = 30.0
-"""The time after an apply in which older states from the watch are ignored. It is limited, because a restored etcd counts
-versions anew.
+"""The time after an apply in which older states from the watch are ignored. The time is limited, because a restored etcd
+counts versions anew.
 """
 JUDGES: Final = 4
 """The number of objects that are judged at a time."""
@@ -79,7 +79,7 @@ class HealthFacts:
         self._declares: dict[ResourceType, bool] = {}
 
     def get(self, identity: Identity) -> Fact | None:
-        """Return the fact about an object; None if it does not exist, or was not looked up."""
+        """Return the fact about an object; None if the object does not exist, or was not looked up."""
         return self._facts.get(identity)
 
     def __len__(self) -> int:
@@ -136,7 +136,7 @@ class HealthFacts:
         for identity in [one for one in self._facts if one.group_kind == group_kind]:
             self._drop(identity)
 
-    def look_again(self, key: ObjectKey) -> None:
+    def judge_again(self, key: ObjectKey) -> None:
         """Judge an object again if its rule changed; do nothing if no fact is known about it."""
         identity = identity_of(key)
         held = self._facts.get(identity)

@@ -34,7 +34,8 @@ class HealthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The health of a release. ``laggards`` are sorted; ``known`` is False until everything was looked up once.
+    """The health of a release. ``laggards`` are the objects that are not Current, sorted; ``known`` is False until every
+    object was looked up once.
 
     ``stalled``: laggards that have been in progress for too long (:mod:`~wharfinger.cluster.health.stall`).
     """
@@ -54,7 +55,7 @@ class Health:
         return HealthState.RECONCILING if self.laggards else HealthState.CURRENT
 
     def differs(self, other: "Health | None") -> bool:
-        """Return whether a listener that knows the other health has to be notified of this health."""
+        """Return whether a listener that was last notified of ``other`` has to be notified of this health."""
         return other is None or (self.state, self.laggards, self.stalled) != (
             other.state,
             other.laggards,
@@ -80,7 +81,9 @@ class Sighting:
     version: int
 
     def is_before(self, other: "Sighting") -> bool:
-        """Return whether this is an older state than the other, of the same object or of an earlier one with its name."""
+        """Return whether this is an older state than ``other``: an earlier state of the same object, or a state of an earlier
+        object with the same name.
+        """
         return 0 <= self.version < other.version
 
 
@@ -96,8 +99,8 @@ class Fact:
     """The fact about one live object: the state seen last, and its readiness.
 
     ``open``: the readiness is being determined anew, and ``state`` is the former state. ``until``: the end of a grace time
-    (trio's clock), after which the object is Current. ``rule`` is the rule by which it was judged. ``guarded``: the object comes
-    from the answer to an apply, and until this time no older state counts.
+    (trio's clock), after which the object is Current. ``rule`` is the rule by which the object was judged. ``guarded``: the
+    object comes from the answer to an apply, and until this time no older state counts.
     """
 
     seen: Sighting

@@ -7,12 +7,13 @@ Live objects are reported by :mod:`~wharfinger.cluster.objects.live_objects`; a 
 rules is determined during that report. Readiness by a release's own rules is determined in tasks here, since a rule runs in a
 worker and may not have a result for a long time. Invariants:
 
-* ``told`` is called for a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`. It is
-  not called before all objects of the release were looked up, because an object that was not looked up does not count as
-  unready. If :meth:`HealthMonitor.health` has returned another health since the last report, the release is reported again, even
-  if its health is now the last reported one.
-* A wait ends on certain states only: never on a state from before an apply that was reported by :meth:`HealthMonitor.applied`,
-  nor on a state that is being determined. A wait ends at the first failure; a cancelled wait leaves nothing behind.
+* ``told`` is called for a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`.
+  ``told`` is not called before all objects of the release were looked up, because an object that was not looked up does not
+  count as unready. If :meth:`HealthMonitor.health` has returned another health since the last report, the release is reported
+  again, even if its health is now the last reported one.
+* A wait ends only on a state that is certain: never on a state from before an apply that was reported by
+  :meth:`HealthMonitor.applied`, nor on a state that is being determined. A wait ends at the first failure; a cancelled wait
+  leaves nothing behind.
 * A release is Degraded only for a cause that lasts: an object that failed, or one that stalled
   (:mod:`~wharfinger.cluster.health.stall`). An object that becomes unready is Reconciling until then.
 * A kind that cannot be looked up does not block others: its objects are laggards, and the message gives the reason.
@@ -125,8 +126,8 @@ class HealthMonitor:
         self._facts.answered(key, response)
 
     def looked_up(self, resource: ResourceType, why: str | None) -> None:
-        """Record the result of looking up a kind: "" if it succeeded, the reason if it failed; None if it is not watched
-        any more.
+        """Record the result of looking up a kind: "" if it succeeded, the reason if it failed; None if the kind is not
+        watched any more.
 
         For `LiveObjects.listen`.
         """
@@ -151,7 +152,7 @@ class HealthMonitor:
         else:
             self._rules.pop(owner, None)
         for row in self._rows(owner):
-            self._facts.look_again(row.key)
+            self._facts.judge_again(row.key)
 
     # -- queries
 
@@ -178,7 +179,7 @@ class HealthMonitor:
     async def wait_ready(
         self, owner: Owner, keys: Iterable[ObjectKey] | None = None, *, progress: Progress = silent
     ) -> WaitReport:
-        """Wait until the objects of a release (only ``objects``; None: all) are Current, or one of them has Failed.
+        """Wait until the objects of a release with these ``keys`` (None: all objects) are Current, or one of them has Failed.
 
         ``progress`` is called with the laggards each time they change; after :data:`PATIENCE_S` they include their newest
         events. Objects that leave the release meanwhile are not waited for. The caller sets the deadline.
@@ -226,7 +227,7 @@ class HealthMonitor:
             self._touch(before)
         if not deleted:
             self._owners[identity] = row.owner
-            self._facts.look_again(row.key)
+            self._facts.judge_again(row.key)
         self._touch(row.owner)
 
     async def _tell_all(self) -> None:
@@ -348,9 +349,9 @@ async def open_health_monitor(
 ) -> AsyncGenerator[HealthMonitor, None]:
     """Yield a monitor of all releases in ``table``, for as long as the block runs.
 
-    ``expressions`` evaluates the rules of releases; without it, rules are ignored. ``now`` is the clock for the ages of objects.
-    ``grace_s``: the time for which an object may be unready without a change before it counts as stalled. Open the monitor before
-    kinds are watched; otherwise it misses their objects.
+    ``expressions`` evaluates the rules of releases; without it, rules are ignored. ``now`` is the clock for the ages of
+    objects. ``grace_s``: the time for which an object may be unready without a change before it counts as stalled. Open the
+    monitor before kinds are watched; otherwise the monitor misses their objects.
     """
     monitor = HealthMonitor(table, client, expressions, told, now, grace_s)
     live.listen(monitor.changed, monitor.looked_up)

@@ -1,4 +1,4 @@
-"""Rules of readiness for kinds that do not report it the usual way: expressions in CEL, in the form that Flux defined.
+"""Rules of readiness for kinds that do not report readiness in the usual way: expressions in CEL, in the form that Flux defined.
 
 ::
 
@@ -38,7 +38,7 @@ class HealthRuleError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class HealthRule:
-    """The expressions for the objects of one kind; "" for a missing one."""
+    """The expressions for the objects of one kind; a missing expression is ""."""
 
     api_version: str
     kind: str
@@ -59,7 +59,7 @@ class Expressions(Protocol):
 
 
 def read_health_rules(value: JsonValue, what: str) -> tuple[HealthRule, ...]:
-    """Return the rules in a list that a user wrote; None: no rules. ``what`` names its place. Raises FormatError."""
+    """Return the rules in a list that a user wrote; None: no rules. ``what`` names the list in errors. Raises FormatError."""
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -96,7 +96,7 @@ def _read_rule(value: JsonValue, what: str) -> HealthRule:
 
 
 def rule_for(rules: Iterable[HealthRule], api_version: str, kind: str) -> HealthRule | None:
-    """Return the rule for this kind, or None."""
+    """Return the rule for this kind; None if there is no rule."""
     return next((rule for rule in rules if (rule.api_version, rule.kind) == (api_version, kind)), None)
 
 
@@ -108,7 +108,9 @@ def bound(expression: str) -> str:
 
 
 async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) -> Readiness:
-    """Return the readiness of an object by its rule. Raises ProgramError if it cannot be determined now, but may be later."""
+    """Return the readiness of an object by its rule. Raises ProgramError if the readiness cannot be determined now, but may
+    be later.
+    """
     if (waiting := unsettled(obj)) is not None:
         return waiting
     words = condition_words(obj)

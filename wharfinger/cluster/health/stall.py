@@ -3,7 +3,7 @@
 Pure. An update in progress (an HPA scales a Deployment, a user restarts a rollout, a Pod is moved) makes an object unready
 for some seconds without any fault. Only a lasting state is a fault:
 
-* Each change of its message, as ``1 of 3 replicas available``, counts as a move, and begins the grace period again.
+* Each change of an object's message, such as ``1 of 3 replicas available``, counts as a move, and begins the grace period again.
 * An object that moves all the time and is never ready stalls after :data:`LIMIT_S`.
 * An absent object does not count as an update in progress. Its grace period is :data:`ABSENT_S`, in which a deleted object is
   usually created again.

@@ -23,7 +23,7 @@ def suspended_too() -> float:
 
 
 class Fence:
-    """The permission to write. It is closed until :meth:`permit`."""
+    """The permission to write. Writes are refused until :meth:`permit` is called."""
 
     def __init__(
         self, clock: Callable[[], float] = trio.current_time, boot_clock: Callable[[], float] = suspended_too

@@ -37,7 +37,7 @@ from wharfinger.kube.resource import ObjectKey
 ABANDONED_AFTER_S: Final = 600.0
 """The time without a change after which a pending record of a user's helm counts as left by a killed process."""
 MIN_GRANT_S: Final = 15.0
-"""The time for which a Lease with a shorter duration is granted nevertheless."""
+"""The shortest time for which a Lease counts as granted, even if its duration is shorter."""
 MAX_SIGHTINGS: Final = 10_000
 """The number of records and Leases for which the time of the first reading is remembered."""
 
@@ -46,8 +46,8 @@ MAX_SIGHTINGS: Final = 10_000
 class Holder:
     """A writer of records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is ``namespace/name/uid``.
 
-    ``family`` is the beginning of the names of Leases whose holders divide the releases among themselves: no release belongs to
-    two of them. It is "" if there are no such Leases.
+    ``family`` is the beginning of the names of Leases whose holders divide the releases among themselves: no release belongs
+    to two of them. ``family`` is "" if there are no such Leases.
     """
 
     identity: str

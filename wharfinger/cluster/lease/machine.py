@@ -21,8 +21,8 @@ Two candidates never rely on the Lease at once. A holder relies on it until ``de
 succeeded. The server received that write later, and all other candidates saw it even later and wait ``duration_s`` from then.
 This holds as long as the clocks run at rates that differ by less than ``duration_s / deadline_s``.
 
-Each write names the resourceVersion that was read, so if two candidates claim, one is refused. Each claim has a fence greater
-than any fence that the candidate has seen.
+Each write names the resourceVersion that was read, so if two candidates claim the Lease, one of them is refused. Each claim
+has a fence greater than any fence that the candidate has seen.
 """
 
 from dataclasses import dataclass, field, replace
@@ -75,7 +75,7 @@ class Claiming:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The Lease is ours until ``good_until``. ``unsure``: it must be read before it is renewed."""
+    """The Lease is ours until ``good_until``. ``unsure``: the Lease must be read before it is renewed."""
 
     record: LeaseRecord
     good_until: float

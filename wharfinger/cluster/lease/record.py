@@ -45,7 +45,7 @@ class LeaseRecord:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The contents that a candidate wants to write into a Lease; an empty ``holder`` gives it back."""
+    """The contents that a candidate wants to write into a Lease; an empty ``holder`` gives the Lease back."""
 
     holder: str
     fence: int

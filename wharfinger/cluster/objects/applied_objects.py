@@ -65,7 +65,7 @@ class Applied:
     def is_marked(self, live: JsonObject, manager: str) -> bool:
         """Return whether this is the same object with the same entry of our fields, so that nothing can have drifted.
 
-        This misses a value that changed while the entry stayed the same, which a webhook can cause.
+        The check misses a value that changed while our entry stayed the same; a webhook can make such a change.
         """
         metadata = live.get("metadata")
         return isinstance(metadata, dict) and metadata.get("uid") == self.uid and self.mark == mark_of(live, manager)
@@ -115,7 +115,7 @@ class AppliedObjects:
         self._listener: Callable[[Identity], None] | None = None
 
     def listen(self, listener: Callable[[Identity], None]) -> None:
-        """Report every object that is recorded from now on. There is one listener."""
+        """Call ``listener`` with the identity of every object that is recorded from now on; it replaces an earlier listener."""
         self._listener = listener
 
     def record(self, identity: Identity, answer: JsonObject, *, partial: bool = False) -> None:

@@ -8,9 +8,9 @@ pointers, and a target that selects the objects::
       - paths: [/spec/replicas]
         target: {kind: Deployment, name: "web-.*"}
 
-``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, in linear time) that must match the
-complete text; a missing one matches everything. A pointer selects the field and all below it; a segment ``*`` selects every
-member or item, which Flux does not have.
+``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, in linear time) that must match
+the complete text; a missing expression matches everything. A pointer selects the field and all below it; a segment ``*``
+selects every member or item, which Flux does not have.
 """
 
 from collections.abc import Mapping
@@ -50,8 +50,8 @@ class DriftMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """Fields that others may change: ``paths`` (JSON pointers, "" is the whole object) of the objects that all other members
-    match.
+    """Fields that other managers may change. ``paths`` are the fields, as JSON pointers ("" is the whole object); the rule
+    applies to the objects that all its other members match.
 
     Users cannot set ``subresource``, ``by`` and ``not_by``. With them, a rule covers only writes through that subresource, by
     managers whose complete name matches ``by`` and not ``not_by``.
@@ -69,7 +69,7 @@ class IgnoreRule:
     by: str = ""
     not_by: str = ""
 
-    def takes_object(self, obj: JsonObject) -> bool:
+    def matches_object(self, obj: JsonObject) -> bool:
         """Return whether the rule applies to this object."""
         api_version, kind = kind_of(obj)
         group, version = split_api_version(api_version)
@@ -84,7 +84,7 @@ class IgnoreRule:
             _holds(self.label_selector, obj, "labels") and _holds(self.annotation_selector, obj, "annotations")
         )
 
-    def takes_writer(self, manager: str, subresource: str) -> bool:
+    def matches_writer(self, manager: str, subresource: str) -> bool:
         """Return whether the rule applies to writes of this manager through this subresource; ``manager`` is "" if it is
         unknown."""
         if self.subresource and self.subresource != subresource:
@@ -101,7 +101,7 @@ class DriftPolicy:
 
 
 def read_drift_policy(value: JsonValue, what: str) -> DriftPolicy:
-    """Read a policy as users write it; ``what`` names its place. Raises FormatError."""
+    """Read a policy as users write it; ``what`` names the policy in errors. Raises FormatError."""
     said = _only(as_object(value, what), what, {"mode", "ignore"})
     mode = find_str(said, "mode", default=DriftMode.CORRECT)
     if mode not in set(DriftMode):
@@ -184,7 +184,8 @@ def _only(said: JsonObject, what: str, known: set[str]) -> JsonObject:
 
 @lru_cache(maxsize=512)
 def _whole(pattern: str) -> str:
-    read_pattern(pattern)  # compile it alone first, because the text around it could complete an unbalanced pattern
+    # compile the pattern alone first, because the text around it below could complete an unbalanced pattern
+    read_pattern(pattern)
     return read_pattern(f"^(?:{pattern})$")
 
 

@@ -10,17 +10,18 @@ change is parsed once and reported to every listener: the object, or None once i
 with a selector cannot distinguish the two). Only the key of an object is kept here; listeners keep the small facts that they
 need.
 
-With :class:`~wharfinger.cluster.objects.unmarked_names.UnmarkedNames`, the names of the objects without that label are watched
-beside it, so that `LiveObjects.is_absent` needs no request.
+With :class:`~wharfinger.cluster.objects.unmarked_names.UnmarkedNames`, the names of the objects without that label are
+watched as well, so that `LiveObjects.is_absent` needs no request.
 
 Invariants:
 
 * For every attended kind, the reports to a listener add up to the objects that exist: after a broken watch only the differences
   are reported.
-* If a kind is no longer served, its objects do not exist any more. A watch cannot report this, it only fails. So a kind whose
-  watch fails is looked up, and if the server does not know it, all its objects are reported as gone. The watch keeps trying,
-  because the kind may come back.
-* An object that cannot be read is reported as neither present nor gone, only counted: it must not stop the others.
+* If a kind is no longer served, its objects do not exist any more. A watch does not report this; it fails instead. So a kind
+  whose watch fails is looked up, and if the server does not know it, all its objects are reported as gone. The watch keeps
+  trying, because the kind may come back.
+* An object that cannot be read is reported as neither present nor gone, but only counted, so that it does not block the other
+  objects.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -118,8 +119,8 @@ class LiveObjects:
         """Report every change to this listener from now on. Earlier reports of kinds that are already attended are not
         repeated.
 
-        ``looked_up`` is called for each attended kind once all of it was reported, or with the reason why this failed. It is
-        called again when the result changes, and when the kind is released.
+        ``looked_up`` is called for each attended kind once all objects of the kind were reported, or with the reason why they
+        could not be reported. ``looked_up`` is called again when the result changes, and when the kind is released.
         """
         self._listeners = (*self._listeners, listener)
         if looked_up is not None:
@@ -238,7 +239,9 @@ class LiveObjects:
         return False
 
     def _forget(self, resource: ResourceType) -> None:
-        """Report all objects of a kind as gone, and start a new watch, since a continued one would not report them again."""
+        """Report all objects of a kind as gone, and start a new watch, since a continued watch would not report the objects
+        again.
+        """
         followed = self._followed.get(resource)
         if followed is None:
             return
@@ -251,7 +254,7 @@ class LiveObjects:
             for key in one.keys
         }
         for key in sorted(followed.keys):
-            if (key.namespace, key.name) not in others:  # served in another version, it is still there
+            if (key.namespace, key.name) not in others:  # the object still exists if it is served in another version
                 self._tell(key, None)
 
     # -- one object

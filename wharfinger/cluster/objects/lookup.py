@@ -33,8 +33,8 @@ async def look_up(client: ClusterClient, key: ObjectKey) -> JsonObject | None:
     return None
 
 
-async def namespace_goes(client: ClusterClient, name: str) -> bool:
-    """Return whether a namespace is being deleted, or does not exist."""
+async def is_namespace_deleted(client: ClusterClient, name: str) -> bool:
+    """Return whether a namespace is being deleted, or does not exist (any more)."""
     resource = await patiently(partial(client.resource_type, "v1", "Namespace"))
     namespace = await look_up(client, ObjectKey(resource, "", name))
     return namespace is None or bool(find_str(namespace, "metadata", "deletionTimestamp"))

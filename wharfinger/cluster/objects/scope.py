@@ -74,8 +74,8 @@ async def check_scope(
 ) -> None:
     """Check that none of these objects lies outside of the namespace.
 
-    Raises OutsideNamespaceError, naming the first of them. ``objects`` have no Lists in them any more; ``definitions`` are
-    those of ``crds/``. Kinds that no server serves are ignored. Raises the errors of the client.
+    Raises OutsideNamespaceError, naming the first of them. In ``objects``, Lists were replaced by their items;
+    ``definitions`` are those of ``crds/``. Kinds that no server serves are ignored. Raises the errors of the client.
     """
     outside = [key for key in await _keys(client, owner, [*definitions, *objects]) if is_outside(key, owner)]
     if outside:

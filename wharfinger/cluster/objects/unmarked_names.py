@@ -4,8 +4,8 @@ An install must not write to an existing object that has another owner. One watc
 installs, instead of a GET for each object. The watch reports metadata only, of the objects without the label of a release; only
 names are kept.
 
-A watch lags behind the server, usually by milliseconds. A GET before the first write has the same gap, because records,
-hooks and earlier waves come between it and the write.
+A watch lags behind the server, usually by milliseconds. A GET before the first write has the same gap, because records, hooks
+and earlier waves come between the GET and the write.
 """
 
 from contextlib import ExitStack
@@ -20,14 +20,16 @@ from wharfinger.cluster.watch.shared_watches import SharedWatches
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 MAX_NAMES: Final = 20_000
-"""The largest number of names that are kept for one kind. If a kind has more objects, its watch ends, because it needs memory
-for each of them, and its objects are read instead.
+"""The largest number of names that are kept for one kind. If a kind has more objects, its watch ends, because the watch needs
+memory for each object; instead, objects are read one by one.
 """
 
 
 @dataclass(slots=True)
 class _Watched:
-    """A kind. ``too_many``: it has more objects than the limit, so it is not watched any more, and their names are not known."""
+    """A kind. ``too_many``: the kind has more objects than the limit, so it is not watched any more, and the names are not
+    known.
+    """
 
     stack: ExitStack
     subscription: WatchSubscription

@@ -3,9 +3,9 @@
 Progress is reported as one revision (all rows up to it were attempted, or all rows below it are done), so the lowest open
 revision has to be known at any time. Revisions are usually added in ascending order, which is cheap for a heap.
 
-Invariants: every revision held is in the heap; all others in the heap were discarded, and are removed once they are at the
-top or are more than half of it. An empty collection has no containers, because there are a dozen for each release, and nearly
-all are empty.
+Invariants: every revision held is in the heap; all other revisions in the heap were discarded, and are removed once they are
+at the top or are more than half of it. An empty collection has no containers, because there are a dozen collections for each
+release, and nearly all are empty.
 """
 
 import heapq

@@ -92,7 +92,7 @@ class Machine(Generic[K, R]):
 
     def settled(self, name: Hashable, revision: int, keys: Container[K] | None = None) -> bool:
         """Return whether each row of this owner (with one of these keys) up to this revision is Done, or one of them is
-        hopeless.
+        hopeless: it failed permanently, or ``give_up`` times in a row.
         """
         owner = self._owners.get(name)
         if self.consumed < revision or owner is None:
@@ -118,7 +118,7 @@ class Machine(Generic[K, R]):
         return min((low for owner in self._owners.values() if (low := owner.failing.lowest())), default=0)
 
     def unsettled(self, revision: int, *, attempted: bool) -> Hashable | None:
-        """Return an owner with a row up to this revision that is neither Done nor hopeless; None if there is no such owner.
+        """Return an owner that has a row up to this revision which is neither Done nor hopeless; None if there is no such owner.
 
         ``attempted``: an owner counts only until all of these rows were attempted.
         """
@@ -186,8 +186,8 @@ class Machine(Generic[K, R]):
             self._assumed = {key: at for key, at in self._assumed.items() if at > self.consumed}
 
     def missed(self, present: Snapshot[K, R], now: float) -> None:
-        """Treat keys that are not among ``present`` as deleted, because deletions may have been missed. Their revision is
-        kept, as no other is known.
+        """Treat keys that are not among ``present`` as deleted, because deletions may have been missed. Each keeps the
+        revision of its row, because the revision of its deletion is not known.
         """
         for record in list(self._records.values()):
             if not record.deleting and record.key not in present:
@@ -199,7 +199,7 @@ class Machine(Generic[K, R]):
         record: Record[K, R] = Record(change.key, change.row, change.revision, change.created, owner, change.deleted)
         self._records[change.key] = record
         owner.rows += 1
-        self._wish(record, now)
+        self._plan(record, now)
 
     def _change(self, record: Record[K, R], change: Change[K, R], now: float) -> None:
         """Record that the row has changed: discard the attempts at the old revision."""
@@ -213,7 +213,7 @@ class Machine(Generic[K, R]):
         record.row, record.revision, record.created = change.row, change.revision, change.created
         record.deleting = change.deleted
         record.number, record.refreshing, record.again = 0, False, False
-        self._wish(record, now)
+        self._plan(record, now)
 
     def _owner_of(self, row: R) -> Owner[K, R]:
         name = self._owner(row)
@@ -223,7 +223,9 @@ class Machine(Generic[K, R]):
         return owner
 
     def _move(self, record: Record[K, R], owner: Owner[K, R]) -> None:
-        """Give the row another owner. If a worker has the row, it counts for the old owner until it is done (see `finish`)."""
+        """Give the row another owner. If a worker has the row, the row counts for the old owner until the worker is done (see
+        `finish`).
+        """
         old = record.owner
         if record.place in {Place.FRESH, Place.DUE}:
             self._turns.remove(record)
@@ -237,7 +239,7 @@ class Machine(Generic[K, R]):
         if not owner.rows and not owner.running:
             self._owners.pop(owner.name, None)
 
-    def _wish(self, record: Record[K, R], now: float) -> None:
+    def _plan(self, record: Record[K, R], now: float) -> None:
         """Plan an attempt at a row, unless it is assumed to be done."""
         assumed = bool(self._assumed) and self._assumed.get(record.key) == record.revision
         if assumed and record.place is not Place.RUNNING and record.place is not Place.AWAITING:

@@ -19,8 +19,8 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Attempt(Generic[K, R]):
-    """One attempt at one row; not to be changed. (It is not frozen, because one is made for each operation, and making it is
-    three times quicker this way.)
+    """One attempt at one row; not to be changed. (The class is not frozen, because an instance is made for each operation,
+    and an instance that is not frozen is made three times faster.)
 
     ``row``: the row at ``revision``; if ``deleting``, the last row, and ``revision`` is that of the deletion. ``number`` counts
     from 1, and starts again when the row changes. ``refreshing``: the object matched the row, and is to be checked again.
@@ -41,7 +41,7 @@ class Operations(Protocol[K, R]):
     """Operations on one object at a time. Each is cancelled after the time limit in `ReconcilerOptions`."""
 
     async def update(self, attempt: Attempt[K, R]) -> None:
-        """Change the object to match its row. Raises ClusterError; its ``transient`` says whether a retry can help."""
+        """Change the object to match its row. Raises a ClusterError, whose ``transient`` says whether a retry can help."""
         ...
 
     async def delete(self, attempt: Attempt[K, R]) -> None:
@@ -54,8 +54,8 @@ class Operations(Protocol[K, R]):
 
 
 class BatchOperations(Protocol[K, R]):
-    """Operations on many objects at a time, all of one owner. Failures are returned by key; a key that is missing failed,
-    too.
+    """Operations on many objects at a time, all of one owner. Failures are returned by key. A key that the answer lacks
+    counts as failed.
     """
 
     async def update_batch(self, attempts: Sequence[Attempt[K, R]]) -> Mapping[K, ClusterError | None]:

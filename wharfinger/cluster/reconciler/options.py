@@ -9,7 +9,7 @@ class ReconcilerOptions:
 
     * ``concurrency``: operations at once; ``owner_concurrency``: operations of one owner at once.
     * ``patience_s``: the time after which an operation is late, and no longer counts towards ``concurrency``.
-    * ``slow_concurrency``: late operations and retries of their owners at once (:mod:`~wharfinger.cluster.reconciler.turns`).
+    * ``slow_concurrency``: late operations, and retries of slow owners, at once (:mod:`~wharfinger.cluster.reconciler.turns`).
     * ``round_size``: changes read from the table at a time, and the size of a batch; ``round_gap_s``: the least time between two
       such reads, so that writes gather meanwhile.
     * ``give_up``: the number of failures in a row after which waiters are notified; retries continue.

@@ -52,7 +52,7 @@ class Performer(Generic[K, R]):
         return self._batch is not None
 
     async def perform(self, attempt: Attempt[K, R]) -> ClusterError | None:
-        """Perform one attempt; return why it failed, or None."""
+        """Perform one attempt; return why it failed, or None if it succeeded."""
         operation, tally = (
             (self._operations.delete, self.deletions) if attempt.deleting else (self._operations.update, self.updates)
         )
@@ -115,7 +115,7 @@ class Performer(Generic[K, R]):
         return OperationTimeoutError(f"{patience} and was cut off, because too many other operations hang")
 
     async def prune(self, snapshot: Snapshot[K, R]) -> ClusterError | None:
-        """Prune once; return why the prune failed, or None."""
+        """Prune once; return why the prune failed, or None if it succeeded."""
         error: ClusterError | None = None
         scope = trio.CancelScope(deadline=trio.current_time() + self._options.prune_limit_s)
         try:

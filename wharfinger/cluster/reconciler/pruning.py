@@ -3,7 +3,7 @@
 A prune deletes objects that have no row; :mod:`wharfinger.cluster.apply.removal` decides which.
 
 * No prune begins before the table is initialized, because an object without a row yet could be mistaken for an unwanted object.
-* A prune that was requested before that, or while another prune runs, is done as soon as possible.
+* A prune that was requested before the table is initialized, or while another prune runs, is done as soon as possible.
 * A prune that failed is retried after a pause that doubles (cilium's statedb waits for the next tick, an hour later).
 """
 
@@ -49,7 +49,7 @@ def asked(pruning: Pruning) -> Pruning:
 
 
 def started(pruning: Pruning) -> Pruning:
-    """Record that a prune has begun. A request that arrives from now on needs another one."""
+    """Record that a prune has begun. A request that arrives from now on needs another prune."""
     return replace(pruning, asked=False, running=True, count=pruning.count + 1)
 
 

@@ -1,4 +1,4 @@
-"""The records of a reconciler: its knowledge about one key, and about one owner.
+"""The records of a reconciler: what the reconciler knows about one key, and about one owner.
 
 The owner of a row is the wave of a package that waits for the row. Every number that reports progress is kept per owner, so that
 a failing object delays only the owner that waits for it.
@@ -42,12 +42,12 @@ class Place(Enum):
 class Owner(Generic[K, R]):
     """The keys of one owner.
 
-    ``fresh`` and ``due`` are in the order in which keys came, and None while they are empty, as they are for nearly all owners;
-    ``running``: keys that workers have; ``rows``: its records.
+    ``fresh`` and ``due`` are in the order in which keys came, and None while they are empty, as they are for nearly all
+    owners; ``running``: keys that workers have; ``rows``: the records of all its keys.
 
     ``retrying``: the keys of ``running`` that are retries. ``late``: the number of late operations since the last one that
-    succeeded in time; the owner is slow unless this is 0. ``used``: the seconds for which it has used workers; they decide when
-    its turn is (:mod:`~wharfinger.cluster.reconciler.turns`).
+    succeeded in time; the owner is slow unless this is 0. ``used``: the seconds for which the owner has used workers; this
+    number decides when the owner's turn is (:mod:`~wharfinger.cluster.reconciler.turns`).
 
     A key is in one of ``waiting`` (not attempted at its revision), ``failing`` and ``refreshing``, or in none of them;
     ``hopeless`` are the keys of ``failing`` that failed permanently, or too often.
@@ -97,10 +97,10 @@ class Owner(Generic[K, R]):
 
 @dataclass(slots=True, eq=False)
 class Work(Generic[K, R]):
-    """The keys that one worker has, all of one owner; ``began`` is the time when it took them.
+    """The keys that one worker has, all of one owner; ``began`` is the time when the worker took them.
 
-    ``left``: the keys that are not done. ``slow``: the worker has a slow place instead of an ordinary one. ``failed``: one of its
-    keys failed. ``cut``: it is being cut off early.
+    ``left``: the keys that are not done. ``slow``: the worker has a slow place instead of an ordinary one. ``failed``: one of
+    its keys failed. ``cut``: the work is being cut off early.
     """
 
     owner: Owner[K, R]
@@ -146,7 +146,7 @@ class Counts:
     """Numbers of keys. ``rows``: all keys, including deletions that are not done; ``pending``: those that were not attempted at
     their revision.
 
-    ``slow``: operations that have a slow place, because they are late or the retry of a slow owner.
+    ``slow``: operations that have a slow place, because they are late, or because they are retries of slow owners.
     """
 
     rows: int

@@ -1,9 +1,10 @@
 """The refreshes: keys that are Done and are to be checked again, because that was requested or because they were done long
 ago.
 
-Refreshes are limited to a rate, with a burst of the same number: the drift of one object is corrected at once, the drift of all
-objects over some seconds. Ages follow the time at which a key was done, not its revision: a key that was refreshed lately is
-young, however old its row is (cilium's statedb orders keys by revision, and stops at the first young key).
+The number of refreshes per second is limited, and the same number is the largest burst: the drift of one object is corrected
+at once, the drift of all objects over some seconds. Ages follow the time at which a key was done, not its revision: a key
+that was refreshed lately is young, however old its row is (cilium's statedb orders keys by revision, and stops at the first
+young key).
 """
 
 from collections import OrderedDict
@@ -35,7 +36,7 @@ class Refreshes(Generic[K, R]):
         self._aged: OrderedDict[K, Record[K, R]] = OrderedDict()
 
     def ask(self, record: Record[K, R]) -> None:
-        """Request a refresh; it waits for the rate."""
+        """Request a refresh, which is made as soon as the rate allows it."""
         self._limited[record.key] = record
 
     def done(self, record: Record[K, R]) -> None:

@@ -55,10 +55,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Failure(Generic[K]):
-    """The failure of one key. Times are trio's clock; ``next_at`` is in the past while it is being retried.
-
-    ``attempts``: failures since it last succeeded or its row changed. ``permanent``: only a change is expected to help, so
-    it is retried rarely. ``since``: the time of the first of these failures; ``history``: the last few, oldest first.
+    """The failure of one key. Times are trio's clock; ``next_at`` is in the past while the key is being retried.
+    ``attempts``: the number of failures since the key last succeeded or its row changed. ``permanent``: only a change is
+    expected to help, so the key is retried rarely. ``since``: the time of the first of these failures; ``history``: the last
+    few, oldest first.
     """
 
     key: K
@@ -117,7 +117,7 @@ class Retries(Generic[K]):
         return failure.attempts if failure else 0
 
     def clear(self, key: K) -> bool:
-        """Forget the failures of a key that succeeded or changed; return False if it had none."""
+        """Forget the failures of a key that succeeded or changed; return False if there were no failures."""
         if self._failures.pop(key, None) is None:
             return False
         self.withdraw(key)

@@ -1,10 +1,11 @@
-"""The service of a reconciler. It has worker tasks, and three further tasks: one reads the table, one keeps the time, one prunes.
+"""The service of a reconciler. It has worker tasks, and three further tasks: one reads the table, one moves keys to their
+lines when they are due, one prunes.
 
-There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it, and reports
-its outcome. It waits if there is no attempt to take. Changes are read from the table in rounds: the next page is read when no
-worker can be given a row of the last one, or after READ_EVERY_S, so that the rows of one owner never hide those of another for
-long. One slow operation occupies one worker and delays no round. If the target offers batches, workers take changes in batches
-and retries one by one.
+There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it, and
+reports its outcome. A worker waits if there is no attempt to take. Changes are read from the table in rounds: the next page
+is read when no worker can be given a row of the last page, or after READ_EVERY_S, so that the rows of one owner never hide
+those of another for long. One slow operation occupies one worker and delays no round. If the target offers batches, workers
+take changes in batches and retries one by one.
 
 Leaving the block cancels what runs: operations are idempotent, and the next reconciler begins with all rows.
 """
@@ -39,9 +40,9 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-_EVERYBODY: Final = object()
+_ALL_OWNERS: Final = object()
 """The key for waiters that wait for all owners."""
-_BREATH: Final = 16
+_CHECKPOINT_EVERY: Final = 16
 """The number of operations after which a worker lets other tasks run, even if its operations never wait."""
 READ_EVERY_S: Final = 0.1
 """The least time between two rounds while workers have enough to do."""
@@ -80,10 +81,10 @@ async def open_reconciler(
 ) -> AsyncIterator["Reconciler[K, R]"]:
     """Keep a target in the state of the rows of ``table``, for as long as the block runs.
 
-    ``owner`` returns the owner that waits for a row. ``statuses`` are those of all reconcilers of one table; this one joins
-    them under ``name``. ``during`` returns the context in which an operation on a row runs. ``draw``: a random number in [0,
-    1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt that counts, with its present failure
-    (None if it succeeded); it must not block.
+    ``owner`` returns the owner that waits for a row. ``statuses`` collects the statuses of all reconcilers of one table; this
+    reconciler joins it under ``name``. ``during`` returns the context in which an operation on a row runs. ``draw``: a random
+    number in [0, 1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt that counts, with
+    its present failure (None if it succeeded); it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
     reconciler.listen(metrics, attempted)
@@ -147,9 +148,9 @@ class Reconciler(Generic[K, R]):
     ) -> Progress:
         """Wait until every row of ``owner`` up to this revision of the table was attempted at least once, or is gone.
 
-        ``until_settled``: wait until every such row is Done, or deleted together with its object, or one of them failed
-        permanently or ``give_up`` times in a row; :meth:`failures` says which. ``keys``: failures of other keys do not end that
-        wait.
+        ``until_settled``: wait until every such row is Done, or is deleted together with its object. This wait ends earlier
+        if one of the rows failed permanently, or ``give_up`` times in a row; :meth:`failures` says which row. ``keys``:
+        failures of other keys do not end that wait.
         """
         machine = self._machine
         if until_settled:
@@ -161,8 +162,8 @@ class Reconciler(Generic[K, R]):
     async def wait_until_all_reconciled(self, revision: int, *, until_settled: bool = False) -> Progress:
         """Wait as :meth:`wait_until_reconciled` does, for the rows of all owners.
 
-        ``until_settled``: until, for each owner, every row is Done or deleted, or one of its rows failed permanently or too
-        often.
+        ``until_settled``: wait until, for each owner, every row is Done or deleted, or one of its rows failed permanently or
+        too often.
         """
         machine = self._machine
         blocking: list[Hashable] = []  # the owner that was found last: no other is checked until it is done
@@ -178,7 +179,7 @@ class Reconciler(Generic[K, R]):
             blocking[:] = [] if found is None else [found]
             return found is None
 
-        await self._waiters.wait_until(_EVERYBODY, is_over)
+        await self._waiters.wait_until(_ALL_OWNERS, is_over)
         return Progress(machine.all_attempted(), machine.all_low_watermark())
 
     def watch(self, owner: Hashable) -> Watch:
@@ -273,7 +274,7 @@ class Reconciler(Generic[K, R]):
                 await self._idle.park()
                 continue
             performed += 1
-            if not performed % _BREATH:
+            if not performed % _CHECKPOINT_EVERY:
                 await trio.lowlevel.checkpoint()
 
     async def _work_one(self) -> bool:
@@ -304,11 +305,11 @@ class Reconciler(Generic[K, R]):
 
     def _step(self, owner: Hashable) -> None:
         self._waiters.step(owner)
-        self._waiters.step(_EVERYBODY)
+        self._waiters.step(_ALL_OWNERS)
 
     def _finish(self, attempt: Attempt[K, R], error: ClusterError | None, began: float) -> None:
-        """Record the outcome of an attempt. It counts if the row is still the same: no other task runs between the check
-        and the record.
+        """Record the outcome of an attempt. The outcome counts if the row is still the same; no other task runs between this
+        check and the record.
         """
         machine = self._machine
         entry = self._table.snapshot().get(attempt.key)

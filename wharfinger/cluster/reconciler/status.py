@@ -36,7 +36,7 @@ class Kind(StrEnum):
 class Status:
     """The status of one object with one reconciler.
 
-    ``id`` is a new one for each Pending and Refreshing, so that two of them can be distinguished; an outcome keeps the id of
+    Each Pending and each Refreshing has a new ``id``, so that two of them can be distinguished; an outcome keeps the id of
     the attempt. ``updated_at`` is trio's clock.
     """
 

@@ -11,13 +11,14 @@ So every ordinary place is free again after `patience_s`, however many operation
 operations is late, and stays slow until an operation of it succeeds in time. A late operation that finds no free slow place is
 cut off, once: its retry is in a slow place from the beginning, where only `operation_s` ends it.
 
-Turns. The owner that has used the least time of workers goes first; a failure counts for at least `patience_s`, and an owner that
-comes back from a pause begins a little ahead of the others. So a new owner, or an owner whose operations are quick, goes ahead of
-owners whose operations hang, fail or are slow. As long as there are both, each RETRY_EVERY-th key handed out for an ordinary
-place is a retry.
+Turns. The owner that has used the least time of workers goes first; a failure counts for at least `patience_s`, and an owner
+that comes back from a pause begins a little ahead of the others. So a new owner, or an owner whose operations are quick, goes
+ahead of owners whose operations hang, fail or are slow. As long as there are both changes and retries, each RETRY_EVERY-th
+key handed out for an ordinary place is a retry.
 
-Shares. An owner has at most `owner_concurrency` operations at once, half of it after a late one, a quarter after two, and so on
-down to two; one of these two is kept for first attempts. A key that changes while it is in a line keeps its place.
+Shares. An owner has at most `owner_concurrency` operations at once, half of that number after one late operation, a quarter
+after two, and so on down to two operations; one of these two is kept for first attempts. A key that changes while it is in a
+line keeps its place.
 
 The bound, which tests/cluster/reconciler/test_fairness.py checks: the first attempt at a row of an owner that has nothing else
 to do begins within `patience_s * (2 + 2 * U / concurrency)` seconds after its change was taken in, where U counts the owners
@@ -48,7 +49,7 @@ class Lane(Generic[K, R]):
     """The owners that have something to do, ordered by the time that they have used.
 
     Only the newest of an owner's entries in the heap counts. While there is only one owner, the time in its entry is not
-    updated; it is updated when a second owner arrives.
+    updated, until a second owner arrives.
     """
 
     __slots__ = ("_heap", "_last", "_serials")
@@ -59,15 +60,17 @@ class Lane(Generic[K, R]):
         self._last = 0
 
     def __bool__(self) -> bool:
-        """Return whether any owner is here."""
+        """Return whether any owner is in the lane."""
         return bool(self._serials)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether this owner is here."""
+        """Return whether this owner is in the lane."""
         return name in self._serials
 
     def put(self, owner: Owner[K, R]) -> None:
-        """Put an owner behind all owners that have used as much time; move it if it is here and has used more time since."""
+        """Add an owner, behind all owners that have used the same time; if the owner is in the lane already and has used more
+        time since, move it.
+        """
         serials = self._serials
         if len(serials) == 1:
             if owner.name in serials:
@@ -84,11 +87,11 @@ class Lane(Generic[K, R]):
         heapq.heappush(self._heap, (owner.used, self._last, owner))
 
     def drop(self, owner: Owner[K, R]) -> None:
-        """Remove an owner; do nothing if it is not here."""
+        """Remove an owner; do nothing if the owner is not in the lane."""
         self._serials.pop(owner.name, None)
 
     def first(self) -> Owner[K, R]:
-        """Return the owner whose turn it is; at least one owner must be here."""
+        """Return the owner whose turn it is; at least one owner must be in the lane."""
         heap, serials = self._heap, self._serials
         while serials.get(heap[0][2].name, _NONE) != heap[0][1]:
             heapq.heappop(heap)
@@ -273,12 +276,16 @@ class Turns(Generic[K, R]):
     # --- lanes -------------------------------------------------------------------------------------------------------------
 
     def _returned(self, owner: Owner[K, R]) -> None:
-        """Set the used time of an owner that had nothing to do to that of the others, minus a small advantage."""
+        """Set the used time of an owner that had nothing to do: it gets the used time of the other owners, minus a small
+        advantage.
+        """
         if not (owner.fresh or owner.due or owner.running):
             owner.used = max(owner.used, self._used - self._charge)
 
     def _place(self, owner: Owner[K, R]) -> None:
-        """Put an owner into the lanes to which it belongs, by the time it has used, and remove it from the others."""
+        """Put an owner into the lanes to which it belongs, ordered by the time that the owner has used, and remove it from
+        all other lanes.
+        """
         share = self._cap if not owner.late else min(self._cap, max(2, self._cap >> min(owner.late, 32)))
         below = owner.running < share
         if owner.running and owner.name not in self._changes and owner.name not in self._retries:

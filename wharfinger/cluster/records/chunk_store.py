@@ -1,9 +1,9 @@
 """The chunks of large records in a cluster: written before their head, read with it, and collected if no head names them.
 
-A crash leaves chunks without a head (the daemon was killed before it wrote the head), or chunks that their head does not own
-yet (the daemon was killed just after). :meth:`ChunkStore.collect` deletes the former and repairs the latter. It skips chunks
-that another process may still be writing; the rules for this are the same as for pending records
-(:mod:`~wharfinger.cluster.lease.fencing`).
+If the daemon is killed before it has written a head, chunks without a head remain; :meth:`ChunkStore.collect` deletes them.
+If the daemon is killed just after it has written the head, the head does not own its chunks yet; :meth:`ChunkStore.collect`
+makes the head their owner. Chunks that another process may still be writing are skipped; the rules for this are the same as
+for pending records (:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -123,7 +123,9 @@ class ChunkStore:
         return tuple(collected)
 
     async def _delete_unused(self, resource: ResourceType, chunk: JsonObject) -> bool:
-        """Delete a chunk unless a head for it is being written or it has changed; return whether it was deleted."""
+        """Delete a chunk, unless a head for the chunk is being written or the chunk has changed; return whether it was
+        deleted.
+        """
         namespace, name = namespace_of(chunk), name_of(chunk)
         async with self._deleting:
             if (namespace, name) in self._in_use:

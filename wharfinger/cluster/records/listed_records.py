@@ -1,7 +1,7 @@
-"""The records of the first list of a daemon, kept until the release that they belong to is restored.
+"""The records in the first list that a daemon reads; each is kept until its release is restored.
 
 That list has every record with its content, so restoring a release needs no request of its own. The Secrets are kept for a
-short time only, and only up to a number of bytes: whatever is not kept is read from the cluster.
+short time only, and only up to a number of bytes: all other records are read from the cluster.
 """
 
 import time

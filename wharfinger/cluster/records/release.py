@@ -55,11 +55,12 @@ FENCE_ANNOTATION: Final = "wharfinger.dev/fence"
 LEASE_ANNOTATION: Final = "wharfinger.dev/lease"
 """The annotation that names the Lease of that writer: ``namespace/name/uid``."""
 BASE_FILE: Final = "wharfinger.dev/base"
-"""The name of the file that holds the base, among the chart's files in a record. Helm keeps it when it rewrites a record or rolls
-back to it, and never reads it."""
+"""The name of the file that holds the base, among the chart's files in a record. Helm keeps this file when it rewrites a
+record or rolls back to a record, and never reads the file.
+"""
 STAMP_LABEL: Final = "wharfinger.dev/applied"
-"""The label with the stamp of a revision: its number, a dot, and the caller's text. Helm copies labels to revisions that users
-make, where the number differs.
+"""The label with the stamp of a revision: its number, a dot, and the caller's text. Helm copies labels to revisions that
+users make; the number of such a revision differs from the number in the copied stamp.
 """
 WISH_FILE: Final = "wharfinger.dev/wish"
 """The name of the file that holds the desired state that the revision was made from, beside the base."""
@@ -228,7 +229,7 @@ class Release:
             )
 
     def with_status(self, status: ReleaseStatus, description: str, **info: str) -> "Release":
-        """Return the same record with another status; ``info`` sets more of its info."""
+        """Return the same record with another status; the keywords ``info`` set further fields of the record's info."""
         about: JsonObject = {
             **find_object(self.document, "info"),
             "status": str(status),
@@ -395,7 +396,7 @@ def from_secret(secret: JsonObject) -> Release:
 
 
 def check_record(release: Release) -> None:
-    """Read everything that may have a wrong type once, so that later reads cannot fail. Raises ShapeError."""
+    """Read once all parts that may have a wrong type, so that later reads cannot fail. Raises ShapeError."""
     if not release.name or release.revision < 1:
         raise ShapeError("it has no name or no version")
     for hook in release.hooks:

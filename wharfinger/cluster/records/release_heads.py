@@ -6,9 +6,9 @@ is written under its own name and over the state that was read, and the write is
 
 Our own changes are known by the writes (:meth:`ReleaseHeads.writing`), whether the watch reports them before the answer or
 after. All other changes are foreign, and reported: a new revision, a status that was changed (except *superseded*, which
-comes with a new revision), and the deletion of the last record. Their author is known as far as the objects name it: the
-daemon that the record names, or the field manager of the last write. The user behind it is only in the audit log of the API
-server.
+comes with a new revision), and the deletion of the last record. The author of such a change is known as far as the objects
+name it: the daemon that the record names, or the field manager of the last write. The user behind it is only in the audit log
+of the API server.
 """
 
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator

@@ -277,7 +277,7 @@ class ReleaseStore:
         return await self._chunks.collect()
 
     async def keep_collected(self, every_s: float) -> None:
-        """Collect chunks once the records are known, and then at an interval (0: never again); a task."""
+        """Collect chunks once the records are known, and then at an interval (0: never again). Runs as a task of its own."""
         while True:
             try:
                 await self._heads.wait_synced()
@@ -313,7 +313,7 @@ def _secret_of(text: bytes) -> JsonObject:
 
 
 async def _off_the_loop(size: int, work: Callable[[], Result]) -> Result:
-    """Pack or unpack a record; do so in a thread if it is large, so that no other task waits for it."""
+    """Pack or unpack a record, in a thread if the record is large, so that no other task has to wait."""
     if size > THREAD_BYTES:
         return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
     return work()

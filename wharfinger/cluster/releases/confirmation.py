@@ -1,8 +1,8 @@
 """The confirmation that a release, which was restored from its records, needs no upgrade.
 
-After a restart nearly all releases are unchanged. An upgrade would make the row of every object once more, and find
-each of them equal to the restored row. The restored rows were made from the last record. So here only that record is
-compared with the request. If anything is not certain, the upgrade is made.
+After a restart nearly all releases are unchanged. An upgrade would make the row of every object once more, and find each of
+them equal to the restored row. The restored rows were made from the last record. Therefore only that record is compared with
+the request here. If it is not certain that the record and the request agree, the upgrade is made.
 """
 
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult

@@ -13,10 +13,10 @@ and not undone (:mod:`~wharfinger.cluster.records.release_heads`).
 
 Invariants:
 
-* One operation of a release at a time; different releases never wait for each other.
+* At most one operation of a release runs at a time; different releases never wait for each other.
 * A request that equals the last applied one makes no API request, as long as no event contradicts it.
-* A release whose last operation failed has no row that is not done. A release is *whole* if all its objects have rows. A prune
-  deletes objects without a row only in whole releases.
+* If the last operation of a release failed, its unfinished rows were removed, so each remaining row is done. A release is
+  *whole* if all its objects have rows. A prune deletes objects without a row only in whole releases.
 * Revisions of other tools are not undone: after such a revision, the release's drift is reported but not corrected, until the
   next upgrade here.
 """
@@ -52,7 +52,7 @@ from wharfinger.cluster.releases.confirmation import confirmed
 from wharfinger.cluster.releases.object_states import ObjectState, object_states
 from wharfinger.cluster.releases.options import EngineListener, EngineStatistics
 from wharfinger.cluster.releases.prediction import Prediction, predict
-from wharfinger.cluster.releases.release_registry import EngineBoard, Known
+from wharfinger.cluster.releases.release_registry import Known, ReleaseRegistry
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.releases.uninstall import Uninstall
 from wharfinger.cluster.releases.upgrade import OneWay, Tools, Upgrade, apply_early
@@ -80,7 +80,7 @@ class ReleaseEngine:
         heads: ReleaseHeads,
         health: HealthMonitor,
         live: LiveObjects,
-        board: EngineBoard,
+        board: ReleaseRegistry,
         kept: KeptDefinitions,
         unattended: Unattended,
         account: Accounts,
@@ -113,10 +113,9 @@ class ReleaseEngine:
     # -- operations
 
     def unchanged(self, request: ReleaseRequest) -> ReleaseResult | None:
-        """Return the last result if the request equals the one that this engine applied last, and nothing has changed since as
-        far as is known.
-
-        This means that no other revision was written, every row is done, and nothing has drifted. No API request is made.
+        """Return the last result if the request equals the request that this engine applied last, and nothing is known to
+        have changed since: no other revision was written, every row is done, and nothing has drifted. Otherwise return None.
+        No API request is made.
         """
         return self.as_applied(request.owner, request.fingerprint)
 
@@ -163,8 +162,8 @@ class ReleaseEngine:
         """Return the result of an upgrade of a restored release, if the upgrade would find everything as it is wanted;
         None: this is not certain.
 
-        The request has neither definitions nor hooks. It need not have objects, because its manifest is compared with the record.
-        Raises ReleaseError, and the errors of the client.
+        The request has neither definitions nor hooks, and it need not have objects, because its manifest is compared with the
+        record. Raises ReleaseError, and the errors of the client.
         """
         owner, board = request.owner, self._board
         await self._until_compared(owner)
@@ -183,7 +182,9 @@ class ReleaseEngine:
         return result
 
     async def _until_compared(self, owner: Owner) -> None:
-        """Wait until the objects of a release that was restored, or is about to be, were compared, but not for long."""
+        """Wait for a limited time until the objects of a release were compared, if the release was restored, or is about to
+        be restored.
+        """
         if owner in self._board.restored or owner in self._initializers:
             with trio.move_on_after(COMPARED_PATIENCE_S):
                 await self._drift.wait_compared()
@@ -216,8 +217,8 @@ class ReleaseEngine:
         applied: bool = True,
         progress: Progress = silent,
     ) -> UninstallResult:
-        """Delete the objects that the release applied, wait until they are gone, then delete its records. A second call
-        deletes nothing.
+        """Delete the objects that the release applied, wait until they are gone, then delete the release's records. A second
+        call deletes nothing.
 
         ``delete_protected``: delete volumes, claims, namespaces and definitions as well. ``orphan``: delete only the records,
         and our label. If ``applied`` is False and no record exists, no object can exist, so objects are searched only if the
@@ -229,12 +230,12 @@ class ReleaseEngine:
             uninstall = Uninstall(
                 self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan, applied=applied
             )
-            self._kept.let_go(owner)
+            self._kept.stop_keeping(owner)
             self._tools.tidying.drop(owner)
             result = await uninstall.run()
             self._board.accounts.pop(owner, None)
             self._health.set_rules(owner, ())
-            self.wake(owner)
+            self.resume(owner)
             self._attend(owner)
         return result
 
@@ -267,7 +268,7 @@ class ReleaseEngine:
         drift: DriftPolicy | None = None,
         progress: Progress = silent,
     ) -> tuple[ObjectKey, ...]:
-        """Apply definitions that a release is going to need, and wait until they are established; they belong to no
+        """Apply definitions that a release is going to need, and wait until they are established. Definitions belong to no
         release.
 
         From then on a definition that is deleted is noticed, and restored if ``drift`` says so. These definitions replace the
@@ -312,9 +313,9 @@ class ReleaseEngine:
 
         Returns the objects of the last revision, as `objects` does; None if they were not read.
 
-        Nothing is filled if the last operation failed or was a user's; a user's operation is reported. A pending record whose
-        writer is gone is marked failed, because a user's helm would refuse to work on the release otherwise. Objects outside of
-        the namespace of a confined release are left out.
+        Nothing is filled if the last operation failed, or was made by a user's helm; an operation of a user is reported. A
+        pending record whose writer is gone is marked failed, because a user's helm would refuse to work on the release
+        otherwise. Objects outside of the namespace of a confined release are left out.
         """
         owner = Owner(name, namespace)
         with trio.move_on_after(SYNC_PATIENCE_S), suppress(ClusterError, ShapeError):
@@ -343,10 +344,12 @@ class ReleaseEngine:
         return None
 
     async def forget(self, owner: Owner) -> None:
-        """Forget a release that has no record, or is not ours: remove its rows, but keep its objects as they are."""
+        """Forget a release that has no record, or that this daemon does not manage: remove its rows, and leave its objects
+        unchanged.
+        """
         async with self._expected_turn(owner):
             self._board.forget(owner)
-            self._kept.let_go(owner)
+            self._kept.stop_keeping(owner)
             self._tools.tidying.drop(owner)
             self._tools.rows.forget(self._tools.rows.of(owner))
             self._health.set_rules(owner, ())
@@ -359,18 +362,18 @@ class ReleaseEngine:
         self._drift.stop_correcting()
         self._tools.interruption.interrupt(cause)
 
-    def rest(self, owner: Owner) -> None:
-        """Suspend the release: report its drift without correcting it, until `wake`."""
-        self._board.resting.add(owner)
-        self._drift.leave_alone(owner)
+    def suspend(self, owner: Owner) -> None:
+        """Suspend the release: report its drift without correcting it, until `resume`."""
+        self._board.suspended.add(owner)
+        self._drift.pause_corrections(owner)
 
-    def wake(self, owner: Owner) -> None:
+    def resume(self, owner: Owner) -> None:
         """Correct the drift of a suspended release again."""
-        if owner in self._board.resting:
-            self._board.resting.discard(owner)
+        if owner in self._board.suspended:
+            self._board.suspended.discard(owner)
             if owner not in self._board.left_alone:
-                self._drift.attend(owner)
-                self._kept.attend(owner)
+                self._drift.resume_corrections(owner)
+                self._kept.resume(owner)
 
     def prune(self) -> None:
         """Delete objects that have our label and no row, in complete releases, once all expected releases are restored."""
@@ -439,10 +442,10 @@ class ReleaseEngine:
         """Treat the release as ours again, even if a user changed it before."""
         if owner in self._board.left_alone:
             self._board.left_alone.discard(owner)
-            if owner in self._board.resting:
+            if owner in self._board.suspended:
                 return
-            self._drift.attend(owner)
-            self._kept.attend(owner)
+            self._drift.resume_corrections(owner)
+            self._kept.resume(owner)
 
     @asynccontextmanager
     async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:

@@ -1,4 +1,4 @@
-"""The mark of objects that a package's hooks created, by which they are collected when the package is removed.
+"""The mark of objects that a package's hooks created, by which these objects are found and deleted when the package is removed.
 
 Pure. These objects are not part of a release: drift and health ignore them, and a hook may change them freely. A mark is a label
 with the release's name, by which a list can select, and an annotation with the release's namespace, because a label may be too

@@ -5,9 +5,9 @@ The semantics are Helm's:
 * A hook is for the events in ``helm.sh/hook``. The hooks of one event run one after another, by ``helm.sh/hook-weight``, then
   kind and name.
 * A hook that is a Job or a Pod is done when it has succeeded; a hook with any other object is done when the object is created.
-* ``helm.sh/hook-delete-policy`` determines when a hook is deleted: before the next one of its name is created (the default),
-  after all hooks of the event succeeded, or after it failed. A CustomResourceDefinition is never deleted, because all objects of
-  its kind would be deleted with it.
+* ``helm.sh/hook-delete-policy`` determines when a hook is deleted: before the next hook of the same name is created (the
+  default), after all hooks of the event succeeded, or after it failed. A CustomResourceDefinition is never deleted, because
+  all objects of its kind would be deleted with it.
 * If a hook fails, the hooks that succeeded before it are deleted as if all had succeeded, because they would block the next
   attempt.
 * Hooks do not belong to a release: they are neither pruned nor uninstalled.

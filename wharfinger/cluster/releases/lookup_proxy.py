@@ -1,12 +1,13 @@
 """A proxy to the API for one run of Helm, which can only read, and only objects that the release may read.
 
-A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. It does not get the
-daemon's credentials. It gets the address of this server, which listens on loopback for as long as the run lasts, and a token of
-that run. Every request is judged (:mod:`~wharfinger.cluster.releases.lookup_paths`) and repeated with the daemon's own session,
-so Helm need not know how the daemon connects: TLS, exec plugins, rotated tokens, proxies and impersonation stay in the daemon.
+A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. Helm does not get the
+daemon's credentials. Instead, it gets the address of this proxy, which listens on loopback for as long as the run lasts, and
+a token of that run. Every request is judged (:mod:`~wharfinger.cluster.releases.lookup_paths`) and repeated with the daemon's
+own session, so Helm need not know how the daemon connects: TLS, exec plugins, rotated tokens, proxies and impersonation stay
+in the daemon.
 
-A refused request is answered with 403 and the remedy, and is remembered: the caller that ran Helm raises it, even if a
-template ignored it.
+A refused request is answered with 403 and the remedy. The refusal is also recorded, so that the caller that ran Helm can
+raise an error even if a template ignored the answer.
 """
 
 import hmac
@@ -46,7 +47,7 @@ _BEGINNING: Final = 512
 """The number of bytes at the beginning of a document that contain its apiVersion."""
 
 
-class Look:
+class LookupRun:
     """The access of one run of Helm to the cluster. Made by `LookupAccess.open`."""
 
     def __init__(
@@ -60,7 +61,7 @@ class Look:
         self._refused: dict[str, None] = {}
         token = bearer(secrets.token_urlsafe(32)).header(renew=False)
         self.kubeconfig = kubeconfig_document(Connection(f"http://{HOST}:{port}"), token)
-        # Over plain HTTP clients send what stands in the address, and nothing else.
+        # Over plain HTTP, clients send the credentials in the address, and no others.
         _, self._authorization = without_userinfo(find_str(self.kubeconfig, "clusters", 0, "cluster", "server"))
 
     @property
@@ -130,14 +131,14 @@ class LookupAccess:
         self._client = HttpClusterClient(session)
 
     @asynccontextmanager
-    async def open(self, namespace: str | None, user: str = "") -> AsyncGenerator[Look, None]:
+    async def open(self, namespace: str | None, user: str = "") -> AsyncGenerator[LookupRun, None]:
         """Answer the requests of one run of Helm while the block runs; leaving the block ends the access at once.
 
         ``namespace``: the only namespace whose objects may be read; None: the whole cluster. ``user``: the user that the requests
         are made as, by impersonation; empty: the daemon itself.
         """
         listeners = await trio.open_tcp_listeners(0, host=HOST)
-        look = Look(self._session, self._client, namespace, listeners[0].socket.getsockname()[1], user)
+        look = LookupRun(self._session, self._client, namespace, listeners[0].socket.getsockname()[1], user)
         scope: trio.CancelScope = await self._nursery.start(_serve, listeners, look)
         try:
             yield look
@@ -146,7 +147,9 @@ class LookupAccess:
 
 
 async def _serve(
-    listeners: Sequence[trio.abc.Listener[trio.abc.Stream]], look: Look, task_status: trio.TaskStatus[trio.CancelScope]
+    listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
+    look: LookupRun,
+    task_status: trio.TaskStatus[trio.CancelScope],
 ) -> None:
     with trio.CancelScope() as scope:
         async with open_server(listeners, look.answer, LIMITS):

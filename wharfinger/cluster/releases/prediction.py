@@ -1,11 +1,12 @@
 """A prediction of an upgrade: the changes that it would make in the cluster, object by object, without a write.
 
 Each object that the upgrade would apply is applied in a dry run, with the same fields, the same manager and the same handling
-of conflicts; the API server answers with the object as it would be stored, after defaults and admission. Objects that would leave
-the release are judged as the upgrade judges them.
+of conflicts; the API server answers with the object as it would be stored after defaulting and admission. Objects that would
+leave the release are judged as the upgrade judges them.
 
-If the same upgrade creates the kind or the namespace of an object, or changes the definition of its kind, a dry run of the object
-is not possible, and the chart's object is shown instead. The notes of a prediction list what it does not contain:
+If the same upgrade creates the kind or the namespace of an object, or changes the definition of its kind, a dry run of the
+object is not possible, and the chart's object is shown instead. The notes of a prediction list the changes that the
+prediction does not contain:
 
 * the effects of hooks, and changes after the apply (by controllers or autoscalers);
 * for an object that a user's helm applied last: fields that are no longer in the chart, which the upgrade removes.
@@ -42,8 +43,8 @@ from wharfinger.cluster.releases.upgrade import (
     Tools,
     check_namespace,
     check_not_emptied,
-    is_going,
-    rows_there,
+    is_being_deleted,
+    possible_rows,
     same_release,
 )
 from wharfinger.formats.json.value import JsonObject, as_object, find_str
@@ -111,21 +112,19 @@ async def predict(tools: Tools, request: ReleaseRequest, force: bool, *, whole: 
     await check_namespace(tools, owner)
     survey = await tools.surveyor.survey(owner, objects, request.crds, request.drift)
     history = await tools.keeper.history(owner)
-    there, _ = await rows_there(tools, owner, history, request.drift, whole=whole)
+    there, _ = await possible_rows(tools, owner, history, request.drift, whole=whole)
     wanted = {row.identity for row in survey.rows}
     coming = {(kind_of(obj)[1], namespace_of(obj) or owner.namespace, name_of(obj)) for obj in survey.coming}
     leaving = [row for identity, row in there.items() if identity not in wanted and not _comes(row, coming)]
     if not objects and not request.prune_to_empty:
         check_not_emptied(owner, leaving)
-    foretelling = _Foretelling(
-        tools, ObjectWriter(tools.acting(owner), tools.manager, force, dry_run=True), survey, there
-    )
-    changes = [*await foretelling.definitions(request.crds), *await foretelling.objects()]
+    predictor = _Predictor(tools, ObjectWriter(tools.acting(owner), tools.manager, force, dry_run=True), survey, there)
+    changes = [*await predictor.definitions(request.crds), *await predictor.objects()]
     scoped = _scopes([*request.crds, *objects])
     changes += [
         _by_chart(obj, "the same upgrade creates its kind", _place_of(obj, owner, scoped)) for obj in survey.coming
     ]
-    changes += await foretelling.leaving(leaving)
+    changes += await predictor.leaving(leaving)
     last = history[-1].release if history else None
     entries = [hook_entry(hook) for hook in hooks]
     same = last is not None and same_release(last, request, entries)
@@ -134,7 +133,7 @@ async def predict(tools: Tools, request: ReleaseRequest, force: bool, *, whole: 
     return Prediction(tuple(changes), notes)
 
 
-class _Foretelling:
+class _Predictor:
     """The predictions for the objects of one release."""
 
     def __init__(
@@ -153,7 +152,7 @@ class _Foretelling:
         self._namespaces = {row.key.name for row in survey.rows if row.key.resource.group_kind == "Namespace"}
 
     async def objects(self) -> list[ObjectChange]:
-        """Predict the objects of the manifest whose kinds are served: definitions first, then the others."""
+        """Predict the changes of the manifest's objects whose kinds are served: first definitions, then all other objects."""
         rows = self._survey.rows
         first = await each([row for row in rows if _is_definition(row)], self._object, limit=CONCURRENCY)
         self._note_definitions(first)
@@ -166,7 +165,7 @@ class _Foretelling:
         ).keys()
 
     async def definitions(self, crds: Iterable[JsonObject]) -> list[ObjectChange]:
-        """Predict the definitions of ``crds/``, which belong to no release."""
+        """Predict the changes of the definitions in ``crds/``, which belong to no release."""
 
         async def definition(crd: JsonObject) -> ObjectChange:
             key = await key_of(self._tools.client, _NOBODY, crd)
@@ -181,20 +180,20 @@ class _Foretelling:
         return found
 
     async def leaving(self, rows: Sequence[DesiredObject]) -> list[ObjectChange]:
-        """Predict the objects that are no longer in the manifest."""
+        """Predict the changes of the objects that are no longer in the manifest."""
         staying = frozenset(
             find_str(live, "metadata", "uid") for live in self._survey.lives.values() if live is not None
         )
-        farewell = await judge_leaving(self._writer.client, rows, staying=staying)
+        decision = await judge_leaving(self._writer.client, rows, staying=staying)
         deleted = [
             ObjectChange(str(row.identity), Change.DELETE, Source.RULES)
             for row in rows
-            if row.identity in farewell.doomed
+            if row.identity in decision.to_delete
         ]
         kept = [
-            ObjectChange(str(row.identity), Change.KEEP, Source.RULES, note=farewell.kept[row.key])
+            ObjectChange(str(row.identity), Change.KEEP, Source.RULES, note=decision.kept[row.key])
             for row in rows
-            if row.key in farewell.kept
+            if row.key in decision.kept
         ]
         return [*deleted, *kept]
 
@@ -215,7 +214,7 @@ class _Foretelling:
         drift: DriftPolicy,
     ) -> ObjectChange:
         name = str(row.identity)
-        if live is not None and is_going(live):
+        if live is not None and is_being_deleted(live):
             note = "the object is being deleted; the upgrade waits until it is gone, and creates a new one"
             return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
         if row.key.resource.group_kind in self._changing:

@@ -77,9 +77,9 @@ class Surveyor:
     ) -> None:
         """Survey for ``manager``, the field manager under whose name objects are applied.
 
-        ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_shared``: whether
-        another manager may have fields of it. ``is_absent``: whether it is known that an object does not exist.
-        ``acting`` returns the client that reads for a release; without it, ``client`` does.
+        ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_shared``: whether another
+        manager may have fields of an object. ``is_absent``: whether it is known that an object does not exist. ``acting``
+        returns the client that reads for a release; without it, ``client`` does.
         """
         self._client = client
         self._acting = acting or always(client)
@@ -131,7 +131,9 @@ class Surveyor:
         return self.is_as_last_applied(row) and not self._is_shared(row.identity)
 
     def is_as_last_applied(self, row: DesiredObject) -> bool:
-        """Return whether the object of a row is as it was last applied for this release, even if it is wanted otherwise now."""
+        """Return whether the object of a row is as it was last applied for this release. The row may want another content by
+        now.
+        """
         entry = self._table.snapshot().get(row.identity)
         is_same = entry is not None and (entry.row.key, entry.row.owner) == (row.key, row.owner)
         return is_same and row.key.resource.group_kind != CRD and self._is_as_applied(row.identity)

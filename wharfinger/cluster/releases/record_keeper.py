@@ -34,7 +34,7 @@ THREAD_BYTES: Final = 100_000
 SLACK: Final = 10
 """The number of revisions that may wait to be removed."""
 ATTEMPTS: Final = 3
-"""The number of attempts at a write that met a conflict without another writer."""
+"""The number of attempts at a write that meets conflicts which no other writer caused."""
 _MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
 
 
@@ -69,8 +69,8 @@ class RecordKeeper:
     async def begin(
         self, request: ReleaseRequest, last: Release | None, hooks: list[JsonObject], *, back: bool = False
     ) -> Stored:
-        """Write the pending record of a new revision; ``back``: it is a rollback. Raises ReleaseBusyError if another process was
-        first.
+        """Write the pending record of a new revision; ``back``: the revision is a rollback. Raises ReleaseBusyError if
+        another process was first.
         """
         status, description = ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade"
         if last is None:
@@ -160,14 +160,14 @@ class RecordKeeper:
         await self._store.trim(history, self._history)
 
     def is_long(self, history: Sequence[Stored]) -> bool:
-        """Return whether a history exceeds the number of kept revisions so far that it is trimmed at once."""
+        """Return whether a history exceeds the number of kept revisions by so much that it is trimmed at once."""
         return len(history) >= self._history + SLACK
 
     async def tidy(self, history: Sequence[Stored]) -> None:
         """Supersede and trim older revisions, after the newest one was deployed.
 
-        If another writer's operation began meanwhile, nothing more is done: if it fails, its release returns to the revision that
-        is deployed now.
+        If another writer's operation began meanwhile, nothing more is done: if that operation fails, its release returns to
+        the revision that is deployed now.
         """
         for _ in range(ATTEMPTS - 1):
             try:

@@ -40,13 +40,13 @@ class _Turn:
 
 
 @dataclass(slots=True)
-class EngineBoard:
+class ReleaseRegistry:
     """The releases of an engine.
 
     ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``restored``: the whole
-    releases that were restored from their records, and not upgraded since, with their revisions, or 0 if the record has objects
-    without a row; ``left_alone``: releases that another tool changed last; ``resting``: suspended releases; ``turns``: releases
-    with an operation under way.
+    releases that were restored from their records, and not upgraded since, with their revisions, or 0 if the record has
+    objects without a row; ``left_alone``: releases that another tool changed last; ``suspended``: releases that are
+    suspended; ``turns``: releases with an operation under way.
     """
 
     listeners: tuple[EngineListener, ...] = ()
@@ -55,7 +55,7 @@ class EngineBoard:
     whole: set[Owner] = field(default_factory=set)
     restored: dict[Owner, int] = field(default_factory=dict)
     left_alone: set[Owner] = field(default_factory=set)
-    resting: set[Owner] = field(default_factory=set)
+    suspended: set[Owner] = field(default_factory=set)
     turns: dict[Owner, _Turn] = field(default_factory=dict)
     accounts: dict[Owner, ServiceAccount | None] = field(default_factory=dict)
     """The account that the last successful upgrade of each release acted as; None: the daemon itself."""
@@ -70,13 +70,15 @@ class EngineBoard:
         self.whole.discard(owner)
         self.restored.pop(owner, None)
 
-    def rests(self, owner: Owner) -> bool:
-        """Return whether the engine only acts on requests for this release, and does not correct it."""
-        return owner in self.resting or owner in self.left_alone
+    def corrections_paused(self, owner: Owner) -> bool:
+        """Return whether drift of this release is reported but not corrected: the release is suspended, or another tool
+        changed it last.
+        """
+        return owner in self.suspended or owner in self.left_alone
 
     def may_prune(self, owner: Owner) -> bool:
         """Return whether objects of the release that are in the cluster and have no row may be deleted."""
-        return owner in self.whole and not self.rests(owner)
+        return owner in self.whole and not self.corrections_paused(owner)
 
     def tell_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
         """Report drift to the listeners (see EngineListener), together with missing definitions."""

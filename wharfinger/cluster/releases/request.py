@@ -18,23 +18,23 @@ from wharfinger.kube.resource import ObjectKey
 class ReleaseRequest:
     """The desired state of a release.
 
-    * ``chart``: the metadata of Chart.yaml. ``values``: those that the user gave. ``notes``: the chart's NOTES.
+    * ``chart``: the metadata of Chart.yaml. ``values``: the values that the user gave. ``notes``: the chart's NOTES.
     * ``objects``: the objects to apply. ``manifest``: the text that Helm would store for them.
-    * ``crds``: the objects of the chart's folder ``crds/``. ``hooks``: its ``helm.sh/hook`` objects.
+    * ``crds``: the objects of the chart's folder ``crds/``. ``hooks``: the chart's ``helm.sh/hook`` objects.
     * ``labels``: labels for the record.
-    * ``prune_to_empty``: True allows a request that would leave the release without objects. It is refused otherwise, because an
-      empty manifest is usually a mistake.
+    * ``prune_to_empty``: True allows a request that would leave the release without objects. Without it, such a request is
+      refused, because an empty manifest is usually a mistake.
 
-    ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last revision,
-    without a new one. ``base`` is the source from which the caller made manifest and hooks, in a form of its own; it is kept in
-    the record.
+    ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last
+    revision, without a new one. ``base`` is the source from which the caller made manifest and hooks, in a form that only the
+    caller knows; ``base`` is kept in the record.
 
-    ``wish`` is everything that the caller needs to make the same request again. It is kept in the record; if only ``wish``
-    changes, it is put on the last revision, without a new one. ``rollback_to`` is the revision that the request returns to; 0:
-    the request is not a rollback.
+    ``wish`` is everything that the caller needs to make the same request again. ``wish`` is kept in the record; if only
+    ``wish`` changes, it is put on the last revision, without a new one. ``rollback_to`` is the revision that the request
+    returns to; 0: the request is not a rollback.
 
-    ``stamp`` is a short text that a new revision gets as a label (STAMP_LABEL). It does not describe the desired state, and is
-    not put on existing revisions.
+    ``stamp`` is a short text that a new revision gets as a label (STAMP_LABEL). The stamp does not describe the desired
+    state, and is not put on existing revisions.
     """
 
     name: str

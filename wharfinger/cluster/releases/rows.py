@@ -3,9 +3,9 @@
     put      A row is written if it is new or changed, or if its object may differ from it; then the reconciler applies it. Any
              other row is kept unchanged. The wave is over when each of its rows is done, or one has failed permanently.
     remove   The row is removed. Its object is deleted if the deletion was decided before.
-    forget   The row is removed, and its object is kept as it is. This happens to rows of an operation that failed, and to
-             deletions that it could not do, because these are not retried outside of an operation. The next operation creates
-             the rows from the records again.
+    forget   The row is removed, and its object is kept unchanged. This happens to the rows of a failed operation, and to the
+             deletions that the operation could not do, because neither are retried outside of an operation. The next operation
+             creates the rows from the records again.
 
 A kind is watched for as long as it has rows.
 """
@@ -19,7 +19,7 @@ import trio
 
 from wharfinger.cluster.api.interruption import Interruption
 from wharfinger.cluster.apply.operations import ApplyOperations
-from wharfinger.cluster.apply.removal import Farewell
+from wharfinger.cluster.apply.removal import RemovalDecision
 from wharfinger.cluster.apply.writer import rules_of
 from wharfinger.cluster.drift.comparison import find_drift, is_in_doubt
 from wharfinger.cluster.fields.conflicts import FieldConflict
@@ -98,7 +98,8 @@ class ReleaseRows:
         known: Container[Identity] = (),
         unsure: Container[Identity] = (),
     ) -> None:
-        """Apply these rows: one wave. ``lives``: objects as they were read just now; ``before``: as applied before.
+        """Apply these rows: one wave. ``lives``: objects as they were read just now; ``before``: the objects as they were
+        applied before.
 
         ``unread``: objects that are known to be as wanted, and were not read for that reason. ``known``: objects that are known
         to be as they were applied before, without fields of other managers. ``unsure``: objects that are applied in any
@@ -130,22 +131,22 @@ class ReleaseRows:
         missing = [row for row in rows if row.identity not in self._table.snapshot()]
         self._assume(missing, {})
 
-    async def remove(self, rows: Sequence[DesiredObject], farewell: Farewell, progress: Progress) -> Removed:
+    async def remove(self, rows: Sequence[DesiredObject], decision: RemovalDecision, progress: Progress) -> Removed:
         """Delete the objects that are to be deleted, in the reverse order of waves, and forget the others.
 
         An object that was absent is read again if an apply of ours may have created it meanwhile.
         """
-        going = [row for row in rows if row.identity in farewell.doomed or self._may_come(row, farewell)]
+        going = [row for row in rows if row.identity in decision.to_delete or self._may_come(row, decision)]
         here = {row.identity for row in going}
         self.forget([row for row in rows if row.identity not in here])
         removed = Removed()
         for wave in sorted({row.wave for row in going}, reverse=True):
             part = [row for row in going if row.wave == wave]
-            departures = [
-                self._operations.doom(
+            planned = [
+                self._operations.plan_delete(
                     row.identity,
-                    farewell.doomed.get(row.identity, ""),
-                    delete_protected=farewell.delete_protected,
+                    decision.to_delete.get(row.identity, ""),
+                    delete_protected=decision.delete_protected,
                 )
                 for row in part
             ]
@@ -155,10 +156,10 @@ class ReleaseRows:
             revision = self._delete(part)
             keys = {row.identity: row.key for row in part}
             await self._settle(revision, {row.group: None for row in part}, keys, progress)
-            for row, departure in zip(part, departures, strict=True):
-                if uid := departure.deleted or departure.uid:
+            for row, one in zip(part, planned, strict=True):
+                if uid := one.deleted or one.uid:
                     removed.deleted.append(row.key)
-                    if not departure.is_gone:
+                    if not one.is_gone:
                         removed.ending[row.key] = uid
         return removed
 
@@ -181,11 +182,11 @@ class ReleaseRows:
 
     # -- what is known of a row
 
-    def _may_come(self, row: DesiredObject, farewell: Farewell) -> bool:
+    def _may_come(self, row: DesiredObject, decision: RemovalDecision) -> bool:
         """Return whether an apply may have created an object that was absent, or whether an apply under way may still create
         it."""
         known = row.identity in self._table.snapshot() or self._reconciler.status(row.identity) is not None
-        return known and row.identity in farewell.absent
+        return known and row.identity in decision.absent
 
     def _is_done(
         self,

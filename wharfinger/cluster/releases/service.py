@@ -38,7 +38,7 @@ from wharfinger.cluster.releases.late_tidying import LateTidying
 from wharfinger.cluster.releases.options import EngineOptions
 from wharfinger.cluster.releases.preflight import Surveyor
 from wharfinger.cluster.releases.record_keeper import RecordKeeper
-from wharfinger.cluster.releases.release_registry import EngineBoard
+from wharfinger.cluster.releases.release_registry import ReleaseRegistry
 from wharfinger.cluster.releases.rows import ReleaseRows
 from wharfinger.cluster.releases.upgrade import Tools
 from wharfinger.cluster.watch.shared_watches import SharedWatches
@@ -60,7 +60,7 @@ async def open_release_engine(
     """
     options = options or EngineOptions()
     holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)
-    table, applied, board = desired_table(), AppliedObjects(options.field_manager), EngineBoard()
+    table, applied, board = desired_table(), AppliedObjects(options.field_manager), ReleaseRegistry()
     unattended = Unattended(board.tell_pruned, board.tell_troubles, board.drifted_fields)
     writer = ObjectWriter(client, options.field_manager, options.force)
     acting = OwnerClients(client, options.account)
@@ -97,7 +97,7 @@ async def open_release_engine(
             board.forget(owner)
             if tools.rows.of(owner):  # not for releases that users manage with helm alone
                 board.left_alone.add(owner)
-                drift.leave_alone(owner)
+                drift.pause_corrections(owner)
 
         foreign = ForeignChanges(client, nursery, left_alone=left_alone, told=board.tell_foreign)
         interruption = Interruption()
@@ -106,7 +106,7 @@ async def open_release_engine(
             client,
             watches,
             definitions,
-            rests=board.rests,
+            corrections_paused=board.corrections_paused,
             confined=options.confined,
             told=board.tell_missing,
             back=drift.suspect_kind,
@@ -164,7 +164,7 @@ async def _applying(
     writer: ObjectWriter,
     applied: AppliedObjects,
     health: HealthMonitor,
-    board: EngineBoard,
+    board: ReleaseRegistry,
     unattended: Unattended,
     options: EngineOptions,
     acting: OwnerClients,
@@ -176,7 +176,7 @@ async def _applying(
         applied,
         health.applied,
         board.may_prune,
-        board.rests,
+        board.corrections_paused,
         options.confined,
         unattended.pruned,
         acting,

@@ -21,7 +21,7 @@ from wharfinger.cluster.apply.removal import disown, judge_leaving
 from wharfinger.cluster.objects.desired import DesiredObject, Identity
 from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
 from wharfinger.cluster.objects.install_order import Wave
-from wharfinger.cluster.objects.lookup import CONCURRENCY, look_up, namespace_goes, rows_of
+from wharfinger.cluster.objects.lookup import CONCURRENCY, is_namespace_deleted, look_up, rows_of
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.objects.scope import outside_of
 from wharfinger.cluster.records.release import Release, ReleaseStatus
@@ -74,7 +74,7 @@ class Uninstall:
                 result = await self._delete(
                     rows,
                     await self._hooks(last.release),
-                    going=await namespace_goes(self._tools.client, self._owner.namespace),
+                    going=await is_namespace_deleted(self._tools.client, self._owner.namespace),
                 )
             except BaseException:
                 self._tools.rows.forget(rows)
@@ -85,7 +85,7 @@ class Uninstall:
     async def _without_record(self) -> UninstallResult:
         """Uninstall a release without records: delete or keep the objects with its label, as if a record had them."""
         known = self._tools.rows.of(self._owner)
-        going = await namespace_goes(self._tools.client, self._owner.namespace)
+        going = await is_namespace_deleted(self._tools.client, self._owner.namespace)
         if not (going or known or self._applied):
             return UninstallResult(found=False)
         left = await find_left(self._tools.client, self._owner, self._tools.manager)
@@ -119,12 +119,12 @@ class Uninstall:
         kept: dict[ObjectKey, str] = {}
         custom = [row for row in rows if row.wave == Wave.CUSTOM]
         for part in (custom, [row for row in rows if row.wave != Wave.CUSTOM]):
-            farewell = await judge_leaving(client, part, delete_protected=self._delete_protected)
-            removed = await self._tools.rows.remove(part, farewell, self._progress)
+            decision = await judge_leaving(client, part, delete_protected=self._delete_protected)
+            removed = await self._tools.rows.remove(part, decision, self._progress)
             if removed.ending and not going:
                 await self._await_gone(removed.ending)
             deleted += removed.deleted
-            kept |= farewell.kept
+            kept |= decision.kept
         await runner.run(hooks, HookEvent.POST_DELETE)
         return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
 
@@ -147,9 +147,8 @@ class Uninstall:
         return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
-        """Wait until objects are gone whose deletes were answered before they were gone.
-
-        One read of each finds the objects that are gone already; the others are waited for.
+        """Wait until the objects are gone that still existed when their deletes were answered. Each object is read once, to
+        find those that are gone already; the others are waited for.
         """
         still: dict[ObjectKey, str] = {}
 

@@ -1,9 +1,9 @@
 """One upgrade, or install, of one release, step by step.
 
-Checks (as far as possible) → pending record → definitions → hooks → waves → removal of what left the manifest → hooks →
-deployed record. Nothing is written before the checks are over; from then on, the record always says how the upgrade ended,
-and unfinished rows are forgotten. With unchanged manifest, values and chart, there is no new revision; the objects are checked
-nevertheless, and differing ones are repaired.
+Checks (as far as possible) → pending record → definitions → hooks → waves → removal of objects that left the manifest → hooks
+→ deployed record. Nothing is written before the checks are over; from then on, the record always says how the upgrade ended,
+and unfinished rows are forgotten. With unchanged manifest, values and chart, there is no new revision; the objects are
+checked nevertheless, and differing ones are repaired.
 
 A *quick change* only changes objects that exist. Each of them is applied with its digest, so a later process sees which of them
 were applied; the record is written once, when the change is complete (:mod:`~wharfinger.cluster.releases.revision_record`).
@@ -21,7 +21,7 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ReleaseError, UnknownKindError
 from wharfinger.cluster.api.interruption import Interruption
 from wharfinger.cluster.api.retrying import patiently
-from wharfinger.cluster.apply.removal import Farewell, judge_leaving
+from wharfinger.cluster.apply.removal import RemovalDecision, judge_leaving
 from wharfinger.cluster.crds.definitions import Definitions
 from wharfinger.cluster.objects.accounts import Acting
 from wharfinger.cluster.objects.desired import DesiredObject, Identity
@@ -115,7 +115,7 @@ class _View:
     leaving: tuple[DesiredObject, ...] = ()
 
     def read_again(self) -> "_View":
-        """Return the view without its knowledge of live objects, because hooks may have changed them."""
+        """Return the view without the live objects, because hooks may have changed them."""
         return replace(self, survey=replace(self.survey, lives={}, unread=frozenset(), known=frozenset()))
 
     def marked(self) -> "_View":
@@ -193,7 +193,7 @@ class Upgrade:
                 rows = await record.announce_late(partial(self._apply_waves, view.marked()))
             else:
                 rows = await self._apply_waves(view.read_again() if hooked else view)
-            farewell, gone = await self._say_farewell(view, rows)
+            decision, gone = await self._remove_leaving(view, rows)
             await runner.run(hooks, after)
             text = rollback_text(request.rollback_to) if back else f"{verb} complete"
             done = await record.complete(text)
@@ -207,7 +207,7 @@ class Upgrade:
             await keeper.tidy([*view.history, done])
         outcome = Outcome.INSTALLED if last is None else Outcome.UPGRADED
         left = self._tools.rows.left(rows)
-        result = ReleaseResult(outcome, done.release.revision, _keys(rows), tuple(gone), farewell.kept, left)
+        result = ReleaseResult(outcome, done.release.revision, _keys(rows), tuple(gone), decision.kept, left)
         return Done(result, rows)
 
     def _is_quick(self, view: _View, hooks: Sequence[Hook]) -> bool:
@@ -219,7 +219,7 @@ class Upgrade:
             return False
         if any(hook.events & RUN_BY_DAEMON for hook in hooks) or any(map(_is_definition, survey.rows)):
             return False
-        exist = all(live is not None and not is_going(live) for live in survey.lives.values())
+        exist = all(live is not None and not is_being_deleted(live) for live in survey.lives.values())
         return exist and all(row.identity in view.before for row in survey.rows)
 
     async def _repair(self, view: _View, last: Release) -> Done:
@@ -237,7 +237,7 @@ class Upgrade:
         return Done(ReleaseResult(Outcome.UNCHANGED, last.revision, _keys(rows), left=left), rows)
 
     async def _marked(self, history: list[Stored]) -> list[Stored]:
-        """Return the history with the marks on the last revision."""
+        """Put the request's marks on the last revision, and return the history with them."""
         last, marks, wish = history[-1], self._request.marks, self._request.wish
         if not marks.items() <= last.release.labels.items():
             last = await self._tools.keeper.label(last, marks)
@@ -268,7 +268,7 @@ class Upgrade:
             live = view.survey.lives.get(row.identity)
             before = view.before.get(row.identity)
             present = live if live is not None else _object(before) if before is not None else None
-            if present is not None and row.identity not in view.survey.unread and not is_going(present):
+            if present is not None and row.identity not in view.survey.unread and not is_being_deleted(present):
                 found += [f"{row.key}: {why}" for why in refusals(present, row.object(), manager=self._tools.manager)]
         if found:
             raise NoWayBackError(
@@ -291,7 +291,9 @@ class Upgrade:
             await check_namespace(self._tools, self._owner)
 
         await each([check, survey, read], lambda look: look(), limit=3)
-        there, view.unsure = await rows_there(self._tools, self._owner, view.history, request.drift, whole=self._whole)
+        there, view.unsure = await possible_rows(
+            self._tools, self._owner, view.history, request.drift, whole=self._whole
+        )
         wanted = {row.identity for row in view.survey.rows}
         view.unsure |= wanted if self._anew else set()
         view.before = {identity: row.body for identity, row in there.items()}
@@ -326,9 +328,9 @@ class Upgrade:
         if not rows:
             return
         survey, lives = view.survey, view.survey.lives
-        going = {row: live for row in rows if (live := lives.get(row.identity)) is not None and is_going(live)}
+        going = {row: live for row in rows if (live := lives.get(row.identity)) is not None and is_being_deleted(live)}
         if going:
-            # An apply now would be lost when the object is deleted, so wait for that and create a new one.
+            # An apply now would be lost when the object is gone, so wait until it is gone, and create a new one.
             uids = {row.key: find_str(live, "metadata", "uid") for row, live in going.items()}
             with self._tools.interruption.waiting(f"the end of {next(iter(going)).key}"):
                 await wait_gone(self._tools.client, uids, progress=self._progress)
@@ -356,15 +358,17 @@ class Upgrade:
         if new:
             await self._tools.definitions.established(new, self._progress)
 
-    async def _say_farewell(self, view: _View, rows: Sequence[DesiredObject]) -> tuple[Farewell, list[ObjectKey]]:
+    async def _remove_leaving(
+        self, view: _View, rows: Sequence[DesiredObject]
+    ) -> tuple[RemovalDecision, list[ObjectKey]]:
         here = {row.identity for row in rows}
         leaving = [row for row in view.leaving if row.identity not in here]
         if not leaving:
-            return Farewell(), []
+            return RemovalDecision(), []
         staying = self._tools.rows.uids(rows)
-        farewell = await judge_leaving(self._tools.acting(self._owner), leaving, staying=staying)
-        removed = await self._tools.rows.remove(leaving, farewell, self._progress)
-        return farewell, removed.deleted
+        decision = await judge_leaving(self._tools.acting(self._owner), leaving, staying=staying)
+        removed = await self._tools.rows.remove(leaving, decision, self._progress)
+        return decision, removed.deleted
 
 
 async def check_namespace(tools: Tools, owner: Owner) -> None:
@@ -376,7 +380,7 @@ async def check_namespace(tools: Tools, owner: Owner) -> None:
         row.key.namespace == owner.namespace and tools.surveyor.is_as_last_applied(row) for row in tools.rows.of(owner)
     ):
         await trio.lowlevel.checkpoint()
-        return  # an object of the release exists in it, so the namespace does
+        return  # an object of the release exists in the namespace, so the namespace exists
     resource = await patiently(partial(tools.client.resource_type, "v1", "Namespace"))
     namespace = await look_up(tools.client, ObjectKey(resource, "", owner.namespace))
     if namespace is None:
@@ -385,7 +389,7 @@ async def check_namespace(tools: Tools, owner: Owner) -> None:
         raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} is being deleted")
 
 
-async def rows_there(
+async def possible_rows(
     tools: Tools, owner: Owner, history: Sequence[Stored], drift: DriftPolicy, *, whole: bool
 ) -> tuple[dict[Identity, DesiredObject], set[Identity]]:
     """Return the rows of all objects that the release may have in the cluster, and the objects for which several bodies are
@@ -468,7 +472,7 @@ def _is_back(history: Sequence[Stored], revision: int) -> bool:
     return any(one.release.description == text and one.release.status in done for one in history)
 
 
-def is_going(live: JsonObject) -> bool:
+def is_being_deleted(live: JsonObject) -> bool:
     """Return whether an object is being deleted."""
     return bool(find_str(live, "metadata", "deletionTimestamp"))
 

@@ -1,8 +1,8 @@
 """The stream of changes of a table.
 
-A stream begins with all rows that exist, reports no deletion from before it began, and from then on reports the *present* state
-of each key that changed: several changes of a row between two reads are one. It is ordered by revision, and a batch need not be
-read to its end, because one number records how far the stream was read.
+A stream begins with all rows that exist, reports no deletion from before it began, and from then on reports the *present*
+state of each key that changed: several changes of a row between two reads count as one. The stream is ordered by revision,
+and a batch need not be read to its end, because one number records how far the stream was read.
 
 * A row that was created and deleted before it was read: only the deletion is reported.
 * A row that was deleted and created again: only the row is reported. Its :attr:`Change.created` is later than before, so a
@@ -61,12 +61,12 @@ class ChangeStream(Generic[K, R]):
         if not self.behind or limit == 0:
             return ()
         begun = self._tracker.begun
-        untold = (
+        unread = (
             version
-            for version in self._contents.untold(self._tracker.mark)
+            for version in self._contents.changes_since(self._tracker.mark)
             if version.ended != GRAVE or version.revision > begun
         )
-        changes = tuple(_change(version) for version in islice(untold, limit))
+        changes = tuple(_change(version) for version in islice(unread, limit))
         whole = limit is None or len(changes) < limit
         self._contents.advance(self._tracker, self._contents.snapshot.revision if whole else changes[-1].revision)
         return changes

@@ -4,7 +4,7 @@ The cost of a commit depends on the rows and index values that it changes, not o
 
 Invariants, after each commit:
 
-* the log has every row of the snapshot, and every grave, once, as an unfinished version, by revision;
+* the log has every row of the snapshot, and every grave, once, as a version that has not ended, by revision;
 * a bucket of an index has every row with its value, and no bucket is empty;
 * older snapshots are unchanged.
 """
@@ -96,9 +96,9 @@ class Contents(Generic[K, R]):
         """Remove a reader."""
         self._log.live -= self.graveyard.leave(tracker)
 
-    def untold(self, after: int) -> Iterator[Version[K, R]]:
+    def changes_since(self, after: int) -> Iterator[Version[K, R]]:
         """Return the rows and deletions after this revision, by revision."""
-        return self._log.untold(after)
+        return self._log.changes_since(after)
 
     def advance(self, tracker: Tracker, mark: int) -> None:
         """Record that the reader has taken all changes up to this revision."""

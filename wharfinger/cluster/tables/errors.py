@@ -80,4 +80,4 @@ class SameRowError(TableUseError):
 
 
 class KeyChangedError(TableUseError):
-    """A merge returned a row with another key than the key that it was called for."""
+    """A merge returned a row whose key differs from the key of the merged rows."""

@@ -1,7 +1,8 @@
 """A table as it was at one revision. A snapshot is only a reference, whatever the size of the table.
 
 Rows by key are in a persistent map. Rows by revision and rows by index value are in logs that all snapshots share
-(:mod:`wharfinger.cluster.tables.version_log`); the revision of a snapshot determines which of them it sees.
+(:mod:`wharfinger.cluster.tables.version_log`); the revision of a snapshot determines which of these rows the snapshot
+contains.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ from wharfinger.cluster.tables.version_log import VersionLog
 class Index(Generic[R]):
     """An index, by which rows are found without their key. ``unique``: no two rows may have the same value.
 
-    ``of`` returns the index values of a row, and must always return the same ones for the same row.
+    ``of`` returns the index values of a row, and must always return the same values for the same row.
     """
 
     of: Callable[[R], Iterable[Hashable]]

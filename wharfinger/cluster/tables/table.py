@@ -1,9 +1,9 @@
 """Tables of rows by key, with revisions: they hold desired or known state, and notify readers when it changes.
 
 A table is written in transactions (:mod:`wharfinger.cluster.tables.transaction`), which never wait, in one thread. Each
-insert and each deletion is one revision more. Readers take snapshots: a snapshot is a reference in which no later write is
-visible. Rows must be immutable; nothing else is required of them. A reader that follows a table uses a change stream; a reader
-that waits for a certain row or index value uses a watch.
+insert and each deletion increases the revision by one. Readers take snapshots: a snapshot is a reference in which no later
+write is visible. Rows must be immutable; nothing else is required of them. A reader that follows a table uses a change
+stream; a reader that waits for a certain row or index value uses a watch.
 
 In a commit all tables of the transaction get their new snapshot, *then* watches fire, *then* the tables are released: a task
 that is woken reads the new rows.

@@ -28,16 +28,16 @@ class Writable(Protocol):
     """A table with rows of any type."""
 
     def lock(self, writer: object) -> None:
-        """Lock the table, see Table."""
+        """Lock the table; see `Table.lock`."""
 
     def commit(self) -> None:
-        """Commit the draft, see Table."""
+        """Commit the draft; see `Table.commit`."""
 
     def notify(self) -> None:
-        """Wake the watchers, see Table."""
+        """Wake the watchers; see `Table.notify`."""
 
     def release(self) -> None:
-        """Release the lock, see Table."""
+        """Release the lock; see `Table.release`."""
 
 
 class Transaction:

@@ -69,7 +69,7 @@ class VersionLog(Generic[K, R]):
         chosen = islice(versions, length) if not start else iter(versions[start:length])
         return (version for version in chosen if version.ended > revision)
 
-    def untold(self, after: int) -> Iterator[Version[K, R]]:
+    def changes_since(self, after: int) -> Iterator[Version[K, R]]:
         """Iterate over the current rows and deletions after this revision. The iterator must not be used after a write."""
         start = bisect_right(self.versions, after, key=_revision)
         for index in range(start, len(self.versions)):

@@ -1,7 +1,7 @@
 """Watches: notifications that rows which were read may have changed.
 
-Get a watch *before* you read the rows. It fires once, after the first commit that changes what it watches, so a task that is
-woken reads the new rows. It may also fire without a change, but never misses a change.
+Get a watch *before* you read the rows. The watch fires once, after the first commit that changes the watched content, so a
+task that is woken reads the new rows. The watch may also fire without a change, but never misses a change.
 
 Watches of keys and of index values are held weakly: a watch is discarded once no task holds it any more.
 """
@@ -26,7 +26,7 @@ class Watch:
         return self._event.is_set()
 
     async def wait(self) -> None:
-        """Wait until it has fired."""
+        """Wait until the watch has fired."""
         await self._event.wait()
 
     def fire(self) -> None:

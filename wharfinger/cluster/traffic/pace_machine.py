@@ -1,7 +1,7 @@
 """The machine that decides how many requests may be under way at once: it follows what the server can bear.
 
-Pure. The limit begins at its ceiling, so an idle server is used as before. It falls if the server asks for less, and rises
-again while the server answers::
+Pure. The limit begins at its ceiling, so an idle server is used as before. The limit falls if the server asks for less, and
+rises again while the server answers::
 
     answered 429, or 503 with a Retry-After      limit x BACKED_OFF, once for each CALM_S
     answers become SLOW times slower, and        limit x SLOWED, once for each CALM_S

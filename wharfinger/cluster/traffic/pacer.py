@@ -1,4 +1,4 @@
-"""The limit on requests that are under way at once, shared by all tasks of a client; the machine is
+"""The limit on concurrent requests, shared by all tasks of a client; the machine is
 :mod:`~wharfinger.cluster.traffic.pace_machine`.
 
     async with pacer.turn() as turn:
@@ -59,7 +59,7 @@ class Turn:
 
 
 class Pacer:
-    """The limit of one client; ``ceiling`` is the largest number of requests at once."""
+    """The limit of one client; ``ceiling`` is the largest number of concurrent requests."""
 
     def __init__(self, ceiling: int) -> None:
         self._pace = core.start(ceiling, min(FLOOR, ceiling))
@@ -79,7 +79,7 @@ class Pacer:
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether more turns are held than the limit permits, because it was lowered."""
+        """Return whether more turns are held than the limit permits, because the limit was lowered."""
         return self._limiter.available_tokens < 0
 
     async def exchange(self) -> None:

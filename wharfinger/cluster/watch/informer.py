@@ -1,8 +1,8 @@
 """A copy in memory of all objects of a kind (within a namespace and a selector), which follows the server.
 
-The machine is :mod:`~wharfinger.cluster.watch.informer_core`, the memory :mod:`~wharfinger.cluster.watch.object_cache`; this is
-the task between them and a client. While the API server is away, the last known objects remain readable, and
-:meth:`Informer.statistics` has the error. When the server is back, the cache catches up, and reports the changes.
+The machine is :mod:`~wharfinger.cluster.watch.informer_core`, the memory :mod:`~wharfinger.cluster.watch.object_cache`; this
+module is the task between them and a client. While the API server does not answer, the last known objects remain readable,
+and :meth:`Informer.statistics` has the error. When the server answers again, the cache catches up, and reports the changes.
 """
 
 import logging
@@ -29,10 +29,12 @@ log = logging.getLogger(__name__)
 LIST_PATIENCE_S: Final = 5.0
 """The time without a first list after which the log names the reason."""
 LIST_LIMIT_S: Final = 600.0
-"""The time for a list, or for one page of it, after which its watch is stale; each request has a shorter limit of its own."""
+"""The time limit for a list, or for one page of a list, after which the watch counts as stale; each request has a shorter
+limit of its own.
+"""
 OPENING_LIMIT_S: Final = 600.0
-"""The time limit for opening a watch, after which it is stale. It is long, because requests to an overloaded server wait long for
-their turn.
+"""The time limit for opening a watch, after which the watch counts as stale. The limit is long, because requests to an
+overloaded server wait long for their turn.
 """
 
 
@@ -105,8 +107,8 @@ class Informer:
         await self._synced.wait()
 
     async def list_anew(self) -> None:
-        """Wait for a new list that begins after this call. A running watch is ended for it; failed attempts are repeated as
-        usual.
+        """Wait for a new list that begins after this call. A running watch is ended, so that the list can begin; failed
+        attempts are repeated as usual.
         """
         listed = trio.Event()
         self._waiting.append(listed)
@@ -124,7 +126,7 @@ class Informer:
     async def wait_first_list(self) -> None:
         """Wait for the first attempt to list, and raise the ClusterError or ShapeError that it failed with.
 
-        Use it to report the error instead of waiting; the informer continues to retry.
+        Use this method to report the error instead of waiting; the informer continues to retry.
         """
         await self._attempted.wait()
         if self._first_error is not None:

@@ -94,7 +94,9 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A caller needs a list that begins from now on. If the event has an effect, this effect replaces the running action."""
+    """A caller needs a list that begins from now on. If `step` returns an effect for this event, the effect replaces the
+    running action.
+    """
 
 
 Event = Listed | Seen | WatchEnded | Failed | Paused | Asked
@@ -181,8 +183,8 @@ def _failed(state: State, event: Failed) -> tuple[State, Effect]:
         state = replace(state, expired=state.expired + 1 if event.gone else 0)
         if state.again:
             return _list(replace(state, failures=state.failures + 1, suspect=True))
-    # Twice in a row: the server was away, not just the connection. It may return with another history (a restored backup, a
-    # new embedded control plane), which never reaches our revision; only a list shows that.
+    # Twice in a row: the server was down, not just the connection. The server may return with another history (a restored
+    # backup, a new embedded control plane), which never reaches our revision; only a list shows that.
     resume_list = state.phase is Phase.LISTING or event.gone or state.suspect
     return _pause(replace(state, suspect=True), event.jitter, resume_list=resume_list)
 

@@ -1,5 +1,5 @@
-"""A reader of all objects of a kind that a selector matches. It parses one object at a time, because all parsed objects together
-would need too much memory.
+"""A reader of all objects of a kind that a selector matches. The reader parses one object at a time, because all parsed
+objects together would need too much memory.
 
 There is a checkpoint between two objects, so that the daemon is not blocked.
 """
@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject, as_object, decode_json
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 
-async def look_at_all(
+async def visit_all(
     client: ClusterClient,
     resource: ResourceType,
     label_selector: str,
@@ -24,10 +24,9 @@ async def look_at_all(
     *,
     field_selector: str = "",
 ) -> set[ObjectKey]:
-    """Call ``look``, which must not block, with every object; return the keys of all existing ones.
-
-    An object that cannot be read exists, but is not passed to ``look``. If the server forgets the list while it is read, it
-    is read once more in one piece, and objects are passed twice. Raises ClusterError.
+    """Call ``look``, which must not block, with every object; return the keys of all existing objects. If an object cannot be
+    read, its key is returned, but the object is not passed to ``look``. If the server forgets the list while it is read, the
+    list is read once more in one piece, and objects are passed twice. Raises ClusterError.
     """
     try:
         return await _look(client, resource, (label_selector, field_selector), look, paged=True)

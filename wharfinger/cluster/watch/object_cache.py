@@ -5,7 +5,7 @@ holds the *keys* that changed since the last call of `Changes.wait`, never a que
 between two calls are one.
 
 A caller that needs each change, and the object as the server sent it, passes ``on_change``, which is called at once and must
-not block. A caller that keeps its own view of the objects passes ``keep``, so that they are not held twice.
+not block. A caller that keeps its own view of the objects passes ``keep``, so that the objects are not held twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,8 +25,9 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace
 class ObjectChange:
     """The report that one object was added, changed, or is gone.
 
-    ``object`` is the complete object from the server: its new state, or its last state. None: a list no longer has it. If an
-    object gets another uid under the same key, one object is reported as gone, and another as added.
+    ``object`` is the complete object from the server: its new state or, if it is gone, its last state; None if that is not
+    known, because a list no longer has the object. If an object gets another uid under the same key, one object is reported
+    as gone, and another as added.
     """
 
     type: WatchType
@@ -61,7 +62,9 @@ def ignore_change(change: ObjectChange) -> None:
 
 
 class Changes:
-    """One subscription: the keys that changed since :meth:`wait` last returned. It begins with all objects."""
+    """One subscription: the keys that changed since :meth:`wait` last returned. At the beginning, these are the keys of all
+    objects.
+    """
 
     def __init__(self, keys: Iterable[ObjectKey]) -> None:
         self._keys = set(keys)
@@ -98,7 +101,7 @@ class ObjectCache:
         keep: Callable[[JsonObject], JsonObject] = whole,
         on_change: OnChange = ignore_change,
     ) -> None:
-        """Use ``keep`` for the part of an object to hold; it must keep name, namespace, uid and resourceVersion."""
+        """Hold the part of each object that ``keep`` returns; this part must contain name, namespace, uid and resourceVersion."""
         self._resource = resource
         self._keep = keep
         self._on_change = on_change

@@ -67,7 +67,7 @@ class ObjectFanout:
         return listener
 
     def leave(self, listener: Listener) -> None:
-        """Remove a listener. It is not notified any more, not even of the rest of a running notification."""
+        """Remove a listener. The listener is not notified any more, not even of the rest of a running notification."""
         listener.left = True
         self._listeners = tuple(one for one in self._listeners if one is not listener)
 

@@ -73,8 +73,8 @@ class WatchSubscription:
     async def wait_first_list(self) -> None:
         """Wait until the subscriber was notified of all objects.
 
-        Raises the ClusterError or ShapeError of the first attempt if that failed. Only attempts that began since it
-        subscribed count. Use it to report the error instead of waiting; the stream continues to retry.
+        Raises the ClusterError or ShapeError of the first attempt if that failed. Only attempts that began after the
+        subscription count. Use this method to report the error instead of waiting; the stream continues to retry.
         """
         await self._attempted.wait()
         if self._first_error is not None:

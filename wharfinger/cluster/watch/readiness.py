@@ -31,9 +31,10 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """The object is not ready yet. ``at_work``: its own controller reports progress, and after a deadline a failure.
+    """The object is not ready yet. ``at_work``: the object's own controller reports progress and, if a deadline passes, a
+    failure.
 
-    ``overdue``: it takes longer than it should, and the message contains a remedy. ``absent``: the object does not exist.
+    ``overdue``: the object takes longer than it should, and the message contains a remedy. ``absent``: the object does not exist.
     """
 
     message: str

@@ -4,8 +4,9 @@
         await subscription.wait_first_list()
 
 Subscribers may rely on this: ``on_change`` is called with ADDED for every object before `wait_first_list` returns, then with
-every change, in the order of the watch; after the block it is not called any more. It must not block or raise. An exception is
-a bug, which ends the block of :func:`open_shared_watches`, after the other subscribers were notified of the same object.
+every change, in the order of the watch; after the block, ``on_change`` is not called any more. ``on_change`` must not block
+or raise. An exception is a bug, which ends the block of :func:`open_shared_watches`, after the other subscribers were
+notified of the same object.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator

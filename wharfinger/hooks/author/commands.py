@@ -44,9 +44,9 @@ def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     config = commands.add_parser(
         "config",
         help="print the configuration of a hook, or of all hooks of a package",
-        description="Ask one hook for its configuration, or all hooks of a package, including those in executables with "
-        "several, and print it as the daemon understands it: every default filled in, groups merged, filters compiled. "
-        "Exit code 0, or 1 if a configuration is refused.",
+        description="Run one hook with --config, or all hooks of a package, including the hooks in executables with several "
+        "hooks, and print their configurations as the daemon understands them: every default filled in, groups merged, "
+        "filters compiled. Exit code 0, or 1 if a configuration is refused.",
     )
     config.add_argument("path", type=Path, metavar="FILE|FOLDER", help="the hook, or the package's folder")
     config.add_argument("--global", action="store_true", dest="is_global", help="treat the hooks as global hooks")
@@ -59,15 +59,17 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     context = commands.add_parser(
         "context",
         help="print sample contexts for each binding of a hook",
-        description="Ask a hook for its configuration, and print a binding context for each event that can run it, "
+        description="Run a hook with --config, and print a binding context for each event that can run the hook, "
         "with sample objects. The output can be passed to `wharfinger hook run --context`.",
     )
     context.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
-    context.add_argument("--binding", metavar="NAME", help="only of this binding")
+    context.add_argument("--binding", metavar="NAME", help="print only the contexts of this binding")
     context.add_argument(
-        "--type", metavar="TYPE", help="only of this type: Synchronization, Event, Schedule, Group, Validating, …"
+        "--type",
+        metavar="TYPE",
+        help="print only contexts of this type: Synchronization, Event, Schedule, Group, Validating, …",
     )
-    context.add_argument("--global", action="store_true", dest="is_global", help="treat it as a global hook")
+    context.add_argument("--global", action="store_true", dest="is_global", help="treat the hook as a global hook")
     add_environment_option(context)
     add_output(context, "form of the contexts")
     context.set_defaults(handler=_context)

@@ -30,7 +30,9 @@ EXIT_USAGE: Final = 2
 
 
 def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", refused: RefusedFields) -> None:
-    """Add ``package lint FOLDER`` to the actions of ``wharfinger package``; ``refused`` checks definitions."""
+    """Add ``package lint FOLDER`` to the actions of ``wharfinger package``; ``refused`` returns the fields of a definition
+    that an API server would refuse.
+    """
     lint = actions.add_parser(
         "lint",
         help="check a package for problems that would show later, with line numbers",

@@ -24,7 +24,9 @@ _SCHEMA: Final = ("schema", "openAPIV3Schema")
 _SHARED: Final = {"validation": "schema"} | {
     name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")
 }
-"""The parts of ``spec`` that a server reports outside of the versions, and where a version has them."""
+"""The parts of versions that a server reports directly in ``spec`` if all versions share them, each with its name in a
+version.
+"""
 
 RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
 """A function that returns the fields of a new definition that a server would refuse, each with a sentence."""
@@ -38,12 +40,12 @@ def lint_crds(sources: Sources, refused: RefusedFields) -> list[LintFinding]:
     found: list[LintFinding] = []
     try:
         names = crd_file_names(sources.files.root)
-    except PackageError:  # package check has reported it
+    except PackageError:  # package check has reported this
         return found
     for name in names:
         try:
             documents = read_yaml_all(sources.text(name) or b"", what=name)
-        except FormatError:  # package check has reported it
+        except FormatError:  # package check has reported this
             continue
         for document, lines in zip(documents, sources.documents(name), strict=False):
             found += _of_document(document, lines, name, refused)
@@ -54,7 +56,7 @@ def _of_document(document: JsonValue, lines: Lines, name: str, refused: RefusedF
     if not isinstance(document, dict):
         return
     kind, version = document.get("kind"), document.get("apiVersion")
-    if not isinstance(kind, str) or not isinstance(version, str):  # package check has reported it
+    if not isinstance(kind, str) or not isinstance(version, str):  # package check has reported this
         return
     if kind != KIND:
         why = f"{kind} is not a {KIND}, but it is applied before everything else anyway"

@@ -126,8 +126,8 @@ def _refused(file: HookFile, answer: bytes, error: HookConfigError) -> Iterator[
 
 
 class _Places:
-    """A map from each problem to the value of a document that it is about. If several bindings have the same problem, each
-    binding is named once.
+    """A map from each problem to the value of a document that the problem is about. If several bindings have the same
+    problem, each binding is named once.
     """
 
     def __init__(self, printed: Printed) -> None:
@@ -195,7 +195,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
 
 
 def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group: str) -> Iterator[LintFinding]:
-    """Yield a finding for each name in includeSnapshotsFrom that has no effect, for example a duplicate."""
+    """Yield a finding for each name in includeSnapshotsFrom that has no effect, such as a duplicate."""
     key, number = where[0], where[1]
     names = [str(name) for name in find_list(printed.document, key, number, "includeSnapshotsFrom")]
     grouped = {binding.name for binding in config.kubernetes if group and binding.group == group}

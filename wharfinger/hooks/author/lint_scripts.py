@@ -2,7 +2,7 @@
 
 Most hooks that never run have one of three faults: no permission, no first line that names the interpreter, or the line ends
 of another system, so that the first line names a program that does not exist. Shell scripts are parsed by their own shell
-(``bash -n``), which executes nothing and knows its syntax best. The finding has the line that the shell names.
+(``bash -n``), which executes nothing and knows the syntax best. The finding has the line that the shell names.
 """
 
 import re
@@ -24,7 +24,7 @@ from wharfinger.process.environment import NO_BYTECODE
 from wharfinger.process.errors import ProcessError
 
 MAX_SCRIPT: Final = 1024 * 1024
-"""The number of bytes of a script that are checked; a larger file is taken for a program."""
+"""The number of bytes of a script that are checked; a larger file counts as a compiled program, and is not checked."""
 _ELF: Final = b"\x7fELF"
 _LIMITS: Final = Limits(wall_s=10.0, stdout_bytes=64 * 1024)
 _SHELLS: Final = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(bash|sh|dash)\b")

@@ -42,7 +42,7 @@ class LintFinding:
 
 
 def finding(file: str, line: int, severity: Severity, message: str) -> LintFinding:
-    """Make a finding with its message in one line, limited in length, without characters that a terminal would obey."""
+    """Make a finding with its message in one line, limited in length, without control characters for terminals."""
     text = "".join(character if character.isprintable() else " " for character in " ".join(message.split()))
     return LintFinding(file, line, severity, text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…")
 

@@ -1,7 +1,8 @@
 """A check that renders a package with the real Helm, as for a user without any settings.
 
 An error of Helm is reported at the line that it names. A package whose schema requires settings without a default cannot be
-rendered like this. Its author can give settings with ``--settings``; otherwise a warning says that nothing was rendered.
+rendered without settings. The package's author can give settings with ``--settings``; otherwise a warning says that nothing
+was rendered.
 """
 
 import shutil
@@ -71,7 +72,9 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
 
 
 def _nothing_rendered(sources: Sources, definition: Definition) -> list[LintFinding]:
-    """Yield a warning, except for a package with hooks, because its templates may need values that the hooks set."""
+    """Yield a warning that nothing was rendered, unless the package has hooks, because its templates may need values that the
+    hooks set.
+    """
     if definition.hooks or not sources.files.has_folder(TEMPLATES_FOLDER):
         return []
     return [finding(PACKAGE, 0, Severity.WARNING, "its templates render to nothing with these settings")]

@@ -43,7 +43,7 @@ def section_of_hook(hook: Path) -> str:
 
 
 def sample_identity(hook: Path) -> dict[str, str]:
-    """Return the variables that name a hook's package, as for one that is installed under its own name. Blocking.
+    """Return the variables that name a hook's package, as if the package were installed under its own name. Blocking.
 
     There are no variables for a hook outside of any package, or if the package cannot be read.
     """

@@ -107,7 +107,8 @@ def _run(args: argparse.Namespace) -> int:
     for problem in report.problems:
         refuse(problem)
     if not outcome.succeeded:
-        refuse(f"the hook failed: {outcome.ending}; its values patches are dropped")  # its own output has the reason
+        # The hook's own output has the reason.
+        refuse(f"the hook failed: {outcome.ending}; its values patches are dropped")
     return 0 if outcome.succeeded and not report.problems else 1
 
 
@@ -183,7 +184,7 @@ def _seconds(text: str) -> float:
     except FormatError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if not seconds:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; give one above 0, such as 30s")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration; give one above 0, such as 30s")
     return seconds
 
 

@@ -1,9 +1,9 @@
 """Sample binding contexts for a hook, one for each event that can run it, for authors to try the hook with.
 
-They are built by the code that builds real contexts (:mod:`~wharfinger.hooks.watching.contexts`), around one object that does not
-exist. The binding determines its kind, name and namespace; the author fills in the rest. The contexts contain the filter's result
-for this bare object. If the filter fails on it (it may expect a status, for example), the result is null. The reviews of webhooks
-come from an API server, so samples of them are written here.
+The samples are built by the code that builds real contexts (:mod:`~wharfinger.hooks.watching.contexts`), around one object
+that does not exist. The binding determines its kind, name and namespace; the author fills in the rest. The contexts contain
+the filter's result for this bare object. If the filter fails on this object (the filter may expect a status, for example),
+the result is null. In a cluster, the reviews of webhooks come from an API server, so this module contains sample reviews.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,9 +2,9 @@
 
 The document is JSON: an object with the hooks, a readiness hook and whether settings can be checked. Older executables print
 only the list of hooks. Programs write the document, so it is read leniently: null means missing, unknown keys are ignored,
-``executeHookOnEvent`` may be a plain true or false, and an interval a number of nanoseconds. Each hook is rewritten as a
-version 1 document and checked like one, with two other defaults: bindings are in the group ``main``, and full objects are not
-kept.
+``executeHookOnEvent`` may be a plain true or false, and an interval may be a number of nanoseconds. Each hook is rewritten as
+a version 1 document and checked like other version 1 documents, with two different defaults: bindings are in the group
+``main``, and full objects are not kept.
 """
 
 from collections.abc import Callable

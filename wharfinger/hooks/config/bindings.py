@@ -44,7 +44,7 @@ class NamespaceSelector:
 
 @dataclass(frozen=True, slots=True)
 class KubernetesBinding:
-    """Objects that the hook watches. ``include_snapshots_from`` already contains the names of its group.
+    """Objects that the hook watches. ``include_snapshots_from`` already contains the names of the bindings in its group.
 
     ``names`` limits the binding to objects with these names; None means any. ``api_version`` "" means the preferred version.
     ``jq_filter`` "" means no filter. ``legacy`` is true for a binding of a version 0 document. ``resynchronization_s`` is

@@ -1,12 +1,12 @@
 """The configuration of a hook: the document that it prints when it is run with ``--config`` (spec hook-protocol §1.4).
 
-The document is foreign data in one of two versions. It is read in three steps, as the contract prescribes. The version
-selects the schema. The schema finds all wrong shapes at once. Only then is the rest converted and checked. All problems are
-reported in one HookConfigError, in the contract's own words, because authors match on them.
+The document is foreign data in one of two versions. The document is read in three steps, as the contract prescribes. The
+version selects the schema. The schema finds all wrong shapes at once. Only then is the rest converted and checked. All
+problems are reported in one HookConfigError, in the contract's own words, because authors match on them.
 
 The result has one form for both versions. Version 0 is rewritten as version 1 before it is converted, and its differences (no
-run on Synchronization, its own contexts, no combining) are in ``legacy`` and ``version``. The documents of binaries with
-several hooks are rewritten likewise, by :mod:`~wharfinger.hooks.config.batch_hooks`.
+run on Synchronization, its own contexts, no combining) are in ``legacy`` and ``version``. The documents of executables with
+several hooks are rewritten as version 1, too, by :mod:`~wharfinger.hooks.config.batch_hooks`.
 """
 
 import re
@@ -167,7 +167,9 @@ def _kubernetes(item: JsonValue, snapshots: Snapshots, problems: Problems, *, le
 
 
 def _resynchronization_s(item: JsonValue, problems: Problems, where: str) -> float | None:
-    """Return the seconds between two lists. The field was ignored for years, so no value in it may refuse a hook."""
+    """Return the seconds between two lists. The field was ignored for years, so no value of the field may cause a hook to be
+    refused.
+    """
     if not (written := find_str(item, "resynchronizationPeriod")):
         return None
     try:
@@ -224,7 +226,9 @@ def _namespaces(item: JsonValue, problems: Problems, where: str) -> NamespaceSel
 def _names(
     item: JsonValue, key: str, problems: Problems, where: str, need: Callable[[str, str], str]
 ) -> tuple[str, ...] | None:
-    """Return the names of a nameSelector without duplicates; None if it is missing or empty, which both mean any."""
+    """Return the names of a nameSelector without duplicates; None, which means any name, if the nameSelector is missing or
+    empty.
+    """
     names = tuple(dict.fromkeys(str(name) for name in find_list(item, key, "matchNames")))
     for name in names:
         problems.check(partial(need, name, f"{where}.{key}.matchNames"))

@@ -15,7 +15,7 @@ _TEXTS: Final = ("name", "crontab", "kind", "objectName", "jqFilter")
 
 
 def coerced(document: JsonObject) -> JsonObject:
-    """Convert plain scalars to text where text is expected, because items of version 0 have no schema to refuse them."""
+    """Convert plain scalars to text where text is expected, because version 0 has no schema that would refuse such scalars."""
     lists = {key: value for key in ("schedule", "onKubernetesEvent") if isinstance(value := document.get(key), list)}
     return {**document, **{key: [_coerced_item(item) for item in items] for key, items in lists.items()}}
 

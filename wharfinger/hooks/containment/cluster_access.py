@@ -1,12 +1,12 @@
 """Access of hooks to the daemon's own cluster: a kubeconfig for each run, and the policy for its credentials.
 
-However the daemon was configured (several files, a context, a plugin, a pod's service account), a hook gets one complete
-file in the folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl`` talks to
-the daemon's cluster, also as another user and in a sandbox.
+However the daemon was configured (several files, a context, a plugin, a pod's service account), a hook gets one complete file
+in the folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl`` talks to the
+daemon's cluster, even if the hook runs as another user or in a sandbox.
 
-The credentials in the file are the daemon's own, as of the start of the run. If a package has a service account, the kubeconfig
-of its hooks impersonates that account. This does not protect against a hostile hook, because the credentials are still the
-daemon's.
+The credentials in the file are the daemon's own, as of the start of the run. If a package has a service account, the
+kubeconfig of its hooks impersonates that account. The impersonation does not protect against a hostile hook, because the
+credentials are still the daemon's.
 
 If the policy denies the credentials to a package, the file still names the cluster. Then the cluster's API server refuses the
 requests of the hook, and no request reaches another cluster by accident.
@@ -44,7 +44,9 @@ class CredentialsPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """Access to the cluster of this connection; ``environ`` is the daemon's environment, needed if it runs in a pod."""
+    """Access to the cluster of this connection; ``environ`` is the daemon's environment, which is needed if the daemon runs
+    in a pod.
+    """
 
     connection: Connection
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)

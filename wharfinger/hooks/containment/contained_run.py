@@ -1,14 +1,14 @@
 """The containment of one run: its user, and its command line with all measures that contain it.
 
-A run of a hook, for its work or for its configuration, happens in a cell::
+A *cell* is the contained environment of one run of a hook, whether the hook does its work or prints its configuration::
 
     async with open_cell(containment, hook) as cell:
         command = await cell.command(argv, cwd, environment, folder)
         outcome = await run_child(command, containment.limits(limits))
         cell.ended(outcome)
 
-A hook with a user of its own has its home and its temporary files in the folder of its run, if there is one, so they end
-with the run.
+If a hook has a user of its own and its run has a folder, its home and its temporary files are in that folder, and are removed
+with it.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -33,7 +33,7 @@ TEMPORARY: Final = "tmp"
 
 
 class Cell:
-    """The place of one run of a hook."""
+    """The contained environment of one run of a hook."""
 
     def __init__(self, containment: Containment, hook: str, lease: Lease | None) -> None:
         self._containment = containment
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def user(self) -> User | None:
-        """The user that it runs as; None for this process's own user."""
+        """The user that the hook runs as; None for this process's own user."""
         return self._lease.user if self._lease is not None else None
 
     async def command(

@@ -1,9 +1,9 @@
 """The measures that contain hooks: limits of the kernel, a user for each run, a sandbox; and which of them can be enforced
-here. Everything is optional, and a measure that cannot be enforced is reported as such: `Containment.enforced` returns for each
-measure whether it is enforced and, if not, why. The measure that often cannot be enforced is the limit on processes: the kernel
-counts them by user and never counts root's (setrlimit(2), RLIMIT_NPROC). So it is enforced if each run has a user of its own,
-or if this process is not root and each run has a user namespace (the sandbox creates one). Otherwise it is left out, because it
-would count the daemon's own processes.
+here. Everything is optional, and a measure that cannot be enforced is reported as such: `Containment.enforced` returns for
+each measure whether it is enforced and, if not, why. The measure that often cannot be enforced is the limit on processes: the
+kernel counts processes by user, and never counts those of root (setrlimit(2), RLIMIT_NPROC). So the limit is enforced if each
+run has a user of its own, or if this process is not root and each run has a user namespace (the sandbox creates one).
+Otherwise the limit is left out, because it would count the daemon's own processes.
 
 docs/decisions/0011-hook-containment.md has the reasons.
 """

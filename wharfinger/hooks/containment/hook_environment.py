@@ -2,9 +2,9 @@
 Pure.
 
 The daemon's environment may contain anything that the user or unit that started it had: credentials of clouds, or a
-``KUBECONFIG`` of a cluster other than the daemon's. Hooks get none of that. A hook gets the variables below, which describe the
-machine, those that ``--hook-env`` names, and those of the hook contract (`RunFolder.variables`). The cluster that it may talk to
-is the daemon's (:mod:`wharfinger.hooks.containment.cluster_access`).
+``KUBECONFIG`` of a cluster other than the daemon's. Hooks get none of that. A hook gets the variables below, which describe
+the machine, those that ``--hook-env`` names, and those of the hook contract (`RunFolder.variables`). The cluster that a hook
+may talk to is the daemon's (:mod:`wharfinger.hooks.containment.cluster_access`).
 
 The address of a proxy may contain a name and a password. Such an address is a credential, and is passed on only if an option
 names it.
@@ -23,7 +23,7 @@ from wharfinger.process.environment import child_environment
 KUBECONFIG: Final = "KUBECONFIG"
 HOME: Final = "HOME"
 NO_HOME: Final = "/nonexistent"
-"""The home of a program without a folder of its own: a hook that is asked for its configuration."""
+"""The home of a program without a folder of its own, such as a hook that prints its configuration."""
 PASSED: Final = (
     "PATH",
     "LANG",
@@ -60,7 +60,7 @@ class AskedVariable:
         """Return the name of the variable, without its value."""
         return f"{self.name}{_ANY}" if self.is_prefix else self.name
 
-    def takes(self, name: str) -> bool:
+    def matches(self, name: str) -> bool:
         """Return whether the option names this variable of the daemon."""
         if not self.is_prefix:
             return name == self.name
@@ -95,8 +95,8 @@ def add_environment_option(parser: "argparse.ArgumentParser | argparse._Argument
         default=[],
         metavar="NAME[=VALUE]",
         help="pass this environment variable to hooks, or set it for them; NAME* passes all variables that begin "
-        "with NAME, * all variables except those that select a cluster (may be repeated; default: only PATH, the "
-        "language, the time zone and the like)",
+        "with NAME, and * passes all variables except those that select a cluster (may be repeated; default: only PATH, "
+        "the language, the time zone and the like)",
     )
 
 
@@ -112,7 +112,7 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
     for name, value in _proxies(environ):
         if not _has_credentials(name, value):
             variables[name] = value
-        elif not any(one.takes(name) for one in asked):
+        elif not any(one.matches(name) for one in asked):
             warnings.append(
                 f"{name} contains a user name or a password, so hooks do not get it; pass it on with --hook-env {name}"
             )
@@ -120,7 +120,7 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
         found = (
             {one.name: one.value}
             if one.value is not None
-            else {name: environ[name] for name in environ if one.takes(name)}
+            else {name: environ[name] for name in environ if one.matches(name)}
         )
         if not found:
             warnings.append(

@@ -1,10 +1,11 @@
 """Users for hooks: each run gets a user that no other run has, from a range that only this daemon uses.
 
-A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to the
-run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that it left in public folders are removed, and so are
-its objects in the kernel. Invariant: a user is assigned to a run only when no process runs as this user any more. A user that a
-killed daemon may have left running, or whose last run left processes, is checked first. Dead processes that are not reaped yet
-count towards the limit on processes, so such a user is assigned only after they are reaped, or after _REAPED_S.
+A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to
+the run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that the user's processes left in public folders
+are removed, and so are the user's objects in the kernel. Invariant: a user is assigned to a run only when no process runs as
+this user any more. A user that a killed daemon may have left running, or whose last run left processes, is checked first.
+Dead processes that are not reaped yet count towards the limit on processes, so a user with dead processes is assigned only
+after they are reaped, or after _REAPED_S.
 
 Packages are readable by this daemon only. `open_tree` opens the package that such a user needs for reading, and nothing else.
 """
@@ -43,7 +44,9 @@ _READ: Final = stat.S_IROTH
 
 
 class Lease:
-    """A user for the time of one run. ``suspect`` is true if something may still run as it and must be ended first."""
+    """A user for the time of one run. ``suspect`` is true if processes of an earlier run may still run as this user, and must
+    be ended first.
+    """
 
     def __init__(self, user: User) -> None:
         self.user = user
@@ -128,7 +131,7 @@ def package_tree(path: Path, state_dir: Path) -> Path | None:
 def open_tree(path: Path, state_dir: Path) -> None:
     """Let every user read the package that contains this file, and enter the folders above it.
 
-    Blocking. It is done once for each package. Raises OSError.
+    Blocking. This is done once for each package. Raises OSError.
     """
     tree = package_tree(path, state_dir)
     if tree is None:
@@ -139,7 +142,8 @@ def open_tree(path: Path, state_dir: Path) -> None:
     for folder, folders, files in os.walk(tree, topdown=False):
         for name in (*folders, *files):
             _open_entry(Path(folder, name))
-    _allow(tree, tree.stat().st_mode, _READ | _ENTER)  # last: it marks that everything below is done
+    # the top folder is last: its mode marks that everything below is done
+    _allow(tree, tree.stat().st_mode, _READ | _ENTER)
 
 
 def _open_entry(path: Path) -> None:

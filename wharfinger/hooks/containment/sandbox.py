@@ -2,8 +2,9 @@
 ``/``.
 
 The hook sees the machine's files read-only, only its own processes, and a ``/tmp`` of its own. Of the daemon's state it sees
-only its package and the folder of its run, which it may write. It keeps the network, because hooks talk to clusters. All
-processes that it started end with it, because the first process of a PID namespace takes all others with it.
+only its package and the folder of its run, which it may write. The hook has the network of the machine, because hooks talk to
+clusters. All processes that the hook started end with it, because the kernel kills all processes of a PID namespace when the
+first one ends.
 
 A socket can be used even if it is mounted read-only, so the daemon's socket is covered if it is outside of the state folder. A
 hook can use other sockets in ``/run`` like any program of the same user.

@@ -47,7 +47,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """An operation that adds a value to a histogram; ``buckets`` are its rising bounds."""
+    """An operation that adds a value to a histogram; ``buckets`` are the upper bounds of its buckets, in rising order."""
 
     group: str
     name: str

@@ -117,7 +117,7 @@ class RunMetrics:
             row.max_rss = run.max_rss_bytes
 
     def forget(self, package: str) -> None:
-        """Remove everything counted of a removed package."""
+        """Remove all counts of a removed package."""
         if self._of_package.pop(package, 0):
             self._rows = {key: row for key, row in self._rows.items() if key.package != package}
 

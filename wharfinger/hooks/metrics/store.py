@@ -1,9 +1,10 @@
-"""The metrics that hooks published, bounded, and the text for scrapers (spec hook-protocol §3.2). No clock, no I/O. A *series*
-is a name with labels. Its value was last published by one *group* of one package, and it is removed when that group expires.
-Groups belong to a package: a group of the same name in another package is another group. While any package has a series of a
-name, the name has one kind for all packages, because the format requires it; an operation of another kind is refused. The labels
-of a package's series of one name are widened to one set, in which missing labels are ``""``, because an empty label equals a
-missing one, both for Prometheus and for the store. A histogram keeps the buckets that its series was created with.
+"""The metrics that hooks published, bounded, and the text for scrapers (spec hook-protocol §3.2). No clock, no I/O. A
+*series* is a name with labels. A series belongs to the *group* that last published its value, and is removed when that group
+expires. Groups belong to a package: a group of the same name in another package is another group. While any package has a
+series of a name, the name has one kind for all packages, because the format requires it; an operation of another kind is
+refused. The labels of a package's series of one name are widened to one set, in which missing labels are ``""``, because an
+empty label equals a missing one, both for Prometheus and for the store. A histogram keeps the buckets that its series was
+created with.
 
 Invariants:
 
@@ -11,8 +12,9 @@ Invariants:
   ``_count``.
 * No two packages have the same series, whatever labels their hooks set: the first one keeps it.
 * Every series is in exactly one group; empty groups, families and packages are not kept.
-* The size of the text is counted exactly or too high, never too low. `MetricLimits` limits it, for each package and in total, so
-  no hook can make the daemon large or its answers slow. An operation that does not fit is refused; all others continue.
+* The size of the text is counted exactly or too high, never too low. `MetricLimits` limits it, for each package and in total,
+  so no hook can make the daemon large or its answers slow. An operation that does not fit is refused; all other operations
+  are applied.
 """
 
 from collections.abc import Iterator
@@ -38,8 +40,8 @@ RESERVED_PREFIX: Final = "wharfinger_"
 """The prefix of the daemon's own metrics."""
 MAX_COUNTER: Final = 2**63
 _LINE: Final = 64
-"""The bytes of a line without its name and labels: braces, the number, the bound of a bucket. It also covers the text of a
-header.
+"""The bytes of a line without its name and labels: braces, the number, the bound of a bucket. The number also covers the text
+of a header.
 """
 _LABEL: Final = 4
 """The bytes of a label without its name and value."""
@@ -84,9 +86,9 @@ class _Series:
     text: str
     """The series' own labels as text."""
     samples: int
-    """The lines that it takes."""
+    """The number of lines of the series."""
     width: int
-    """The bytes of the values of its labels, in all of its lines."""
+    """The number of bytes of the label values, in all lines of the series."""
 
 
 @dataclass(slots=True)

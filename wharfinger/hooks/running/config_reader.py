@@ -1,5 +1,5 @@
-"""The reader of hooks' configurations. It runs a hook with ``--config``, or a file with several hooks with ``hook config`` (spec
-hook-protocol §1.3).
+"""The reader of hooks' configurations. The reader runs a hook with ``--config``, or a file that contains several hooks with
+``hook config`` (spec hook-protocol §1.3).
 
 A hook is foreign code, so it is contained as in a run: it has a time limit, no input, bounded output, no home, no cluster and no
 variables of a run. The same file is run only once, because packages are loaded far more often than they change. Files are the
@@ -51,7 +51,7 @@ class ConfigReader(Protocol):
 
 
 class ProcessConfigReader:
-    """A ConfigReader that runs the hooks. It caches answers by content, and drops the oldest when it is full."""
+    """A ConfigReader that runs the hooks. It caches answers by content, and drops the oldest answer when the cache is full."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class ProcessConfigReader:
         self._kept_bytes = 0
 
     async def config_of(self, hook: HookFile) -> bytes:
-        """Return what the hook prints. Raises HookError if it cannot be started, fails, or takes too long."""
+        """Return what the hook prints. Raises HookError if the hook cannot be started, fails, or takes too long."""
         argv = (str(hook.executable), *hook.argv)
         try:
             digest = await trio.to_thread.run_sync(_digest, Path(argv[-1]))
@@ -126,8 +126,8 @@ def _question(hook: HookFile) -> tuple[str, ...]:
 
 
 def _failed(hook: HookFile, outcome: Outcome) -> HookError:
-    """Return the error of a hook. It is transient if the hook ran out of time or was killed from outside, and permanent if the
-    hook failed by itself.
+    """Return the error of a hook. The error is transient if the hook ran out of time or was killed from outside, and
+    permanent if the hook failed by itself.
     """
     said = last_words(outcome.stderr)
     why = f"cannot get its configuration: {' '.join(_question(hook))} ended with {outcome.describe()}"

@@ -33,7 +33,7 @@ _MAX_AT_ONCE: Final = 4
 
 
 class HookKind(StrEnum):
-    """The kind of a hook: a file of its own, a hook in a batch, or another ability of a batch."""
+    """The kind of a hook: a file of its own, a hook in a batch, or a further command of a batch."""
 
     SHELL = "shell"
     BATCH = "batch"
@@ -70,10 +70,10 @@ async def discover_hooks(
 ) -> tuple[Hook, ...]:
     """Return the hooks of the package in this folder, sorted by path. ``warn`` gets a sentence for each suspicious file.
 
-    ``layout`` decides where they run: hooks of an addon-operator module in the package's root, others in their own folder.
-    ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` are variables that
-    identify the package to them. ``webhooks`` is true if webhooks are served. Raises HookError (HookConfigError for an invalid
-    configuration). If several hooks fail, the error of the first hook by path is raised.
+    ``layout`` decides where hooks run: hooks of an addon-operator module in the package's root, all others in their own
+    folder. ``batch`` are the paths that the package declares as executables with several hooks; ``environment`` are the
+    variables that identify the package to its hooks. ``webhooks`` is true if webhooks are served. Raises HookError
+    (HookConfigError for an invalid configuration). If several hooks fail, the error of the first hook by path is raised.
     """
     try:
         found = await trio.to_thread.run_sync(lambda: find_hook_files(package, layout, scope=scope, batch=batch))
@@ -111,7 +111,7 @@ def _check_together(hooks: tuple[Hook, ...]) -> None:
 
 
 def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> None:
-    """Refuse webhooks if the daemon serves no webhooks. In addon-operator's folders they only cause a warning.
+    """Refuse webhooks if the daemon serves no webhooks. In addon-operator's folders, webhooks only cause a warning.
 
     Raises HookConfigError.
     """

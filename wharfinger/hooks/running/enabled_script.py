@@ -1,7 +1,7 @@
 """The enabled script, with which a package decides whether it is enabled (spec hook-protocol §5.6, spec/runtime §4.2).
 
-It is run like a hook, with values on which its decision may depend, and answers in a file: ``true`` or ``false`` and nothing
-else. An unclear answer is an error and never counts as "no", because a "no" uninstalls the package.
+The script is run like a hook, with values on which its decision may depend, and answers in a file: ``true`` or ``false`` and
+nothing else. An unclear answer is an error and never counts as "no", because a "no" uninstalls the package.
 """
 
 import logging
@@ -24,7 +24,7 @@ SCRIPT: Final = "enabled"
 RESULT: Final = "MODULE_ENABLED_RESULT"
 REASON: Final = "MODULE_ENABLED_REASON"
 WALL_S: Final = 30.0
-"""The time limit of the script: all other work of its package waits for it, and it only has to read values."""
+"""The time limit of the script: all other work of the package waits for the script, and the script only has to read values."""
 _MAX_REASON_CHARS: Final = 1024
 _ANSWERS: Final = {b"true": True, b"false": False}
 
@@ -49,11 +49,11 @@ async def run_enabled_script(
 ) -> EnabledAnswer | None:
     """Run the enabled script of the package in this folder, and return its answer; None if there is no script that can be run.
 
-    ``masked`` removes secrets from a text. It is called with the unchanged text of the script, because a secret of several lines
-    is no longer recognized once the text is cut or joined into one line. With ``credentials``, the script may use the daemon's
-    cluster; as the service account ``account``, if it is given.
+    ``masked`` removes secrets from a text. ``masked`` is called with the unchanged answer of the script, because a secret of
+    several lines is no longer recognized once the text is cut or joined into one line. With ``credentials``, the script may
+    use the daemon's cluster; if ``account`` is given, the script acts as this service account.
 
-    Raises HookError if the script fails, takes longer than WALL_S (or the runner allows), or answers anything else.
+    Raises HookError if the script fails, takes longer than WALL_S or than the runner allows, or answers anything else.
     """
     script = await trio.to_thread.run_sync(_runnable, package)
     if script is None:

@@ -37,7 +37,7 @@ _ELF: Final = b"\x7fELF"
 class HookFile:
     """A hook and how it is started: ``executable`` with ``argv``, with ``environment`` added to the daemon's.
 
-    ``config_cwd`` is the folder in which it is run to report its configuration, ``cwd`` the folder of all other runs. A
+    ``config_cwd`` is the folder in which the hook is run to report its configuration, ``cwd`` the folder of all other runs. A
     ``batch`` contains several hooks.
     """
 
@@ -63,8 +63,9 @@ def find_hook_files(
 ) -> HookFiles:
     """Return the hooks of the package in this folder; without a ``hooks`` folder, there are none.
 
-    Global hooks may be in the folder itself. ``batch`` are the paths, relative to the package, that it declares as batches.
-    Raises HookError if one of them is not a hook, and for a tree that exceeds the limits; OSError if it cannot be read.
+    Global hooks may be in the folder itself. ``batch`` are the paths, relative to the package, that the package declares as
+    batches. Raises HookError if one of them is not a hook, and for a tree that exceeds the limits; OSError if it cannot be
+    read.
     """
     package = package.resolve()
     root, prefix = package / FOLDER, FOLDER

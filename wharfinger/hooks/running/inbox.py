@@ -1,10 +1,10 @@
-"""The occurrences that wait for one hook in one queue, and the rule that keeps their number small. Occurrences that a busy,
-throttled or failing hook cannot get yet wait, and are passed to it later in one run (spec hook-protocol §2.3, §2.4). Up to a
-limit, the hook gets each occurrence, in order. Beyond the limit, they are reduced to those that still matter:
+"""The occurrences that wait for one hook in one queue, and the rule that keeps their number small. While a hook is busy,
+throttled or failing, its occurrences wait, and are passed to it later in one run (spec hook-protocol §2.3, §2.4). Up to a
+limit, the hook gets each occurrence, in order. Beyond the limit, the occurrences are reduced to those that still matter:
 
 * For one object under one binding, at most two events remain, which together have the same effect as all of them
-  (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state is always reported, and so is the deletion of
-  an object that the hook knows; an object that was created and deleted meanwhile is forgotten.
+  (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state of an object is always reported, and the deletion of
+  an object that the hook knows is always reported, too; an object that was created and deleted meanwhile is forgotten.
 * For a group, the last occurrence remains, because a group's context contains nothing but snapshots, and these are read when
   the run begins.
 
@@ -31,7 +31,7 @@ LIMIT: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """An occurrence for a hook: an event of a kubernetes binding, or (None) a tick of a schedule."""
+    """An occurrence for a hook: an event of a kubernetes binding, or a tick of a schedule (``event`` is None)."""
 
     binding: KubernetesBinding | ScheduleBinding
     event: MonitorEvent | None

@@ -1,9 +1,9 @@
 """The output of a hook as log lines: a line buffer for each stream, and one bounded list for both.
 
-Pipes deliver bytes in pieces of any size; a line ends with a newline (spec hook-protocol §1.3, "Hook stdout/stderr"),
-however it was split on the way. Lines are trimmed (lines that are passed on while the hook runs only at their end), empty lines
-are left out, and over-long lines are cut and marked. If there are too many lines, the last lines are kept, because errors come
-last; in that case, the first line states the number of missing lines.
+Pipes deliver bytes in pieces of any size; a line ends with a newline (spec hook-protocol §1.3, "Hook stdout/stderr"), however
+it was split on the way. Lines are trimmed at both ends, empty lines are left out, and over-long lines are cut and marked.
+Lines that are passed on while the hook runs are trimmed only at their end. If there are too many lines, the last lines are
+kept, because errors come last; in that case, the first line states the number of missing lines.
 """
 
 from collections import deque
@@ -20,7 +20,8 @@ _UTF8_MAX: Final = 4
 def last_words(stderr: bytes) -> str:
     """Return the end of the output for a message: at most MAX_REASON_CHARS.
 
-    It begins at the start of a line, or of a word in a longer line, because a secret that is cut in two would not be recognized.
+    The returned text begins at the start of a line, or of a word in a longer line, because a secret that is cut in two would
+    not be recognized.
     """
     said = stderr.decode(errors="replace").strip()
     if len(said) <= MAX_REASON_CHARS:

@@ -257,7 +257,9 @@ def _check_patch(operation: JsonObject, what: str) -> None:
 
 
 def _written(document: JsonObject, key: str) -> JsonValue:
-    """Return a value given directly, or parsed from a string of YAML or JSON, whose aliases may not expand it much."""
+    """Return a value given directly, or parsed from a string of YAML or JSON. Aliases in the string may not expand the value
+    much.
+    """
     found = document.get(key)
     if found is None:
         raise FormatError(f"{key}: required")

@@ -1,9 +1,9 @@
 """The files of a hook that runs in a pod: a tar with its input, and a tar with its output.
 
-The input is the hook's folder `cwd`, which contains the hook's file and the files that it reads, and the files of the run. The
-kubeconfig is left out, because a hook in a pod has the pod's service account. The output is foreign data: only plain files that
-have the name of one of the run's outputs, and are within its limit, are taken from it. They are written into the run's folder,
-and read there as after a local run. All functions here block; they are for a worker thread.
+The input is the hook's folder `cwd`, which contains the hook's file and the files that it reads, and the files of the run.
+The kubeconfig is left out, because a hook in a pod has the pod's service account. The output is foreign data: only plain
+files that have the name of one of the run's outputs, and are within its limit, are taken from it. These files are written
+into the run's folder, and read there as after a local run. All functions here block; they are for a worker thread.
 """
 
 import io

@@ -60,8 +60,8 @@ MAX_LOG_CHARS: Final = 1024 * 1024
 REMOVE_S: Final = 10.0
 """The time for which a run waits until its folder is removed; a longer removal continues in the background."""
 REMOVE_CANCELLED_S: Final = 0.2
-"""The time for which a cancelled run waits for the removal. It is short, because the work after the run must begin within a
-second.
+"""The time for which a cancelled run waits for the removal. This time is short, because the work after the run must begin
+within a second.
 """
 _MAX_FILE_WORKERS: Final = 8
 
@@ -77,7 +77,7 @@ class _Results:
 
 
 class ProcessHookRunner:
-    """A HookRunner whose hooks are child processes. The caller limits how many run at once."""
+    """A HookRunner whose hooks are child processes. The caller limits how many hooks run at once."""
 
     def __init__(
         self,
@@ -92,7 +92,8 @@ class ProcessHookRunner:
         persistent: PersistentPrograms | None = None,
         pods: PodRuns | None = None,
     ) -> None:
-        """Make the folders of runs in ``scratch``; ``cluster`` is the cluster that hooks may talk to, or None.
+        """Make the folders of runs in ``scratch``; ``cluster`` is the cluster that hooks may talk to; None if there is no
+        cluster.
 
         ``warm`` starts Python hooks in interpreters that run already, ``persistent`` keeps hooks running that request this.
         Without them, each run is a new process. ``pods`` runs hooks in pods; without it, a hook that asks for a pod fails.
@@ -116,7 +117,7 @@ class ProcessHookRunner:
     async def run(self, run: HookRun) -> HookOutcome:
         """Run one hook to its end; cancelling kills its process group and removes its folder before this returns.
 
-        Raises HookError if it could not be started, or if it succeeded and left results that cannot be read.
+        Raises HookError if the hook could not be started, or if it succeeded and left results that cannot be read.
         """
         async with open_cell(self._containment, run.name) as cell:
             return await self._run(run, cell)

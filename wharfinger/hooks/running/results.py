@@ -1,9 +1,9 @@
 """Readers of the files that a hook writes (spec hook-protocol §3). Pure: bytes in, documents or HookError out.
 
 The files are foreign data, even if the package is trusted. The readers limit their size, check the shape that the contract
-prescribes, and name the hook, the file and the document that is wrong. They change nothing: the code that applies an operation
-decides about its effect on an object or on values. An empty file contains nothing. A file with any fault is refused as a whole,
-because the contract promises that no part of such a file is applied.
+prescribes, and name the hook, the file and the document that is wrong. The readers change nothing: the code that applies an
+operation decides about its effect on an object or on values. An empty file contains nothing. A file with any fault is refused
+as a whole, because the contract promises that no part of such a file is applied.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ OBJECT_OPERATIONS: Final = frozenset(
 VALUES_OPERATIONS: Final = frozenset({"add", "remove", "test", "move", "copy"})
 """The operations of RFC 6902 that the contract allows: all but ``replace``.
 
-An ``add`` has the same effect as a ``replace``, and patches can still be compacted.
+An ``add`` has the effect of a ``replace``, and unlike a ``replace`` it can be compacted.
 """
 
 

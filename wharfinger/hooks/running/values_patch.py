@@ -11,8 +11,8 @@ they are replaced by one operation that sets the complete list. Objects and list
 patch was made for. ``test``, ``move`` and ``copy`` are resolved to their effect at that time, so no operation depends on others
 that may be dropped.
 
-`reapplied` is tolerant: settings change, and operations that no longer fit (a member of a missing object) are skipped. The
-schema then checks the result.
+`reapplied` is tolerant: because settings change, operations that no longer fit (such as one on a member of a missing object)
+are skipped. The schema then checks the result.
 
 Invariant: if patches a and b can be applied one after the other, ``reapplied(values, compacted)`` has the same result.
 """

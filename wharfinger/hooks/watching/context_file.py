@@ -1,8 +1,8 @@
 """The writer of BINDING_CONTEXT_PATH: contexts as JSON, with parts that are already stored as text (spec §1.6, §2).
 
-A context is a small JSON object in which items may be :class:`~wharfinger.formats.json.packed_json.PackedJson`. They are
-unpacked one after the other while the file is written, so that a snapshot of ten thousand objects is never in memory as one
-text.
+A context is a small JSON object in which items may be :class:`~wharfinger.formats.json.packed_json.PackedJson`. Packed items
+are unpacked one after the other while the file is written, so that a snapshot of ten thousand objects is never in memory as
+one text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

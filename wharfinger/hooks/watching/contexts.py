@@ -1,8 +1,8 @@
 """Binding contexts: the reason of a run, field for field as in the contract (spec hook-protocol §2.1). Pure.
 
-Hooks check whether a field is present, so leaving one out matters as much as including it. ``snapshots`` is present exactly if a
-binding includes snapshots, ``filterResult`` exactly if it has a filter, and the context of a binding with a group contains
-nothing but its snapshots.
+Hooks check whether a field is present, so leaving one out matters as much as including it. ``snapshots`` is present exactly
+if a binding includes snapshots, ``filterResult`` exactly if the binding has a filter, and the context of a binding with a
+group contains nothing but its snapshots.
 
 The caller selects the snapshots (§2.2); this module only puts them in place. A version 0 binding has its own, older form.
 

@@ -34,7 +34,9 @@ class Filters(Protocol):
     """A runner of jq programs."""
 
     def of(self, owner: str) -> "Filters":
-        """Return the same filters for one owner (a package), whose requests always leave room for others."""
+        """Return filters for the requests of one owner (a package). The requests of one owner are made one after the other,
+        so they occupy at most one worker.
+        """
         ...
 
     async def check(self, program: str) -> None:

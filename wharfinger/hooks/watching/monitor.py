@@ -88,16 +88,16 @@ class MonitorStatistics:
     modified: int
     deleted: int
     cleaned: int
-    """The number of times that the last object was deleted."""
+    """The number of times that the table became empty, because its last object was deleted."""
     dropped: int
     last_error: str
 
 
 class Monitor:
-    """A binding of ``hook``; it is followed while it is in a block of :func:`open_monitors`.
+    """The monitor of one binding of ``hook``. The binding is followed while the monitor is in a block of :func:`open_monitors`.
 
-    ``namespace`` is the only namespace that an Application's hook sees; None for a Module's hook. ``emit`` is called with each
-    event; it must not block.
+    ``namespace`` is the only namespace that an Application's hook sees; None for a Module's hook. ``emit`` is called with
+    each event, and must not block.
     """
 
     def __init__(
@@ -172,9 +172,8 @@ class Monitor:
         return listed and not self._locked and not self._taking and not len(self._inbox)
 
     def checksum(self) -> str:
-        """Return ``sha256:…`` of the objects that the hook would be shown. It is the same in any process.
-
-        It covers the binding and, for each object, the content whose change is an event.
+        """Return ``sha256:…`` of the objects that the hook would be shown. The checksum is the same in any process. It covers
+        the binding and, for each object, the content whose change is an event.
         """
         total = hashlib.sha256(canonical_json(_shown(self.binding, self._namespace)))
         for key in sorted(self._table, key=lambda key: (key.namespace, key.name)):

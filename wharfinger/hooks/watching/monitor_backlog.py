@@ -6,8 +6,9 @@ is forgotten. The reduction is done when the limit is exceeded, and again each t
 So a backlog holds at most the limit, or four times the number of objects that existed when it began or exist now. Objects that
 were created and deleted meanwhile take no place; an object that changes a thousand times a second takes two places.
 
-A reduced backlog is still consistent: each object is Added before it is Modified, and Deleted only after it was Added or known.
-It contains only requested verbs: without modifications, the last addition takes the place of the first.
+A reduced backlog is still consistent: each object is Added before it is Modified, and Deleted only after it was Added or
+known. The backlog contains only requested verbs: if Modified was not requested, only the last of several additions of an
+object is kept.
 """
 
 from collections import deque

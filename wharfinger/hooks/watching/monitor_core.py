@@ -56,8 +56,8 @@ class Sighting:
 
 
 def sighting_of(obj: RawObject) -> Sighting:
-    """Return a sighting of an object. Its state is uid and resourceVersion, if it has both, because no two states have the same
-    pair.
+    """Return a sighting of an object. The state in the sighting is the object's uid and resourceVersion, if the object has
+    both, because no two states of an object have the same pair.
     """
     state = f"{obj.uid} {obj.resource_version}" if obj.uid and obj.resource_version else ""
     return Sighting(state, obj.text)

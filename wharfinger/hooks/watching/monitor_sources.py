@@ -49,7 +49,8 @@ _Unlistable: TypeAlias = ClusterError | ShapeError | TooManyWatchesError
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected objects: ``namespaces`` by name ("" for all) unless ``namespace_labels`` is set; ``names`` () for any.
+    """The selected objects: ``namespaces`` by name ("" for all) unless ``namespace_labels`` is set; ``names`` are the names
+    of the objects, () for any name.
 
     ``relist_s`` is the interval at which they are listed anew, in addition to the watch.
     """
@@ -263,7 +264,7 @@ async def open_sources(
 
 
 async def _first_list(subscription: WatchSubscription) -> ClusterError | ShapeError | None:
-    """Return the error of the first attempt to list, or None."""
+    """Return the error of the first attempt to list; None if it succeeded."""
     try:
         await subscription.wait_first_list()
     except (ClusterError, ShapeError) as error:

@@ -4,10 +4,10 @@ until the next entry is due. The wall clock decides what is due, because crontab
 trio's clock, which neither jumps nor counts the time during which a machine was suspended. So the task checks the wall clock at
 least every :data:`LOOK_S`:
 
-* If it is later than an entry's time, the entry ticks *once*, and continues from now. Missed times are not made up, so a
-  machine that wakes on Monday runs its hourly hooks once, not sixty times.
-* If it is earlier than at the last check (the clock was set back), every entry is computed anew from now. Otherwise all
-  entries would be silent until the old time is reached again.
+* If the wall clock shows a time later than that of an entry, the entry ticks *once*, and continues from now. Missed times are
+  not made up, so a machine that wakes on Monday runs its hourly hooks once, not sixty times.
+* If the wall clock shows a time earlier than at the last check (the clock was set back), every entry is computed anew from
+  now. Otherwise all entries would be silent until the old time is reached again.
 
 An entry without a next time that can be represented (beyond the year 9999) is dropped with a line in the log.
 """
@@ -103,7 +103,7 @@ class Schedules:
         self._looked_at = now
         for crontab, entry in list(self._entries.items()):
             if entry.due <= now and self._entries.get(crontab) is entry:
-                # Counted from when it was due, so that intervals do not drift; from now if that time has passed, too.
+                # Counted from when the entry was due, so that intervals do not drift; from now if the result has passed, too.
                 following = _after(entry.cron, entry.due)
                 if following is not None and following <= now:
                     following = _after(entry.cron, now)

@@ -1,5 +1,5 @@
-"""The record of programs that ran out of time repeatedly. They are refused for a while, because each attempt costs a worker.
-Pure.
+"""The record of programs that ran out of time repeatedly. Such programs are refused for a while, because each attempt costs a
+worker. Pure.
 """
 
 from collections import OrderedDict
@@ -29,7 +29,7 @@ class SlowPrograms:
     def refused(self, program: OwnedProgram, now: float) -> bool:
         """Return whether a program must not run now.
 
-        It may be tried once REFUSED_S after its last late run.
+        A refused program may be tried once, REFUSED_S after its last late run.
         """
         known = self._late.get(program)
         return known is not None and now < known.until

@@ -21,7 +21,7 @@ import trio
 from wharfinger.cluster.api import errors
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ApiError, ClusterError, InvalidError, NotFoundError
-from wharfinger.cluster.api.retrying import is_passing
+from wharfinger.cluster.api.retrying import is_retryable
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.pools.claims.backend import Claimed, ClaimError, ConflictError
 from wharfinger.pools.claims.events import Lost, Member, Seen
@@ -133,7 +133,7 @@ class PodBackend:
                 except ClusterError as error:
                     if _is_denied(error):
                         denied += 1  # this attempt has changed nothing
-                    elif not is_passing(error):
+                    elif not is_retryable(error):
                         raise ClaimError(str(error)) from error
                     problem = str(error)
                 await trio.sleep(pause_s)

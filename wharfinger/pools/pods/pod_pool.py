@@ -13,7 +13,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
-from wharfinger.cluster.api.retrying import is_passing
+from wharfinger.cluster.api.retrying import is_retryable
 from wharfinger.formats.json.value import JsonObject, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.pools.claims.events import Limits
@@ -213,7 +213,7 @@ class PodPool:
             if isinstance(error, ConflictError) and error.reason == "AlreadyExists":
                 return PodMade(name)
             log.warning("%s: pod %s: %s", self.spec.key, name, error)
-            return MakeUnknown(name, str(error)) if is_passing(error) else PodRefused(name, str(error))
+            return MakeUnknown(name, str(error)) if is_retryable(error) else PodRefused(name, str(error))
         return PodMade(name)
 
     async def _check(self, name: str) -> SizingEvent:

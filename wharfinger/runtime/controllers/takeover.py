@@ -80,7 +80,7 @@ class Takeover:
         releases = self._runtime.tools.releases
         if instance is not None and Owner(instance.id.release, instance.id.namespace) == owner:
             if instance.wish.source is None:
-                releases.rest(owner)
+                releases.suspend(owner)
             self._runtime.packages.emit(instance, await restore(instance, self._runtime.tools))
         elif self._runtime.claims.owner_of(owner.namespace, owner.name) is None:
             await releases.forget(owner)

@@ -309,7 +309,7 @@ class Packages:
             case Simple.NOTIFY:
                 self.changes.on_change(name)
             case Simple.REST_RELEASE:
-                self.tools.releases.rest(Owner(instance.id.release, instance.id.namespace))
+                self.tools.releases.suspend(Owner(instance.id.release, instance.id.namespace))
             case Simple.LOOK_AT_HEALTH:
                 health = self.tools.releases.health(Owner(instance.id.release, instance.id.namespace))
                 if health.known and health.laggards:

@@ -15,7 +15,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError
-from wharfinger.cluster.watch.listed_objects import look_at_all
+from wharfinger.cluster.watch.listed_objects import visit_all
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL, STATE_TYPE, StateRecord, state_record
@@ -45,7 +45,7 @@ class ListedStates:
         self._secrets.clear()
         keep = partial(self._keep, packages)
         try:
-            await look_at_all(client, SECRET, PACKAGE_LABEL, keep, field_selector=f"type={STATE_TYPE}")
+            await visit_all(client, SECRET, PACKAGE_LABEL, keep, field_selector=f"type={STATE_TYPE}")
         except (ClusterError, ShapeError) as error:
             log.warning("cannot list the states of packages, so each state is read on its own: %s", error)
             self._secrets.clear()

@@ -30,7 +30,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
-from wharfinger.cluster.objects.lookup import namespace_goes
+from wharfinger.cluster.objects.lookup import is_namespace_deleted
 from wharfinger.cluster.records.release import Release
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import (
@@ -296,7 +296,7 @@ class StateRecord:
         try:
             return find_str(await self.client.create(body), "metadata", "resourceVersion")
         except (ForbiddenError, NotFoundError):
-            if await namespace_goes(self.client, self.key.namespace):
+            if await is_namespace_deleted(self.client, self.key.namespace):
                 return ""
             raise
 

@@ -136,7 +136,7 @@ async def _apply_round(
     if definition.chart is None:
         host.emit(instance, Released(0))
         return checksum(instance.configuration.values)
-    tools.releases.wake(Owner(instance.id.release, instance.id.namespace))
+    tools.releases.resume(Owner(instance.id.release, instance.id.namespace))
     if (done := await applied_before(instance, tools, steps.done(step))) is not None:
         revision, _, applied = done.partition(" ")
         host.emit(instance, await restore(instance, tools))
@@ -247,7 +247,7 @@ async def leave(instance: Instance, tools: Tools, host: Host) -> None:
     if instance.has_release:
         owner = Owner(instance.id.release, instance.id.namespace)
         await tools.releases.forget(owner)
-        tools.releases.wake(owner)  # it may come back to this daemon, and is not suspended then
+        tools.releases.resume(owner)  # it may come back to this daemon, and is not suspended then
 
 
 async def undeploy(instance: Instance, tools: Tools, _host: Host) -> None:
@@ -316,7 +316,7 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
             )
         if not result.found:
             _log_left_over(instance, result)
-    tools.releases.wake(Owner(name, namespace))  # a later release with this name must not count as suspended
+    tools.releases.resume(Owner(name, namespace))  # a later release with this name must not count as suspended
     if ours or applied:
         await run_hooks("afterDeleteHelm")
     await collect_made(instance, tools)
