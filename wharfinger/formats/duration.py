@@ -42,7 +42,7 @@ def parse_duration(text: str, *, negative: bool = False) -> timedelta:
     rest = text[1:] if below or text.startswith("+") else text
     nanoseconds = 0 if rest == "0" else _nanoseconds(rest, text)
     if nanoseconds > _MAX_NS + below:
-        raise DurationError(f"duration {text!r}: longer than 64 bits of nanoseconds hold, which is about 292 years")
+        raise DurationError(f"duration {text!r}: over the limit of 64 bits of nanoseconds (about 292 years)")
     if below and nanoseconds and not negative:
         raise DurationError(f"duration {text!r}: it must not be negative")
     length = timedelta(microseconds=nanoseconds // 1000)

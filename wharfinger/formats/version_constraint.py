@@ -132,7 +132,7 @@ def parse_version(text: str) -> semver.Version:
     except ValueError as error:
         raise ConstraintError(f"{_shown(text)} is not a version: a numeric prerelease part starts with 0") from error
     if max(version.major, version.minor, version.patch) > _LARGEST:
-        raise ConstraintError(f"{_shown(text)} is not a version: a number in it is larger than 64 bits hold")
+        raise ConstraintError(f"{_shown(text)} is not a version: a number in it does not fit into 64 bits")
     return version
 
 

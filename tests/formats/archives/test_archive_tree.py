@@ -90,8 +90,8 @@ def test_a_component_has_the_limit_of_file_systems() -> None:
     limits = TreeLimits(100, 5, 1000)
 
     assert place(file("a" * 255), limits=limits)
-    assert refused(file("a" * 256), limits=limits).endswith("has a part of more than 255 bytes")
-    assert refused(file("\u00e9" * 128), limits=limits).endswith("has a part of more than 255 bytes")
+    assert refused(file("a" * 256), limits=limits).endswith("has a path component of more than 255 bytes")
+    assert refused(file("\u00e9" * 128), limits=limits).endswith("has a path component of more than 255 bytes")
 
 
 def test_a_long_name_is_shortened_in_the_message() -> None:

@@ -68,7 +68,7 @@ def _by_rules(
 
 
 def equivalents(asked: Resource, catalog: Catalog) -> Iterator[Resource]:
-    """Yield all versions of a resource, including those in other groups that serve the same objects."""
+    """Yield all versions of a resource, including the versions in other groups that serve the same objects."""
     for kind in catalog.kinds():
         if kind.collection == asked.kind.collection:
             for version in kind.versions:

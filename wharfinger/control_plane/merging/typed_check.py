@@ -111,7 +111,7 @@ def _scalar_problem(value: JsonValue, scalar: Scalar) -> str:
 
 
 def _literal(value: JsonValue) -> str:
-    """Return a value as ``%#v`` shows it."""
+    """Return a value as Go's ``%#v`` prints it."""
     if isinstance(value, dict):
         members = ", ".join(f"{json.dumps(name, ensure_ascii=False)}:{_literal(value[name])}" for name in sorted(value))
         return f"map[string]interface {{}}{{{members}}}"

@@ -223,7 +223,7 @@ class ArchiveTree:
         if len(path) > self._limits.max_depth:
             raise self._refusal(entry, f"is deeper than {self._limits.max_depth} levels")
         if any(len(part.encode()) > _LONGEST_COMPONENT for part in path):
-            raise self._refusal(entry, f"has a part of more than {_LONGEST_COMPONENT} bytes")
+            raise self._refusal(entry, f"has a path component of more than {_LONGEST_COMPONENT} bytes")
         return path
 
     def _refuse_odd(self, name: str, entry: Entry) -> None:

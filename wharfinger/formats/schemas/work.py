@@ -1,4 +1,4 @@
-"""The limit on the work of one check, so that no schema and no value can hold up the daemon."""
+"""The limit on the work of one check, so that no schema and no value can block the daemon."""
 
 
 class WorkError(Exception):
