@@ -26,7 +26,7 @@ class _Choice:
 def choose(version: str) -> None:
     """Choose the version of this process.
 
-    Raises ValueError if the version is not supported, and RuntimeError if another one is already in use.
+    Raises ValueError if the version is not supported, and RuntimeError if another version is already in use.
     """
     if version not in RELEASES:
         raise ValueError(f"expected {' or '.join(RELEASES)}, found {version!r}")

@@ -161,7 +161,7 @@ class Cron:
 
 
 def parse_cron(text: str, *, zone: tzinfo) -> Cron:
-    """Read a schedule; ``zone`` is used if it does not name one itself. Raises CronError."""
+    """Read a schedule; ``zone`` is used if the schedule does not name a time zone itself. Raises CronError."""
     if len(text) > MAX_CHARACTERS:
         raise CronError(f"a schedule of {len(text)} characters is over the limit of {MAX_CHARACTERS}")
     rest = text

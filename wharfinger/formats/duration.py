@@ -35,7 +35,7 @@ class DurationError(FormatError):
 
 
 def parse_duration(text: str, *, negative: bool = False) -> timedelta:
-    """Read a duration. Raises DurationError, also for a negative one unless ``negative`` is set."""
+    """Read a duration. Raises DurationError, also for a negative duration unless ``negative`` is set."""
     if len(text) > MAX_CHARACTERS:
         raise DurationError(f"a duration of {len(text)} characters is over the limit of {MAX_CHARACTERS}")
     below = text.startswith("-")

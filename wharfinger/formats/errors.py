@@ -15,9 +15,9 @@ class ArchiveError(FormatError):
 class ProgramError(Exception):
     """A foreign program (a jq filter, a conversion) gave no result. Each module that runs such programs has a subclass.
 
-    ``transient`` is True if a retry without a change can help, for example after the worker that ran it has died. ``late`` is
-    True if it ran out of time. Such an error is transient too, because the machine may have been busy, but the program itself
-    is the more likely cause.
+    ``transient`` is True if a retry without a change can help, for example if the worker that ran the program has died.
+    ``late`` is True if the program ran out of time. Such an error is transient too, because the machine may have been busy, but
+    the program itself is the more likely cause.
     """
 
     transient: bool = False

@@ -69,7 +69,7 @@ def number_text(value: float) -> str:
 def plain_text(text: str) -> str:
     """Return a text that can be written: invalid characters (half a surrogate pair, a byte of a file's name) are escaped.
 
-    Apply it to label values before they are compared, because two different values must not become the same text.
+    Escape label values with this function before they are compared, because two different values must not become the same text.
     """
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 

@@ -70,7 +70,7 @@ def text_glob(pattern: str) -> re.Pattern[str]:
 
 
 def _pieces(glob: str, any_one: str, before_class: str) -> str:
-    """Return the expression of a glob without braces and without slashes of its own."""
+    """Return the regular expression for a glob that contains no braces and no slashes."""
     chunks = [""]
     for token in _tokens(glob, any_one, before_class):
         if token == _STAR:

@@ -34,7 +34,7 @@ def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
 def diff_merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
     """Return the smallest merge patch from ``old`` to ``new``; {} if they are equal.
 
-    A merge patch cannot express a null in ``new``: it means the member's absence.
+    A merge patch cannot express a null in ``new``, because a null in a merge patch removes the member.
     """
     patch: JsonObject = {name: None for name in old if new.get(name) is None and old[name] is not None}
     for name, value in new.items():

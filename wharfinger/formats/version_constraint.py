@@ -10,9 +10,9 @@ metadata, so that 1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0
 interval of release numbers, or the outside of such an interval. A prerelease that the *constraint* names lies just below its
 release.
 
-The tests compare it with Helm's own ``semverCompare``. One difference is intended: after an operator, a bare wildcard means the
-range of all versions. So ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. Masterminds/semver reads
-this wildcard as 0.0.0.
+The tests compare this module with Helm's own ``semverCompare``. One difference is intended: after an operator, a bare wildcard
+means the range of all versions. So ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. Masterminds/semver
+reads this wildcard as 0.0.0.
 
 Pure. Text is bounded before it is read, and every pattern matches in linear time.
 """
@@ -61,7 +61,10 @@ class ConstraintError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """The versions from ``low`` up to, but not including, ``high``. If ``outside`` is true, all other versions instead."""
+    """The versions from ``low`` up to, but not including, ``high``.
+
+    If ``outside`` is true, all versions except these.
+    """
 
     low: Point
     high: Point

@@ -63,7 +63,7 @@ class Refusal:
 
 
 def refusal_of(message: str) -> Refusal | None:
-    """Return the refusal that a message of the API server (403) reports; None if it reports something else."""
+    """Return the refusal that a message of the API server (403) reports; None if the message reports something else."""
     if (found := _REFUSED.search(message)) is not None:
         access = Access(found["group"], found["resource"], found["verb"], found["namespace"] or "")
         return Refusal(found["user"], access)

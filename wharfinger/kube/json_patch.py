@@ -27,7 +27,8 @@ class JsonPatchError(FormatError):
 class JsonPatchFailedError(JsonPatchError):
     """An operation is not valid, or does not fit the document after the preceding operations.
 
-    ``index`` is the operation's place in the patch, from 0; ``missing`` is True if it needs a value that does not exist.
+    ``index`` is the operation's place in the patch, from 0; ``missing`` is True if the operation needs a value that does not
+    exist.
     """
 
     def __init__(self, message: str, *, index: int, missing: bool) -> None:
@@ -167,7 +168,10 @@ class _Work:
         self.add(path, self.remove(source))
 
     def copied(self, value: JsonValue, depth: int, *, free: bool) -> JsonValue:
-        """Return a deep copy for a place at that depth. Raises _Refused if it is too deep, or if copies exceed their limit."""
+        """Return a deep copy for a place at that depth.
+
+        Raises _Refused if the copy is too deep, or if copies exceed their limit.
+        """
         if depth > MAX_DEPTH or (depth == MAX_DEPTH and isinstance(value, dict | list)):
             raise _Refused(f"is nested deeper than {MAX_DEPTH} levels")
         if not free:

@@ -48,7 +48,7 @@ def pattern_problem(pattern: str) -> str:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches anywhere in a text; one that does not compile matches everything."""
+    """Return whether a pattern matches anywhere in a text; a pattern that does not compile matches everything."""
     return pattern_problem(pattern) != "" or matching.matches(_spelled(pattern), text)
 
 

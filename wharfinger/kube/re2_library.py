@@ -37,7 +37,7 @@ def compiles(pattern: str) -> bool:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches somewhere in a text; one without a program matches everywhere."""
+    """Return whether a pattern matches somewhere in a text; a pattern without a program matches everywhere."""
     program = _program(pattern)
     try:
         return program is None or next(_spans(program, _encoded(text)), None) is not None

@@ -35,7 +35,9 @@ def json_patched(document: JsonObject, operations: Sequence[JsonObject]) -> Json
 
 
 def merge_patched(document: JsonObject, patch: JsonObject) -> JsonObject:
-    """Return the document with a merge patch applied, as a new value; the members of every object on the way are sorted."""
+    """Return the document with a merge patch applied, as a new value; the members of every object on the path of the patch are
+    sorted.
+    """
     merged = {name: value for name, value in document.items() if patch.get(name, 0) is not None}
     for name, value in patch.items():
         before = merged.get(name)
@@ -70,11 +72,14 @@ class _Work:
     """True if a value was copied or moved, so that the document may have become too deep."""
 
     def copy(self, value: JsonValue) -> JsonValue:
-        """Return a copy; members of objects that were walked through are sorted. Raises OperationError if it is too deep."""
+        """Return a copy, in which the members of the objects on the paths of operations are sorted.
+
+        Raises OperationError if the value is too deep.
+        """
         return _copy(value, 0, self.walked)
 
     def in_order(self) -> JsonValue:
-        """Return the document; members of objects that were walked through are sorted."""
+        """Sort the members of the objects on the paths of operations, and return the document."""
         for obj in self.walked.values():
             members = sorted(obj.items())
             obj.clear()
@@ -110,7 +115,9 @@ class _Work:
                 raise OperationError(f"Unexpected kind: {other}")
 
     def holder(self, path: str) -> tuple[JsonObject | list[JsonValue], str]:
-        """Return the container of a path's last step, and that step; objects on the way get sorted members."""
+        """Return the container of a path's last step, and that step; note the objects on the path, whose members are sorted at
+        the end.
+        """
         steps = path.split("/")
         if len(steps) < 2 or len(steps) > MAX_DEPTH:
             raise OperationError(f"doc is missing path: {path[:200]}")
@@ -129,7 +136,7 @@ class _Work:
             self.walked[id(here)] = here
 
     def _walk_all(self, here: JsonValue) -> None:
-        """Mark all objects in a compared value as walked through."""
+        """Note all objects in a compared value, like the objects on the path of an operation."""
         self._walk(here)
         for inner in here.values() if isinstance(here, dict) else here if isinstance(here, list) else ():
             self._walk_all(inner)

@@ -98,7 +98,7 @@ def _modes(user: User, wanted: User) -> tuple[str, ...]:
 
 
 def _impersonated_in(view: ClusterView, asked: Attributes, wanted: User, mode: str) -> User:
-    """Return the impersonated user, if this mode allows it. Raises StatusError."""
+    """Return the impersonated user, if this mode allows the impersonation. Raises StatusError."""
     if mode:
         authorize(view, replace(asked, verb=f"impersonate-on:{mode}:{asked.verb}"))
     for part in _needed_permissions(asked.user, wanted, mode):

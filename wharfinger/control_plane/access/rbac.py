@@ -21,7 +21,7 @@ _PLURALS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An RBAC decision. ``reason`` names the binding that allows it; in a refusal, it lists bound roles that do not exist."""
+    """An RBAC decision. ``reason`` names the binding that allows the request; in a refusal, the bound roles that do not exist."""
 
     allowed: bool
     reason: str = ""

@@ -73,7 +73,7 @@ def no_account(_token: str) -> User | None:
 class Authenticator:
     """An authenticator by token: ``token`` is the administrator's token, and ``accounts`` returns a token's service account.
 
-    If ``token`` is None, every client is the administrator, as the in-memory transport needs it.
+    If ``token`` is None, every client is the administrator, as the in-memory transport requires.
     """
 
     def __init__(self, token: str | None, accounts: ByToken = no_account) -> None:
@@ -106,7 +106,7 @@ def misplaced_space(authorization: str) -> bool:
 
 
 def _secret(authorization: str) -> str | None:
-    """Return the token in an Authorization header; None if the scheme is not supported or no token follows it."""
+    """Return the token in an Authorization header; None if the scheme is not supported or no token follows the scheme."""
     parts = authorization.strip().split(" ", 2)
     scheme, value = parts[0].lower(), parts[1] if len(parts) > 1 else ""
     if not value or scheme not in _SCHEMES:

@@ -42,7 +42,7 @@ class Conditions:
         """Return whether all conditions hold.
 
         If one condition is false, errors of the others are ignored. With the failure policy ``Ignore``, a condition that cannot
-        be evaluated counts as false; with ``Fail``, it raises ConditionError or OutOfBudgetError.
+        be evaluated counts as false; with ``Fail``, this method raises ConditionError or OutOfBudgetError.
         """
         if not self._steps:
             return True

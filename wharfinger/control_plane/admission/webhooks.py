@@ -1,4 +1,4 @@
-"""The webhooks that are configured, and the verdicts of validating ones on a write; mutating ones are in ``mutating``.
+"""The configured webhooks, and the verdicts of validating webhooks on a write (``mutating`` calls the mutating webhooks).
 
 A write is synchronous, so a webhook cannot be called in the middle of it. Instead, `Webhooks.judge` raises VerdictsNeededError
 with the missing calls, before anything is stored. The HTTP handler makes the calls, and repeats the request with the verdicts
@@ -106,7 +106,7 @@ class Webhook:
         return WebhookCall(key_of(self._id, review), self.name, self._client, self._timeout_s, review, self._mutating)
 
     def taken(self, admission: Admission, asked: Resource, backend: Backend) -> Resource | None:
-        """Return the resource in the version that the webhook's rules match; None if they do not match the write."""
+        """Return the resource in the version that the webhook's rules match; None if the rules do not match the write."""
         return matched(self._match, admission, asked, backend.catalog) if self._match["resourceRules"] else None
 
     def _conditions_hold(self, admission: Admission, asked: Resource, taken: Resource) -> bool:

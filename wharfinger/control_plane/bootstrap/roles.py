@@ -1,6 +1,7 @@
 """The roles and bindings that every kube-apiserver creates (``roles.json``, made by generate_bootstrap_roles.py).
 
-Missing ones are created at every start. Existing ones are not modified, so changes by a user are kept.
+Missing roles and bindings are created at every start. Existing roles and bindings are not modified, so changes by a user are
+kept.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """The columns of each built-in kind in a Table.
 
-Names and descriptions of the columns are data (``table_columns.json``, made by ``generate_documents.py`` from the answers of
-a kube-apiserver). This module defines how the cells of each column are computed, in the same order. A kind without an entry
-here has two columns: its name and its creation time.
+Names and descriptions of the columns are data (``table_columns.json``, made by ``generate_documents.py`` from the answers of a
+kube-apiserver). This module defines how the cells of each column are computed, in the order of the columns in
+``table_columns.json``. A kind without an entry here has two columns: its name and its creation time.
 """
 
 from dataclasses import replace

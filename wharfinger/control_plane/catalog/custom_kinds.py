@@ -66,7 +66,7 @@ def collection_of_definition(definition: JsonObject) -> Collection:
 
 
 def kind_of_definition(definition: JsonObject) -> Kind:
-    """Return the kind that a definition defines. Raises ShapeError if it is not a definition."""
+    """Return the kind that a definition defines. Raises ShapeError if the object is not a definition."""
     spec, names = find_object(definition, "spec"), _names(definition)
     kind = find_str(names, "kind")
     declared = [as_object(item, "spec.versions") for item in find_list(spec, "versions")]
@@ -102,7 +102,7 @@ def _converter(conversion: JsonObject) -> str:
 
 
 def check_definition(definition: JsonObject) -> None:
-    """Read a definition including all of its schemas. Raises ShapeError if something in it has the wrong type."""
+    """Read a definition including all of its schemas. Raises ShapeError if a part of the definition has the wrong type."""
     waiting = [version.lists for version in kind_of_definition(definition).versions]
     while waiting:
         lists = waiting.pop()

@@ -1,5 +1,5 @@
 """A simulated kube-controller-manager, scheduler and kubelets: observers of the backend that write through the verbs.
 
-``manager`` runs them. A small controller is a module here; ``framework``, ``workloads``, ``kubelet`` and ``server`` are its
-folders. May import ``verbs``, ``bootstrap`` and everything below; never ``http``.
+``manager`` runs the controllers. A small controller is a module here; ``framework``, ``workloads``, ``kubelet`` and ``server``
+are folders of this package. May import ``verbs``, ``bootstrap`` and everything below; never ``http``.
 """

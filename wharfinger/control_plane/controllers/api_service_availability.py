@@ -1,7 +1,7 @@
 """The status of APIServices that are served through a Service: here they are never available, and the status states the reason.
 
 The reason is a missing Service, port or endpoint. If all of these exist, a real cluster sends a request to the server behind
-the Service. No such server runs here, so the reason is then a refused connection.
+the Service. Here no server runs behind a Service, so the reason is then a refused connection.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """The usage in the status of ResourceQuotas.
 
-The usage is calculated when a quota changes, when an object is deleted, and when a Pod ends. New objects are added to it by
-admission, in the step that creates them (:mod:`~wharfinger.control_plane.api.core.quotas.admission`).
+The usage is calculated when a quota changes, when an object is deleted, and when a Pod ends. Admission adds new objects to the
+usage, in the step that creates them (:mod:`~wharfinger.control_plane.api.core.quotas.admission`).
 """
 
 from collections.abc import Iterable

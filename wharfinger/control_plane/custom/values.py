@@ -43,7 +43,7 @@ class Found:
     held: int = 0
 
     def add(self, text: str, error: FieldError) -> None:
-        """Add an error unless its text is already known; ``text`` is kube-openapi's message."""
+        """Add an error, unless an error with this text was already added; ``text`` is kube-openapi's message."""
         self.problems.setdefault(text, error)
 
     def merge(self, other: "Found") -> None:
@@ -64,7 +64,7 @@ _BRANCHES: Final = frozenset({*schemas.BRANCHES, "not"})
 class Checker:
     """The validator of a value; ``base`` is the path of the value in its object, "" for the whole object.
 
-    ``steps`` is the number of steps that are left. The methods raise TooManyStepsError if it becomes negative.
+    ``steps`` is the number of steps that are left. The methods raise TooManyStepsError if ``steps`` becomes negative.
     """
 
     base: str = ""

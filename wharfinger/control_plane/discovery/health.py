@@ -1,6 +1,6 @@
 """The endpoints ``/healthz``, ``/livez`` and ``/readyz``.
 
-The endpoints have the checks of a kube-apiserver by name. All checks pass, because this process answers.
+The endpoints list checks with the names of a kube-apiserver's checks. All checks pass, because this process answers.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """A rule of faults: the requests that it selects, which of them it hits, and the fault.
 
-A rule ignores the first ``skip`` requests that it selects. Of the following ones, it hits every ``every``-th with the probability
-``chance``, at most ``times`` times.
+A rule ignores the first ``skip`` requests that it selects. Of the requests that it selects after those, the rule hits every
+``every``-th with the probability ``chance``, at most ``times`` times.
 """
 
 from dataclasses import dataclass, field

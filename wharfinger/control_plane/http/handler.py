@@ -121,7 +121,7 @@ class ControlPlaneHandler:
         return with_common_headers(request, response)
 
     async def _judged(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
-        """Answer a request. If it needs answers of webhooks, call the webhooks, and try the request again."""
+        """Answer a request. If the request needs answers of webhooks, call the webhooks, and try the request again."""
         try:
             return self._answered(route, request)
         except (VerdictsNeededError, ConversionsNeededError):

@@ -68,7 +68,7 @@ class PodCommands:
         """The uids of Pods that have a folder."""
 
     def answer(self, request: Request, command: PodCommand) -> Upgrade:
-        """Return the answer to a request for a command. Raises StatusError if it does not request a WebSocket."""
+        """Return the answer to a request for a command. Raises StatusError if the request does not ask for a WebSocket."""
         headers = request.headers
         key = headers.get("sec-websocket-key", "")
         if headers.get("upgrade", "").lower() != "websocket" or headers.get("sec-websocket-version") != "13" or not key:

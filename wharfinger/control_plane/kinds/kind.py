@@ -62,8 +62,8 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource as discovery lists it; ``group`` and ``version`` are "" if its kind has the group and version of the
-    resource.
+    """A subresource as discovery lists it; ``group`` and ``version`` are "" if the subresource's kind has the group and version
+    of the resource.
     """
 
     name: str

@@ -161,7 +161,7 @@ class ListTypes:
         return self.element is not None or name in self.fields or not (self.fields or self.closed)
 
     def field(self, name: str) -> "ListTypes":
-        """Return the rules of the member of that name; UNKNOWN if it is undeclared."""
+        """Return the rules of the member of that name; UNKNOWN if the member is undeclared."""
         found = self.fields.get(name)
         if found is not None:
             return found
@@ -169,7 +169,7 @@ class ListTypes:
 
     @property
     def item(self) -> "ListTypes":
-        """Return the rules of a list's items; UNKNOWN if they are undeclared."""
+        """Return the rules of a list's items; UNKNOWN if the items are undeclared."""
         return self.element if self.element is not None else UNKNOWN
 
     def at(self, *path: str) -> "ListTypes":

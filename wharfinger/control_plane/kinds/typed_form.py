@@ -68,7 +68,7 @@ def _form(value: JsonValue, lists: ListTypes) -> JsonValue:
 
 
 def _is_zero(value: JsonValue, lists: ListTypes) -> bool:
-    """Return whether ``omitempty`` leaves the value out; an empty struct that is set is held by pointer, and is kept."""
+    """Return whether ``omitempty`` leaves the value out. An empty struct is not left out, because Go holds it by a pointer."""
     if isinstance(value, dict):
         return not value and lists.relation in {Relation.MAP, Relation.ATOMIC_MAP} and not lists.fields
     return lists.relation is not Relation.UNKNOWN and not value

@@ -178,8 +178,8 @@ def _changed_entries(
 ) -> list[JsonValue] | None:
     """Return the encoded entries after a change, or None if the change needs :func:`_changed` and :func:`with_managers`.
 
-    The result is the same as theirs, but computed faster: most updates change a few fields of one or two entries, and the other
-    entries are neither decoded nor changed.
+    The result is the same as the result of these functions, but computed faster: most updates change a few fields of one or two
+    entries, and the other entries are neither decoded nor changed.
     """
     stored, requested = find(before, "metadata", "managedFields"), find(after, "metadata", "managedFields")
     if not isinstance(stored, list) or not 0 < len(stored) < MAX_UPDATE_ENTRIES:
@@ -243,7 +243,7 @@ def _has(fields: JsonObject, path: FieldPath) -> bool:
 
 
 def _fields_as_written(entry: JsonValue) -> JsonObject | None:
-    """Return the fields of an entry; None if they are missing, or not in the form that this module writes."""
+    """Return the fields of an entry; None if the fields are missing, or not in the form that this module writes."""
     if not isinstance(entry, dict) or entry.get("operation") not in _OPERATIONS or not entry.get("apiVersion"):
         return None
     fields = entry.get("fieldsV1")

@@ -43,7 +43,7 @@ _LISTS: Final = frozenset({Relation.ATOMIC_LIST, Relation.SET, Relation.KEYED})
 
 
 def strategic_merge(target: JsonObject, patch: JsonObject, lists: ListTypes) -> JsonObject:
-    """Return the target with the patch applied, as a new object. Raises PatchError if it is not a valid patch for this kind."""
+    """Return the target with the patch applied, as a new object. Raises PatchError if the patch is not valid for this kind."""
     return merge_and_rest(target, patch, lists)[0]
 
 
@@ -181,7 +181,7 @@ def _without_special_items(
 
 
 def _merge_items(live: list[JsonValue], patch: list[JsonValue], types: ListTypes) -> list[JsonValue]:
-    """Return the live items after each item of the patch is merged into the one with the same key, or added."""
+    """Return the live items, with each item of the patch merged into the live item that has the same key, or else added."""
     merged, key = as_objects(live), types.merge_key
     places: dict[bytes, int] = {}
     for index, item in enumerate(merged):

@@ -144,7 +144,7 @@ def config_key_problems(key: str) -> list[str]:
 
 
 def environment_name_problems(name: str) -> list[str]:
-    """Return the problems of an environment variable's name: printable ASCII without ``=``."""
+    """Return the problems of an environment variable's name, which must be printable ASCII without ``=``."""
     problems = [] if name else ["environment variable name must be non-empty"]
     if any(not " " <= char <= "~" or char == "=" for char in name):
         problems.append(

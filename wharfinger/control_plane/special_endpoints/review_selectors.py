@@ -1,6 +1,6 @@
 """Selectors in access reviews, which restrict a review to some objects.
 
-The decision does not depend on them, because RBAC rules have no selectors; but errors in them are reported.
+The decision does not depend on selectors, because RBAC rules have none; but errors in selectors are reported.
 """
 
 from typing import Final

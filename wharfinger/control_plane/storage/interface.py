@@ -8,7 +8,7 @@ tested for every implementation by ``tests/control_plane/support/storage_contrac
 3. A list at a revision is the list as it was at that time, until that revision is compacted.
 4. The changes after a revision, applied in order to the list at that revision, give the current list.
 5. Writes are permanent once :meth:`Storage.commit` has returned, even if the process dies. A write that is not committed may be
-undone, so no client sees it before: no answer is sent, and no watch sends changes later than ``committed``.
+  undone, so no client sees the write before the commit: no answer is sent, and no watch sends changes later than ``committed``.
 
 Only one process writes to a storage, and verbs never wait between reading and writing, so there is no compare-and-set here.
 """
@@ -116,7 +116,7 @@ class Storage(Protocol):
     ) -> Iterator[Record]:
         """Yield the stored records from the place ``start`` (``namespace/name``) on.
 
-        Nothing may be written while they are read. Raises CompactedError if ``at`` is older than :attr:`oldest`.
+        Nothing may be written while the records are read. Raises CompactedError if ``at`` is older than :attr:`oldest`.
         """
         ...
 

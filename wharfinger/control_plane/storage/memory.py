@@ -160,7 +160,8 @@ class MemoryStorage:
     def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
         """Undo the latest changes and return to ``revision``.
 
-        ``changes`` lists them, oldest first. Return the changes that the undoing makes, at most one for each object.
+        ``changes`` lists the changes to undo, oldest first. Return the changes that the undoing makes, at most one for each
+        object.
         """
         first = {change.key: change.before for change in reversed(changes)}
         last = {change.key: change for change in changes}

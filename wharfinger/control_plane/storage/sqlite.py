@@ -213,7 +213,7 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
 
 
 def _load(database: sqlite3.Connection, path: Path, history_limit: int) -> MemoryStorage:
-    """Read the whole file. Raises StorageFileError if it has content that this module cannot have written."""
+    """Read the whole file. Raises StorageFileError if the file has content that this module cannot have written."""
     verdict = _pragma(database, "quick_check(1)")
     if verdict != "ok":
         raise _damaged(path, str(verdict))

@@ -181,7 +181,7 @@ def _refused(served: Served, why: str) -> status.StatusError:
 
 
 def check_namespace(served: Served, obj: JsonObject, namespace: str) -> JsonObject:
-    """Return the object in the namespace of the request. Raises StatusError (400) if it names another namespace."""
+    """Return the object in the namespace of the request. Raises StatusError (400) if the object names another namespace."""
     given = find_str(obj, "metadata", "namespace")
     if served.kind.namespaced and given and given != namespace:
         raise status.bad_request(

@@ -1,8 +1,8 @@
 """The verb update: the common path from a stored object and its desired state to storage, for PUT, every patch, and apply.
 
 The endpoint decides which fields a write can change: a write to the main resource does not change ``status``, and a write to
-``status`` changes ``status`` and almost nothing else. Metadata of the server is kept. A write without changes is not stored. If
-the last finalizer is removed from an object that is being deleted, the object is removed.
+``status`` changes ``status`` and almost nothing else. A client cannot change the metadata that the server sets. A write without
+changes is not stored. If the last finalizer is removed from an object that is being deleted, the object is removed.
 """
 
 from collections.abc import Mapping

@@ -35,7 +35,7 @@ class WrongKindError(status.StatusError):
 
 
 def refused(kind: str, version: str, why: str, wanted: str = "") -> RefusedError:
-    """Return the 400 for a body with a kind; ``wanted`` is the expected kind, if it differs."""
+    """Return the 400 for a body that names a kind; ``wanted`` is the expected kind if the body names another kind."""
     return RefusedError(f'{kind} in version "{version}" cannot be handled as a {wanted or kind}: {why}', why)
 
 

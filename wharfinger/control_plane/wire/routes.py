@@ -109,7 +109,7 @@ class BrokenRoute:
 
 @dataclass(frozen=True, slots=True)
 class UnknownRoute:
-    """Any other path."""
+    """The route of every path that no other route class describes."""
 
 
 Route: TypeAlias = (

@@ -1,8 +1,8 @@
 """The unpacking of untrusted tars into a folder: a single tar, or several as the layers of an image. Invalid tars are refused.
 
 There are three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (allowed
-paths). This module writes the entries that they allow. It creates only new files and never follows a link. It keeps whether a
-file is executable, and ignores the rest of the file's mode, its owner and its times.
+paths). This module writes the entries that these layers allow. It creates only new files and never follows a link. It keeps
+whether a file is executable, and ignores the rest of the file's mode, its owner and its times.
 
 The caller provides an empty folder, into which no other process writes meanwhile. After an error the content of the folder is
 partial and must be thrown away. So unpack into a temporary folder beside the final one, then rename it.
@@ -79,8 +79,8 @@ def extract_tar(
     """Unpack the tar or tar.gz in ``stream`` into ``into``, which is created if it does not exist, and must be empty.
 
     Set ``within_top`` if the top folder will be moved elsewhere: then no link may lead through anything beside or above the top
-    folder. Blocking: call it in a thread. ``should_stop`` is called at least once per 64 KiB. Raises ArchiveError, which names
-    the archive by ``what``, ExtractionStoppedError, and OSError for a folder that is not empty, a full disk, or a stream that
+    folder. Blocking: call it in a thread. ``should_stop`` is called at least once per 64 KiB. Raises ArchiveError (which names
+    the archive by ``what``), ExtractionStoppedError, and OSError for a folder that is not empty, a full disk, or a stream that
     fails to read.
     """
     with _empty_folder(into) as root:
@@ -149,7 +149,7 @@ class _Extraction:
         self._unpack(stream, layered=True)
 
     def finish(self, *, within_top: bool = False) -> ExtractReport:
-        """Check all links and return the report. Call it when everything is unpacked."""
+        """Check all links and return the report. Call this method when everything is unpacked."""
         self._tree.check_links(within_top=within_top)
         return ExtractReport(
             files=self._made[Kind.FILE],

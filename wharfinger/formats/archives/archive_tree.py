@@ -82,7 +82,7 @@ class ArchiveTree:
         self._steps_left = _STEPS_PER_ENTRY * limits.max_entries
 
     def begin_layer(self, what: str) -> None:
-        """Start the next layer; ``what`` names it in errors."""
+        """Start the next layer; ``what`` names the layer in errors."""
         self._layer += 1
         self._what = what
 

@@ -73,7 +73,7 @@ class _Environment(Protocol):
 
 
 class Expression:
-    """A compiled expression. ``uses_old`` is True if it refers to ``oldSelf``. :func:`compile_expression` makes it."""
+    """A compiled expression, made by :func:`compile_expression`. ``uses_old`` is True if the expression refers to ``oldSelf``."""
 
     def __init__(self, text: str, compiled: _Compiled, *, uses_old: bool, optional_old: bool) -> None:
         self.text = text

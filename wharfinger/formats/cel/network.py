@@ -168,7 +168,7 @@ def scheme(value: Tagged) -> str:
 
 
 def host(value: Tagged) -> str:
-    """Implement ``url(…).getHost()``, with the port."""
+    """Implement ``url(…).getHost()``, whose result includes the port."""
     return _split(value).netloc.rpartition("@")[2]
 
 

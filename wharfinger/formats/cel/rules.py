@@ -13,7 +13,7 @@ other items                 nothing: it is unknown which old item corresponds
 ==========================  ==========================================================================================
 
 As in Kubernetes, a rule applies only to values that are not null, so only a rule on an enclosing value can forbid a null. An
-old value that is null counts as no old value. A rule that refers to ``oldSelf`` is skipped if there is none, unless
+old value that is null counts as no old value. A rule that refers to ``oldSelf`` is skipped if there is no old value, unless
 ``optionalOldSelf`` is set. If a rule cannot be evaluated (a missing key, an invalid argument of a function), that is always a
 finding.
 
@@ -84,7 +84,7 @@ def compile_rules(node: JsonObject) -> "CompiledRules":
 
 
 class CompiledRules:
-    """The rules of one schema. :func:`compile_rules` makes it."""
+    """The compiled rules of one schema, made by :func:`compile_rules`."""
 
     def __init__(self, root: _Node) -> None:
         self._root = root

@@ -129,7 +129,7 @@ def encode_results(texts: Iterable[str]) -> bytes:
 def encode_text(texts: Sequence[str]) -> bytes:
     """Return the payload of results, each given as JSON text, as one value.
 
-    Raises FormatError if they have no canonical form.
+    Raises FormatError if the results have no canonical form.
     """
     joined = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]" if texts else "null"
     value = decode_json(joined.encode(), max_bytes=MAX_FRAME_BYTES, what="its result")

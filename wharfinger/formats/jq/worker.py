@@ -4,11 +4,11 @@ jq runs in a separate process, because libjq holds the interpreter's lock, canno
 memory runs out. A filter that loops, exhausts memory or crashes costs a worker, never the daemon.
 :mod:`wharfinger.hooks.watching.jq_pool` talks with a worker, limits its time and replaces it.
 
-Filters are written for gojq, the implementation that shell-operator uses as a library. There a filter has no other input, no
-environment, no modules, and no way to end the program. So every program is compiled after definitions that shadow what libjq
-would allow, and inside parentheses, where an ``import`` is a syntax error before any file is searched. jq itself turns each
-result into JSON text (``tojson``), because the binding would round large integers. ``docs/jq.md`` lists the remaining
-differences.
+Filters are written for gojq, the implementation that shell-operator uses as a library. In gojq, a filter gets one value and no
+further inputs, has no environment and no modules, and cannot end the program. So every program is compiled after definitions
+that replace the functions with which libjq would allow these things, and inside parentheses, where an ``import`` is a syntax
+error before any file is searched. jq itself turns each result into JSON text (``tojson``), because the binding would round
+large integers. ``docs/jq.md`` lists the remaining differences.
 
 The pool limits the wall-clock time. The process itself limits its address space and the CPU time of one request, because a worker
 whose daemon was killed must not loop forever; it writes no files and no core dumps, and has an empty environment.

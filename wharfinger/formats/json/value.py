@@ -1,8 +1,8 @@
-"""JSON values: the one form in which foreign data is passed between the parts.
+"""JSON values: the form in which the parts of Wharfinger pass foreign data to each other.
 
-YAML, JSON, an API answer or a chart all become a :data:`JsonValue` once a reader has accepted them. Code that reads one uses
-the accessors here. They never guess: a value of another type than requested is a :class:`ShapeError` that names the path,
-not an ``AttributeError`` three calls later.
+YAML, JSON, an API answer or a chart all become a :data:`JsonValue` once a reader has accepted them. Code that reads such a
+value uses the accessors here. The accessors never guess: a value of another type than requested is a :class:`ShapeError` that
+names the path, not an ``AttributeError`` three calls later.
 
 Checksums are taken of canonical JSON (RFC 8785 in spirit: sorted keys, no white space, no NaN, numbers by value and not by
 spelling; integers stay exact at any size), so two documents with the same meaning have the same checksum.
@@ -33,7 +33,7 @@ class ShapeError(FormatError):
 
 
 def decode_json(data: bytes | str, *, max_bytes: int, what: str) -> JsonValue:
-    """Read one JSON document; ``what`` names it in errors.
+    """Read one JSON document; ``what`` names the document in errors.
 
     A number with a point or an exponent is a float; any other number is an integer of any size. If a key occurs more than once,
     the last value counts, as in the API server. Raises JsonError for more than ``max_bytes``, more than MAX_DEPTH levels, or
@@ -62,7 +62,8 @@ _STEPS: Final = [1 if byte in b"[{" else -1 if byte in b"]}" else 0 for byte in 
 def _check_depth(data: bytes, what: str) -> None:
     """Refuse deep nesting by counting brackets outside of strings, mostly in whole-buffer operations.
 
-    The count is exact for JSON. For anything else it may be off, and the decoder's own guard against recursion applies.
+    The count is exact for JSON. For a text that is not JSON, the count may be wrong; then the decoder's own limit of recursion
+    applies.
     """
     if len(data.split(b"[", MAX_DEPTH)) + len(data.split(b"{", MAX_DEPTH)) - 2 < MAX_DEPTH:
         return  # ``split`` searches many bytes at once, ``count`` does not
@@ -230,8 +231,8 @@ def need_str(value: JsonValue, *path: str | int) -> str:
 def to_json(value: object, what: str = "value") -> JsonValue:
     """Copy plain Python data (mappings, sequences, scalars) as JSON, deeply.
 
-    Raises ShapeError for anything else: other types, keys that are not strings, NaN and infinities, and nesting beyond MAX_DEPTH
-    (which is also how a value that contains itself ends).
+    Raises ShapeError for anything else: other types, keys that are not strings, NaN and infinities, and nesting beyond
+    MAX_DEPTH (for example, a value that contains itself).
     """
     return _to_json(value, what, 0)
 

@@ -102,7 +102,9 @@ def _names_a_secret(name: JsonValue, wanted: _Wanted) -> bool:
 
 
 def _hides(key: str, item: JsonValue, kept: JsonValue) -> bool:
-    """Return whether the value under ``key`` is replaced; ``kept`` is the form of it that would be shown otherwise."""
+    """Return whether the value under ``key`` is replaced; ``kept`` is the form in which the value is shown if it is not
+    replaced.
+    """
     return is_sensitive_key(key) and not (may_be_a_reference(key) and _is_reference(item) and _is_reference(kept))
 
 

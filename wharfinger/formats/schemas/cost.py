@@ -1,9 +1,9 @@
 """The upper bound of the cost of checking a value, known before it is checked.
 
-A schema comes from a package and a value from its user, and all packages wait during the check. The deciding engine is
-linear in the schema for each part of the value, but the *product* matters: a short list of alternatives under
-``additionalProperties`` is checked for every member of a large map. So a compiled schema knows its :func:`width`, the most
-that one part of a value can cost anywhere in the value, and :func:`size` returns the number of parts of a value.
+A schema comes from a package and a value from its user, and all packages wait during the check. The time that jsonschema-rs
+needs for each part of the value is linear in the schema, but the *product* matters: a short list of alternatives under
+``additionalProperties`` is checked for every member of a large map. So a compiled schema knows its :func:`width`, the most that
+one part of a value can cost anywhere in the value, and :func:`size` returns the number of parts of a value.
 
 Only keywords for the same part add up (allOf, anyOf, oneOf, not, patterns of names); each property of an object is checked for
 its own part only. So a custom resource's schema with many properties still has a small width.

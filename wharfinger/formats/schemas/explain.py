@@ -53,7 +53,10 @@ class _Explanation:
         self.limit = limit
 
     def of_errors(self, errors: Iterable[ValidationError]) -> tuple[Problem, ...]:
-        """Return the problems found before the budget was spent. Raises WorkError if it was spent before any was found."""
+        """Return the problems found before the budget was spent.
+
+        Raises WorkError if the budget was spent before any problem was found.
+        """
         found: dict[Problem, None] = {}
         try:
             for error in errors:

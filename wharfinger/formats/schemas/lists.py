@@ -33,7 +33,10 @@ MAX_CHECKED: Final = 200_000
 
 
 def has_list_types(schema: JsonObject, *, what: str) -> bool:
-    """Return whether an expanded schema has sets, maps or embedded objects. Raises SchemaError if it declares them wrongly."""
+    """Return whether an expanded schema has sets, maps or embedded objects.
+
+    Raises SchemaError if one of them is declared wrongly.
+    """
     return _has(schema, (), what)
 
 

@@ -113,7 +113,7 @@ class Schema:
 
 
 def compile_schema(document: JsonValue, *, what: str) -> Schema:
-    """Compile a schema; ``what`` names it in errors. Raises SchemaError, and nothing else."""
+    """Compile a schema; ``what`` names the schema in errors. Raises SchemaError, and nothing else."""
     schema = expanded(document, what=what)
     converted = to_json_schema(schema, what=what)
     try:

@@ -86,7 +86,7 @@ def extended(document: JsonObject, base: JsonObject) -> JsonObject:
 def required_for_helm(document: JsonObject) -> JsonObject:
     """Return the document with the names in ``x-required-for-helm`` (one, or a list; at any depth) as ``required``.
 
-    Raises SchemaError if it has another type.
+    Raises SchemaError if ``x-required-for-helm`` has another type.
     """
     return _required_for_helm(expanded(document, what="schema"), ())
 

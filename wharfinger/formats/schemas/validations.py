@@ -61,7 +61,7 @@ class SchemaRules:
 
 
 def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
-    """Return the rules of an expanded schema; None if it has no rules.
+    """Return the rules of an expanded schema; None if the schema has no rules.
 
     Raises SchemaError for an invalid rule, naming its place.
     """
@@ -94,7 +94,7 @@ class _Reading:
         return SchemaError(f"{self.what}: {path_text(path)}: {why}")
 
     def node(self, schema: JsonObject, path: ValuePath, *, correlated: bool, typed: bool) -> JsonObject | None:
-        """Return the parts of a schema that a worker needs; None if it needs none of them."""
+        """Return the parts of a schema that a worker needs; None if a worker needs none of the parts."""
         self.refuse_unreachable(schema, path)
         rules = [*self.kubernetes(schema, path, correlated), *self.deckhouse(schema, path)]
         typed = typed or KUBERNETES in schema

@@ -34,7 +34,10 @@ class ParsedTexts:
         return dict(self._used)
 
     def documents(self, text: bytes, *, what: str) -> list[tuple[JsonValue, int]]:
-        """Return the same as :func:`read_yaml_documents`, without parsing a known text again. Raises YamlError."""
+        """Return the documents of a stream, as :func:`read_yaml_documents` does, but do not parse a known text again.
+
+        Raises YamlError.
+        """
         key = hashlib.blake2b(text, digest_size=32).digest()
         packed = self._used.get(key) or self._known.get(key)
         if packed is not None:

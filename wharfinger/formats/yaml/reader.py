@@ -60,10 +60,9 @@ class YamlLimitError(YamlError):
 
 
 def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMITS) -> JsonValue:
-    """Read exactly one document; ``what`` names it in errors.
+    """Read exactly one document; ``what`` names the document in errors.
 
-    Empty documents beside it (comments, a trailing ``---``) do not count. Returns None if there are only those. Raises
-    YamlError.
+    Empty documents (comments, a trailing ``---``) do not count. Returns None if all documents are empty. Raises YamlError.
     """
     found: JsonValue = None
     for number, (document, line) in enumerate(_documents(data, what, limits), 1):

@@ -2,8 +2,8 @@
 
 The inverse of ``reader``: ``read_yaml(write_yaml(v)) == v``. A string is quoted if Kubernetes would read its plain form as
 something else (``y``, ``0777``, ``1e3``), and also if other YAML 1.1 readers would (dates and ``12:30:45``). Text of several
-lines is a literal block if the block is exact. Nothing is folded, no aliases are written. The emitter is libyaml's, fed with
-events, so depth costs no stack.
+lines is written as a literal block if a reader gets exactly this text from the block. Nothing is folded, no aliases are
+written. The emitter is libyaml's, which gets events, so deep nesting does not use the call stack.
 """
 
 import io

@@ -129,7 +129,9 @@ CONDITION, MESSAGE, ANNOTATION = (BOOL,), (STRING,), (STRING, NULL)
 
 
 def kept_type(kind: Type) -> Type:
-    """Return the type that a variable has for other expressions: scalars, lists and maps keep theirs, others become dynamic."""
+    """Return the type that a variable has for other expressions: scalars, lists and maps keep their type, every other type
+    becomes dynamic.
+    """
     if kind.kind == "list":
         return listed(kept_type(kind.params[0]))
     if kind.kind == "map":

@@ -42,7 +42,10 @@ def url_errors(url: str, field: str) -> list[FieldError]:
 
 
 def service_errors(service: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of a webhook's Service. As upstream, a missing namespace is reported at ``name``, and vice versa."""
+    """Return the errors of a webhook's Service.
+
+    As in upstream, a missing namespace is reported at ``name``, and a missing name at ``namespace``.
+    """
     errors = [] if text(service, "namespace") else [required(f"{path}.name")]
     errors += [] if text(service, "name") else [required(f"{path}.namespace")]
     port = number(service, "port")

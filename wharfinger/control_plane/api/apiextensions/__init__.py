@@ -1,4 +1,4 @@
 """The group apiextensions.k8s.io: validation and status of CustomResourceDefinitions.
 
-The kinds that they define are in ``catalog``, the checks of their objects in ``custom``.
+The kinds that definitions define are in ``catalog``, the checks of custom objects in ``custom``.
 """

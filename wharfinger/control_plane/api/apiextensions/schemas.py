@@ -1,7 +1,7 @@
 """The validation of schemas beyond structure: types, list types, keys, and unsupported fields.
 
-Each node is validated with the restrictions that its ancestors impose (:class:`Place`). Errors of CEL rules come last. Rules
-are only compiled if the node and everything inside it has no other errors.
+Each node is validated with the restrictions that its ancestors impose (:class:`Place`). Errors of CEL rules come last. The
+rules of a node are only compiled if the node and everything inside it have no other errors.
 """
 
 from collections.abc import Callable

@@ -42,8 +42,8 @@ def settled_status(
     """Return the status of a definition after all controllers have done their work.
 
     ``others`` are the other definitions of its group. The annotation NEVER_ESTABLISHED prevents a definition from being
-    established: ``true`` permanently, ``until-touched`` until the definition is ``touched``. The latter simulates a definition
-    that an API server lost when it was restarted.
+    established: ``true`` permanently, ``until-touched`` until the definition is ``touched``. ``until-touched`` simulates a
+    definition that an API server lost when the server was restarted.
     """
     status = find_object(definition, "status")
     asked, accepted = find_object(definition, "spec", "names"), find_object(status, "acceptedNames")

@@ -33,7 +33,7 @@ class Asked:
 
 
 def whole_errors(schema: JsonObject, path: str, asked: Asked, *, has_status: bool) -> list[FieldError]:
-    """Return all errors of a schema; ``path`` is the path of the field that holds it."""
+    """Return all errors of a schema; ``path`` is the path of the field that holds the schema."""
     place = f"{path}.openAPIV3Schema"
     errors = _root_errors(schema, place) if has_status else []
     if schemas.flag(schema, "nullable"):

@@ -294,7 +294,7 @@ def _resourced(old: JsonValue, new: JsonValue) -> JsonValue:
 
 
 def cron_job_template_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of a CronJob's Job, whose selector is always generated; ``path`` is the path of its spec."""
+    """Return the errors of the Job spec at ``path`` in a CronJob; the selector of such a Job is always generated."""
     errors = job_spec_errors(spec, path)
     if isinstance(selector := spec.get("selector"), dict):
         errors.append(invalid(f"{path}.selector", shown_selector(selector), "`selector` will be auto-generated"))

@@ -21,7 +21,7 @@ _REQUESTER: Final = ("username", "uid", "groups", "extra")
 
 
 def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
-    """Set the class of an Ingress without a class to the default class, or to the newest one if there are several."""
+    """Set the class of an Ingress without a class to the default class, or to the newest default class if there are several."""
     named = find(ingress, "spec", "ingressClassName")
     if (
         admission.subresource
@@ -42,7 +42,7 @@ def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
 
 
 def record_requester(admission: Admission, request: JsonObject) -> JsonObject:
-    """Write the user that makes a certificate request into its spec, in place of any user that the spec contains."""
+    """Set the user in the spec of a certificate request to the user who makes the request, whatever the client wrote there."""
     spec = {name: value for name, value in (part(request, "spec") or {}).items() if name not in _REQUESTER}
     return {**request, "spec": {**spec, **user_info(admission.user)}}
 

@@ -1,4 +1,6 @@
-"""Table cells of the kinds of other groups: ingresses, roles, classes, admission, certificates, flow control."""
+"""Table cells of the kinds that belong neither to the core group nor to workloads: ingresses, roles, classes, admission,
+certificates, flow control. Also the cells of ComponentStatus.
+"""
 
 from datetime import datetime, timedelta
 from typing import Final

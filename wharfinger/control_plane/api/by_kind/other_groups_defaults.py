@@ -1,4 +1,4 @@
-"""The defaults of the kinds of other groups."""
+"""The defaults of the kinds that belong neither to the core group nor to workloads."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

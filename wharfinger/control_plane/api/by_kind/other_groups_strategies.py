@@ -1,4 +1,6 @@
-"""Strategies of the other groups: drop the fields of disabled features, set the initial status, set the times of approvals."""
+"""Strategies of the kinds that belong neither to the core group nor to workloads: drop the fields of disabled features, set the
+initial status, set the times of approvals.
+"""
 
 from typing import Final
 
@@ -38,7 +40,7 @@ def _api_service(service: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def _slice(new: JsonObject, old: JsonObject | None) -> JsonObject:
-    """Drop the endpoint fields of discovery.k8s.io/v1beta1, on changed endpoints only, as upstream."""
+    """Drop the endpoint fields of discovery.k8s.io/v1beta1, on changed endpoints only, as upstream does."""
     endpoints = parts(new, "endpoints")
     if old is not None and new.get("endpoints") == old.get("endpoints"):
         return new

@@ -1,4 +1,6 @@
-"""The validation of kinds of the other groups, merged: leases, roles, priority classes, networking, storage and more."""
+"""The validation of the kinds that belong neither to the core group nor to workloads, in one table: leases, roles, priority
+classes, networking, storage and more.
+"""
 
 from typing import Final
 

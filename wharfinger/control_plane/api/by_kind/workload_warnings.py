@@ -38,7 +38,7 @@ def pod_template_kind_warnings(new: JsonObject, old: JsonObject | None) -> list[
 def controller_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     """Return the warnings about a ReplicationController.
 
-    If its spec changes, they are about the old template, as upstream.
+    If the spec changes, the warnings are about the old template, as in upstream.
     """
     if old is None or _kept(new) == _kept(old):
         return named_template_warnings(new, old)

@@ -46,7 +46,7 @@ def request_names(devices: JsonValue) -> RequestNames:
 
 
 def device_claim_errors(devices: JsonValue, path: str) -> list[FieldError]:
-    """Return the errors of a claim's devices; ``path`` is their path."""
+    """Return the errors of ``devices``, the part of a claim at ``path``."""
     names = request_names(devices)
     errors = set_errors(
         parts(devices, "requests"), LISTS_LIMIT, f"{path}.requests", _request_errors,

@@ -70,7 +70,7 @@ def _of_same_type(function: Implementation) -> Implementation:
 
 
 def _read(function: Implementation, why: Callable[[str], str]) -> Implementation:
-    """Adapt a function that parses a text; ``why`` makes the error for a text that it rejects."""
+    """Adapt a function that parses a text; for a text that the function rejects, ``why`` returns the error message."""
 
     def run(text: Value, *more: Value) -> Value:
         if not isinstance(text, str):

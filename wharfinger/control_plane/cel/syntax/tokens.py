@@ -37,7 +37,10 @@ _ESCAPE: Final = re.compile(
 
 
 class TokenError(ValueError):
-    """The text at ``at`` is not a token. With ``plain``, it is an invalid literal, and ``text`` is the error message."""
+    """The text at ``at`` is not a token.
+
+    With ``plain``, the text is an invalid literal, and the field ``text`` is the error message.
+    """
 
     def __init__(self, at: int, text: str = "", *, plain: bool = False) -> None:
         super().__init__(text)
@@ -70,7 +73,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def number(token: Token, *, negative: bool) -> object:
-    """Return the value of a number. Raises TokenError if it is too large."""
+    """Return the value of a number. Raises TokenError if the number is too large."""
     text = ("-" if negative else "") + token.text
     if token.kind == "float":
         value = float(text)

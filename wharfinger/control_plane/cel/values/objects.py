@@ -81,7 +81,7 @@ class ListView:
 
 
 def viewed(value: JsonValue, schema: JsonObject) -> Value:
-    """Convert a value of a schema. Raises CelError if it does not match the schema."""
+    """Convert a value that has this schema. Raises CelError if the value does not match the schema."""
     value = native(value)
     if value is None:
         if schemas.flag(schema, "nullable"):

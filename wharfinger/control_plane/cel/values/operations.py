@@ -74,7 +74,10 @@ def _equal_maps(one: CelMap | ObjectView, other: CelMap | ObjectView) -> bool:
 
 
 def compare(one: Value, other: Value) -> int:
-    """Return -1, 0 or 1 for a value that is less than, equal to or greater than the other. Raises CelError without an order."""
+    """Return -1, 0 or 1 if ``one`` is less than, equal to or greater than ``other``.
+
+    Raises CelError for values without an order.
+    """
     if is_number(one) and is_number(other) and isinstance(one, int | float) and isinstance(other, int | float):
         if math.isnan(one) or math.isnan(other):
             raise CelError("NaN values cannot be ordered")
@@ -91,7 +94,7 @@ def compare(one: Value, other: Value) -> int:
 
 
 def _whole(value: int, kind: type) -> Value:
-    """Return an integer result. Raises CelError if it does not fit in 64 bits."""
+    """Return an integer result. Raises CelError if the result does not fit in 64 bits."""
     if kind is Uint:
         if not 0 <= value < 2**64:
             raise CelError("unsigned integer overflow")

@@ -51,7 +51,7 @@ def param(name: str) -> Type:
 
 
 def unwrapped(kind: Type) -> tuple[Type, bool]:
-    """Return the type inside an optional and True, or any other type itself and False."""
+    """Return the type inside an optional type and True; for any other type, the type itself and False."""
     if kind.kind == "opaque" and kind.name == "optional_type":
         return kind.params[0], True
     return kind, False

@@ -87,7 +87,7 @@ class Runner:
     def _commit(self) -> None:
         """Commit the writes.
 
-        If the commit fails, the writes are undone, and the observers are notified of the undoing changes.
+        If the commit fails, the writes are undone, and the observers are notified of the changes that undo the writes.
         """
         try:
             self._write()

@@ -26,7 +26,7 @@ ALL: Final = (OBSERVED_AFTER, READY_AFTER, NEVER_READY, FAIL, EXIT_CODE, CRASH_L
 
 @dataclass(frozen=True, slots=True)
 class SimulationOptions:
-    """The values of the simulation annotations of one object; ``given`` is true if it has any."""
+    """The values of the simulation annotations of one object; ``given`` is true if the object has any such annotation."""
 
     observed_after_s: float = 0.0
     ready_after_s: float = 0.0

@@ -148,7 +148,7 @@ class ClusterState:
             raise
 
     def update(self, key: Key, new: JsonObject, subresource: str = "", *, manager: str = MANAGER) -> JsonObject:
-        """Write an object that was just read, like a PUT. Nothing is written if the object is unchanged or no longer exists."""
+        """Write the new state of an object, as a PUT does. Nothing is written if the object is unchanged or no longer exists."""
         old = self.get(key)
         if old is None:
             return new
@@ -248,7 +248,9 @@ class ClusterState:
                 self.backend.delete(known.key)
 
     def served(self, key: Key, obj: JsonObject) -> Served:
-        """Return the kind of a stored object at the object's version, or at the first served version if that is not served."""
+        """Return the kind of a stored object at the object's version, or at the first served version if the object's version is
+        not served.
+        """
         version = find_str(obj, "apiVersion").rpartition("/")[2]
         found = self.backend.catalog.find(key.collection.group, version, key.collection.plural)
         if found is not None:

@@ -30,7 +30,7 @@ Item = tuple[int, Key]
 class WorkQueue:
     """The queued keys of each controller; a controller is identified by its number.
 
-    Times are by trio's clock. A key that is queued for several times is due at the earliest one.
+    Times are by trio's clock. A key that is queued for several times is due at the earliest of these times.
     """
 
     def __init__(self, controllers: int) -> None:

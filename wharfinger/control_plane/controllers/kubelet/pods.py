@@ -222,7 +222,7 @@ def _is_left_unscheduled(pod: JsonObject, options: SimulationOptions) -> bool:
 
 
 def _fate(pod: JsonObject, options: SimulationOptions, age_s: float) -> tuple[Fate, float | None]:
-    """Return the state of the containers now, and the seconds until it must be checked again."""
+    """Return the state of the containers now, and the seconds until this state must be checked again."""
     if options.pull_failure:
         return Fate.PULL_FAILED, None
     left = options.ready_after_s - age_s

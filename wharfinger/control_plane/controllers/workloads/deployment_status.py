@@ -156,8 +156,8 @@ def _condition(kind: str, status: str, reason: str, message: str, time: str) -> 
 
 
 def _with_condition(conditions: list[JsonValue], new: JsonObject) -> list[JsonValue]:
-    """Return the conditions with ``new`` at the end, in place of the old condition of its type. If the old one has the same
-    status and reason, the conditions are returned unchanged.
+    """Return the conditions with ``new`` at the end, in place of the old condition of its type. If the old condition has the
+    same status and reason, the conditions are returned unchanged.
     """
     old = next((one for one in conditions if find(one, "type") == new["type"]), None)
     if find(old, "status") == new["status"] and find(old, "reason") == new["reason"]:

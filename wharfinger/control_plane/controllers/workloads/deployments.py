@@ -1,4 +1,4 @@
-"""Deployments: one ReplicaSet per template, and the rollout from one to the next.
+"""Deployments: one ReplicaSet per template, and the rollout from one template to the next.
 
 Each reconciliation finds or creates the set of the current template, moves replicas between sets as the strategy allows,
 deletes sets beyond the history limit, and reports the progress

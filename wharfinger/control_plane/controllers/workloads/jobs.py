@@ -258,7 +258,7 @@ class JobController:
 
 
 def finished_at(job: JsonObject) -> datetime | None:
-    """Return the end of a Job, or None if its conditions do not contain it."""
+    """Return the time at which a Job ended, or None if no condition of the Job has this time."""
     for entry in find_list(job, "status", "conditions"):
         if find(entry, "type") in {"Complete", "Failed"} and find(entry, "status") == "True":
             return parse_time(find_str(entry, "lastTransitionTime"))

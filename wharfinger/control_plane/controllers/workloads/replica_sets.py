@@ -119,7 +119,7 @@ class ReplicaSetController:
 
 
 def selector_of(one: JsonObject) -> JsonValue:
-    """Return the label selector; a ReplicationController's map of labels is converted to one."""
+    """Return the label selector; a ReplicationController's map of labels is converted to a label selector."""
     if find_str(one, "kind") == "ReplicationController":
         return {"matchLabels": find_object(one, "spec", "selector")}
     return find(one, "spec", "selector")

@@ -25,7 +25,9 @@ def revisions_of(state: ClusterState, owner: JsonObject) -> list[JsonObject]:
 def ensure_revision(
     state: ClusterState, owner: JsonObject, data: JsonObject, labels: JsonObject, digest: str, annotations: JsonObject
 ) -> JsonObject | None:
-    """Create the revision of an owner's current template or make it the newest; return None if it cannot be created."""
+    """Return the revision of an owner's current template, after making it the newest one or creating it; None if it cannot be
+    created.
+    """
     known = revisions_of(state, owner)
     newest = find_int(known[-1], "revision") if known else 0
     for one in known:

@@ -117,7 +117,7 @@ def _check_mirror(admission: Admission, spec: JsonObject) -> None:
 
 
 def _secret_names(spec: JsonObject) -> list[tuple[str, str]]:
-    """Return the names of the secrets that a spec uses, each with a description of where it is used, as in upstream's errors."""
+    """Return the names of the secrets that a spec uses, each with the text by which upstream's errors name the use."""
     found = [
         (secret, f'volume with secret.secretName="{secret}"')
         for volume in parts(spec, "volumes")

@@ -113,7 +113,7 @@ def _violations(pod: JsonObject, standard: _Standard) -> list[Violation]:
 
 
 def _is_significant(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether a change of a Pod is checked again: if it changes an image, or adds an ephemeral container."""
+    """Return whether a change of a Pod must be checked, because it changes an image or adds an ephemeral container."""
 
     def images(pod: JsonObject, name: str) -> list[str]:
         return [text(container, "image") for container in parts(pod, "spec", name)]

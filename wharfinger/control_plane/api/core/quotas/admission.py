@@ -65,7 +65,7 @@ def charge_quota(admission: Admission, writer: Writer) -> None:
 
 
 def _charges(admission: Admission) -> list[Charge]:
-    """Return the quotas that the write affects, with their new use. Raises StatusError (403) if the write exceeds one."""
+    """Return the quotas that the write affects, with their new use. Raises StatusError (403) if the write exceeds a quota."""
     obj = admission.obj
     if obj is None or not admission.namespace or not admission.kind.namespaced or not _handles(admission):
         return []

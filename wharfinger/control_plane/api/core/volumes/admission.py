@@ -28,7 +28,7 @@ def protect(admission: Admission, obj: JsonObject) -> JsonObject:
 
 
 def fill_class(admission: Admission, claim: JsonObject) -> JsonObject:
-    """Set the class of a claim without a class to the default class, or to the newest one if there are several."""
+    """Set the class of a claim without a class to the default class, or to the newest default class if there are several."""
     if admission.subresource or _class_of(claim) is not None:
         return claim
     classes = [item for item in admission.view.objects("storage.k8s.io", "storageclasses") if _is_default(item)]
