@@ -61,7 +61,8 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_login(text: str) -> No
     with pytest.raises(ProxyAddressError) as caught:
         read_proxies({"HTTPS_PROXY": text})
     assert str(caught.value) == (
-        "HTTPS_PROXY: expected the address of an HTTP proxy, such as http://proxy.example:3128; correct the environment"
+        "HTTPS_PROXY: expected the address of an HTTP proxy, such as http://proxy.example:3128; "
+        "correct this environment variable"
     )
 
 

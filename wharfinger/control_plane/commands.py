@@ -74,14 +74,14 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until-stdin-ends",
         action="store_true",
-        help="also stop when standard input ends; for a parent process that holds the other end of the pipe",
+        help="also stop when standard input ends (for a parent process that holds the other end of the pipe)",
     )
     parser.add_argument(
         "--pod-commands",
         type=Path,
         metavar="FOLDER",
         help="run commands in Pods (kubectl exec) as programs of this machine, under your user, in a folder below FOLDER for "
-        "each Pod; without it they are refused, because Pods are only simulated",
+        "each Pod; without this option, such commands are refused, because Pods are only simulated",
     )
     add_kubernetes_version(parser, "")
     add_chaos(parser, "")

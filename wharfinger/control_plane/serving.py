@@ -278,7 +278,7 @@ async def _stop_at_signals(signals: AsyncIterator[int], stop: trio.Event, hard: 
 
 
 async def _stop_at_end_of_file(lifeline: int, stop: trio.Event) -> None:
-    """Set ``stop`` when the other side closes the pipe."""
+    """Set ``stop`` when the other end of the pipe is closed."""
     async with trio.lowlevel.FdStream(os.dup(lifeline)) as stream:
         async for _ in stream:
             pass

@@ -66,7 +66,8 @@ def _proxy(environ: Mapping[str, str], name: str) -> httpx.URL | None:
         url = httpx.URL("")
     if not _HOST.match(url.host) or url.scheme not in _PORTS:
         raise ProxyAddressError(
-            f"{name}: expected the address of an HTTP proxy, such as http://proxy.example:3128; correct the environment"
+            f"{name}: expected the address of an HTTP proxy, such as http://proxy.example:3128; "
+            "correct this environment variable"
         )
     return url
 

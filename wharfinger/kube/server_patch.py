@@ -106,7 +106,7 @@ class _Work:
                 self.holder(_pointer(operation, "path"))  # walk through the target before the copy is made
                 self.copied += len(encode_json(value))
                 if self.copied > MAX_COPIED:
-                    raise OperationError("copies add up to too much")
+                    raise OperationError(f"copies add up to more than {MAX_COPIED} bytes")
                 self.moved = True
                 self.add(_pointer(operation, "path"), self.copy(value))
             case "test":

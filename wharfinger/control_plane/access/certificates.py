@@ -119,7 +119,7 @@ def new_authority(now: datetime) -> Authority:
 
 
 def server_context(authority: Authority, host: str, now: datetime) -> ssl.SSLContext:
-    """Return TLS settings with a new certificate for ``host`` (an IP address); HTTP/1.1, TLS 1.2 or newer."""
+    """Return TLS settings for HTTP/1.1 and TLS 1.2 or newer, with a new certificate for ``host`` (an IP address)."""
     key = ec.generate_private_key(ec.SECP256R1())
     addresses = {ipaddress.ip_address(text) for text in (host, "127.0.0.1", "::1", SERVICE_ADDRESS)}
     names: list[x509.GeneralName] = [x509.DNSName(name) for name in NAMES]

@@ -2,8 +2,8 @@
 
 Paths are copied from a sample: ``custom/v3`` and ``custom/v2`` in the data are the documents of a server with two sample kinds,
 one namespaced and one cluster-scoped. The names of the sample kinds are replaced with the names of the actual kind. Schemas are
-expanded (embedded objects and int-or-string values are written out). For version 2, they are reduced to what kubectl can read
-(``ToStructuralOpenAPIV2`` in apiextensions-apiserver).
+expanded (embedded objects and int-or-string values are written out). For version 2, schemas are reduced to what kubectl can
+read (``ToStructuralOpenAPIV2`` in apiextensions-apiserver).
 """
 
 from collections.abc import Callable, Iterable

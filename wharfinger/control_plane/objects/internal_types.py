@@ -26,7 +26,9 @@ _CONTEXT: Final = 3
 
 
 def internal_form(name: str, value: JsonValue) -> JsonObject:
-    """Return a struct as the server's internal type prints it; ``name`` is in the table, such as ``core.PodSpec``."""
+    """Return a struct as the server's internal type prints it; ``name`` is the struct's name in the table, such as
+    ``core.PodSpec``.
+    """
     found: JsonObject = {}
     source = value if isinstance(value, dict) else {}
     if name == "core.PodSpec":

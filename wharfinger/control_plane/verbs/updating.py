@@ -394,7 +394,7 @@ def _with_generation(
 
 
 def same(old: JsonObject, new: JsonObject) -> bool:
-    """Return whether two states differ only in the times of their managed fields."""
+    """Return whether two states are equal, except perhaps for the times of their managed fields."""
     if old.keys() != new.keys():
         return False
     if not all(same_value(new[name], value) for name, value in old.items() if name != "metadata"):

@@ -168,7 +168,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
 
 
 def invalid_object(kind: Kind, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """Return the 422 for an object; it names the group in which the kind is stored."""
+    """Return the 422 for an object; the error names the group in which the kind is stored."""
     return invalid(kind.collection.group, kind.kind, name, errors)
 
 

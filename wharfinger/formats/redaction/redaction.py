@@ -145,8 +145,8 @@ def _unused_key(key: str, taken: JsonObject) -> str:
 
 
 def redacted_texts(obj: JsonObject) -> set[str]:
-    """Return the texts that `redact_object` would redact. The object and its redacted form have the same shape, and are
-    compared.
+    """Return the texts that `redact_object` would redact: the object is compared with its redacted form, which has the same
+    shape.
     """
     found: set[str] = set()
     pairs: list[tuple[JsonValue, JsonValue]] = [(obj, redact_object(obj))]

@@ -38,7 +38,7 @@ class _Change:
         self.indexed = find(new, "spec", "completionMode") == "Indexed"
 
     def changed(self, *names: str) -> bool:
-        """Return whether one of the named members of the status differs."""
+        """Return whether one of the named members differs between the new and the old status."""
         return any(
             (find(self.new, "status", name) or None) != (find(self.old, "status", name) or None) for name in names
         )
