@@ -14,7 +14,10 @@ class ConfigurationError(Exception):
 
 
 def parameter_kind(policy: JsonObject, catalog: Catalog) -> Served | None:
-    """Return the kind of a policy's parameters, or None. Raises ConfigurationError if the kind is not served."""
+    """Return the kind of a policy's parameters; None if the policy has no parameters.
+
+    Raises ConfigurationError if the kind is not served.
+    """
     wanted = part(policy, "spec", "paramKind")
     if wanted is None:
         return None

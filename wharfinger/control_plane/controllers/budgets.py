@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: the number of their Pods that may be evicted."""
+"""PodDisruptionBudgets: the number of Pods that each budget allows to be evicted now."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

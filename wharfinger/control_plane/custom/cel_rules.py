@@ -53,7 +53,7 @@ class Rule:
 
     @property
     def optional_old(self) -> bool:
-        """True if the rule takes the old value as an optional."""
+        """True if ``oldSelf`` is a CEL optional in the rule."""
         return schemas.flag(self.document, "optionalOldSelf")
 
 

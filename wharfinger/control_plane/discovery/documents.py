@@ -79,8 +79,9 @@ def group(catalog: Catalog, name: str) -> JsonObject | None:
 
 
 def resources(catalog: Catalog, group_name: str, version: str) -> JsonObject | None:
-    """Return the document of ``/apis/<group>/<version>``, or None if it is not served; the core group's document has no
-    apiVersion."""
+    """Return the document of ``/apis/<group>/<version>``, or None if this version is not served; the core group's document has
+    no apiVersion.
+    """
     served = catalog.resources(group_name, version)
     if not served:
         return None

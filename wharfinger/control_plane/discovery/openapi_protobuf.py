@@ -68,7 +68,7 @@ def _any(value: JsonValue) -> bytes:
 
 
 def _message(fields: Fields, extension: int = 0) -> Writer:
-    """Return a writer of messages; ``extension`` is the number of their vendor extensions."""
+    """Return a writer of messages; ``extension`` is the number of the field with the vendor extensions."""
 
     def write(value: JsonValue) -> bytes:
         return b"".join(_written(value)) if isinstance(value, dict) else b""

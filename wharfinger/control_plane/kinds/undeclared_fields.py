@@ -12,7 +12,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 def prune(obj: JsonObject, lists: ListTypes) -> tuple[JsonObject, tuple[str, ...]]:
     """Return the object without undeclared fields, and the paths of these fields (``spec.containers[0].imge``), sorted.
 
-    The object is not changed; if it has no undeclared fields, it is returned itself.
+    The object is not changed. If there are no undeclared fields, the result is the object itself.
     """
     if _is_declared(obj, lists):  # the usual case
         return obj, ()

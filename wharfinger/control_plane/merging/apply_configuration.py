@@ -1,6 +1,6 @@
 """The merge of an apply configuration into an object by a mutating admission policy.
 
-There are no field managers, and a configuration must not contain atomic values.
+The merge does not record field managers, and a configuration must not contain atomic values.
 
 Source: kube-apiserver, ``apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go``.
 """

@@ -153,7 +153,9 @@ def updated(
 def _changed(
     managers: Managers, change: Comparison, manager: Manager, now: datetime, elsewhere: Elsewhere | None
 ) -> Managers:
-    """Return the managers after ``manager`` made the changes in ``change``; ``elsewhere`` is that of :func:`updated`."""
+    """Return the managers after ``manager`` made the changes in ``change``; ``elsewhere`` has the same meaning as in
+    :func:`updated`.
+    """
     taken = change.added.union(change.modified)
     own = taken.difference(UNTRACKED)
     kept = {}

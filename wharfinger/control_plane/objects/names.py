@@ -107,7 +107,7 @@ def wildcard_subdomain_problems(name: str) -> list[str]:
 
 
 def domain_prefixed_path_errors(field: str, path: str) -> list[FieldError]:
-    """Return the errors of a path such as ``acme.io/foo``: a subdomain, a slash, and a path."""
+    """Return the errors of a path such as ``acme.io/foo``, which must consist of a subdomain, a slash, and a path."""
     if not path:
         return [required(field)]
     host, _, rest = path.partition("/")

@@ -81,7 +81,9 @@ def is_link_local_unicast(value: Tagged) -> bool:
 
 
 def is_global_unicast(value: Tagged) -> bool:
-    """Implement ``ip('10.0.0.1').isGlobalUnicast()``: true if no other category applies, also for private addresses."""
+    """Implement ``ip('10.0.0.1').isGlobalUnicast()``: true for each address in none of the other categories, also if it is
+    private.
+    """
     address = _address_of(value)
     broadcast = address == IPv4Address("255.255.255.255")
     special = address.is_unspecified or address.is_loopback or address.is_multicast

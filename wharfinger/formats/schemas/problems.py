@@ -91,7 +91,9 @@ def _cut(text: str) -> str:
 
 
 def _scalar(value: JsonValue) -> str:
-    """Return a scalar as JSON, cut; the type's name for a container, and for a number too long to read."""
+    """Return a scalar as JSON, shortened; for a container and for a number that is too long to read, return the name of the
+    type.
+    """
     if isinstance(value, dict | list) or (isinstance(value, int) and value.bit_length() > _LONGEST):
         return type_name(value)
     return _cut(json.dumps(value, ensure_ascii=not (isinstance(value, str) and value.isprintable())))

@@ -23,12 +23,12 @@ _NOTHING: Final[JsonObject] = {}
 
 
 def defaulted(value: JsonValue, schema: JsonObject) -> JsonValue:
-    """Return the value with the defaults of an expanded schema in the places where the value has nothing.
+    """Return the value with the defaults of an expanded schema for everything that the value lacks.
 
     A default fills a missing property, and replaces a null if the schema is not nullable (in lists and under
-    additionalProperties too); then the defaults inside the filled-in value follow. A null property is removed if its type does
-    not allow null and it has no default, as Kubernetes prunes it. Defaults inside an absent object do not create the object.
-    Raises ShapeError beyond MAX_NODES or MAX_DEPTH.
+    additionalProperties too); then the defaults inside the filled-in value are filled in. A null property is removed if its
+    type does not allow null and the property has no default, as in Kubernetes. Defaults inside an absent object do not create
+    the object. Raises ShapeError beyond MAX_NODES or MAX_DEPTH.
     """
     return _Defaulting().value(value, schema, 0)
 

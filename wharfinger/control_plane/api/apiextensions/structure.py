@@ -146,7 +146,9 @@ def _is_first_int_or_string(schema: JsonObject) -> bool:
 
 
 def _validation(schema: JsonObject, path: str, *, skip_any: bool, skip_first: bool) -> list[FieldError]:
-    """Return the errors in the branches of a node, and of its pattern."""
+    """Return the errors of a node's pattern, and the errors inside the node's branches (``anyOf``, ``allOf``, ``oneOf``,
+    ``not``).
+    """
     errors: list[FieldError] = []
     if not skip_any:
         for index, node in enumerate(schemas.branches(schema, "anyOf")):

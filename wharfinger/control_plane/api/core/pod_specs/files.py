@@ -18,7 +18,7 @@ def mode_errors(obj: JsonObject, name: str, path: str) -> list[FieldError]:
 
 
 def no_backstep_errors(target: str, path: str) -> list[FieldError]:
-    """Return an error if a path leaves its folder with ``..``."""
+    """Return an error if a component of a path is ``..``."""
     return [invalid(path, target, "must not contain '..'")] if ".." in target.split("/") else []
 
 

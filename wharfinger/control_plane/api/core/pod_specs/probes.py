@@ -27,7 +27,7 @@ class _Handler:
     grace: int | None
 
     def errors(self, holder: JsonObject, names: tuple[str, ...], path: str) -> list[FieldError]:
-        """Return the errors of the handler; there must be exactly one."""
+        """Return the errors of the handler; there must be exactly one handler."""
         errors: list[FieldError] = []
         judged = False
         for name in names:
