@@ -293,12 +293,12 @@ async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[N
 def _ask_daemon(path: Path) -> str:
     """Return the version of the daemon on a socket; passed to `runtime`. Raises DaemonAbsentError."""
     from wharfinger.debug.client.client import DebugClient  # noqa: PLC0415 - only `doctor` needs it
-    from wharfinger.debug.client.exchange import finish  # noqa: PLC0415
+    from wharfinger.debug.client.exchange import run_without_loop  # noqa: PLC0415
     from wharfinger.debug.errors import DebugError  # noqa: PLC0415
     from wharfinger.runtime.daemon.doctor import DaemonAbsentError  # noqa: PLC0415
 
     try:
-        return finish(DebugClient(path, wait_s=_DAEMON_S).daemon()).version
+        return run_without_loop(DebugClient(path, wait_s=_DAEMON_S).daemon()).version
     except DebugError as error:
         raise DaemonAbsentError(str(error)) from error
 

@@ -17,7 +17,7 @@ from tests.debug.support.golden import check_golden, unchanging, words_of
 from tests.debug.support.session import SECRETS, Session, open_session, transcript
 from tests.packages.support.charts import chart
 from tests.programs import PATIENCE_S
-from wharfinger.debug.client.exchange import Question, exchange_blocking, finish
+from wharfinger.debug.client.exchange import Question, exchange_blocking, run_without_loop
 from wharfinger.debug.server.routes import ROUTES
 from wharfinger.formats.terminal_text import is_safe
 
@@ -149,7 +149,7 @@ def test_no_secret_is_in_any_answer_of_the_socket(session: Session) -> None:
             continue
         place = path.replace("{name}", "default.shop").replace("{format}", ".json")
         query = {"package": "default.shop"} if "package" in route.parameters else {}
-        reply = finish(exchange_blocking(session.socket, Question(place, query, 60.0)))
+        reply = run_without_loop(exchange_blocking(session.socket, Question(place, query, 60.0)))
         assert reply.body is not None, path
         assert [secret for secret in SECRETS if secret.encode() in reply.body] == [], path
         if path in FOLLOWED:

@@ -17,8 +17,8 @@ from wharfinger.debug.client.command_client import (
     add_dump_word,
     add_name,
     add_socket,
-    fail,
     print_answer,
+    print_failure,
     show,
     terminal_columns,
     with_name,
@@ -232,7 +232,7 @@ def _why(args: argparse.Namespace) -> int:
     code = 0
     if recording is not None:
         if at is None:
-            return fail(DebugError("--recording needs the time to explain; add --at TIME"))
+            return print_failure(DebugError("--recording needs the time to explain; add --at TIME"))
         recorded = cast("RecordedWhy", args.recorded_why)
         try:
             found = recorded(recording, name, at)
@@ -241,7 +241,7 @@ def _why(args: argparse.Namespace) -> int:
                     f"{recording}: no event of {name!r} is recorded before {format_exact_time(at)}"
                 )
         except DebugError as error:
-            return fail(error)
+            return print_failure(error)
         answer, code = format_explanation(found, output, at)
         show(answer)
         return code
@@ -264,7 +264,7 @@ def _history(args: argparse.Namespace) -> int:
             if found is None:
                 raise RecordingAnswerError(f"{recording}: no event of {name!r} is recorded")
         except DebugError as error:
-            return fail(error)
+            return print_failure(error)
         show(format_history(found, output, columns, everything=everything))
         return 0
     return print_answer(args, lambda client: history_text(client, name, output, columns, everything=everything))

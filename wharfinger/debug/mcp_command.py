@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
 
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.command_client import add_socket, fail
+from wharfinger.debug.client.command_client import add_socket, print_failure
 from wharfinger.debug.client.command_output import history_text, why_text
-from wharfinger.debug.client.exchange import finish
+from wharfinger.debug.client.exchange import run_without_loop
 from wharfinger.debug.client.unknown_names import no_such_package
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.graph.commands import draw, fetch_graph
@@ -69,7 +69,7 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
 
 def _serve(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("mcp") is None:
-        return fail(DebugError("the Python SDK of MCP is not installed; pip install 'wharfinger[mcp]'"))
+        return print_failure(DebugError("the Python SDK of MCP is not installed; pip install 'wharfinger[mcp]'"))
     import trio  # noqa: PLC0415 - only this command has an event loop
 
     socket = cast("Path | None", args.socket) or default_socket()
@@ -199,7 +199,7 @@ def _with_tool_errors(tool: _Tool) -> _Tool:
 
 
 def _asked(socket: Path, question: Callable[[DebugClient], Coroutine[object, None, _T]]) -> _T:
-    return finish(question(DebugClient(socket)))
+    return run_without_loop(question(DebugClient(socket)))
 
 
 def _cut(text: str) -> str:

@@ -18,12 +18,12 @@ from wharfinger.debug.client.command_client import (
     add_name,
     add_socket,
     ask,
-    fail,
     is_unicode,
     print_answer,
-    say,
+    print_failure,
     show,
     terminal_columns,
+    write_note,
 )
 from wharfinger.debug.errors import DebugError, NoDaemonError
 from wharfinger.debug.server.server import open_debug_server
@@ -124,8 +124,8 @@ def test_a_reader_that_went_away_needs_no_answer() -> None:
 
 def test_what_is_said_beside_an_answer() -> None:
     with redirect_stderr(io.StringIO()) as err:
-        say("a hint")
-        assert fail(DebugError("it is\x1b[31m red")) == 1
+        write_note("a hint")
+        assert print_failure(DebugError("it is\x1b[31m red")) == 1
     assert err.getvalue() == "a hint\nerror: it is\\x1b[31m red\n"
 
 

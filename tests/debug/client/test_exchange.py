@@ -12,7 +12,7 @@ import trio
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.socket_client import exchange_in_thread, socket_client
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, finish
+from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, run_without_loop
 from wharfinger.debug.errors import NoDaemonError
 from wharfinger.debug.server.server import open_debug_server
 
@@ -33,9 +33,9 @@ def test_a_coroutine_that_waits_for_nothing() -> None:
     async def fail() -> int:
         raise NoDaemonError("none")
 
-    assert finish(answer()) == 5
+    assert run_without_loop(answer()) == 5
     with pytest.raises(NoDaemonError, match="none"):
-        finish(fail())
+        run_without_loop(fail())
 
 
 async def test_a_coroutine_that_waits_for_an_event_loop() -> None:
@@ -43,7 +43,7 @@ async def test_a_coroutine_that_waits_for_an_event_loop() -> None:
         await trio.lowlevel.checkpoint()
 
     with pytest.raises(AssertionError, match="waits for an event loop"):
-        finish(wait())
+        run_without_loop(wait())
 
 
 async def ask(path: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_the_kernel_says(error: OSError, why: str, tmp_path: Path, monkeypa
 
     monkeypatch.setattr("wharfinger.debug.client.exchange.socket.socket", Refusing)
     with pytest.raises(NoDaemonError, match=why):
-        finish(DebugClient(tmp_path / "debug.sock").daemon())
+        run_without_loop(DebugClient(tmp_path / "debug.sock").daemon())
 
 
 def test_a_daemon_that_is_stopped(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_daemon_that_is_stopped(tmp_path: Path) -> None:
         listening.bind(str(path))
         listening.listen()
         with pytest.raises(NoDaemonError, match="does not answer in time; check whether it is stopped or busy"):
-            finish(exchange_blocking(path, Question("/healthz", {}, 0.01)))
+            run_without_loop(exchange_blocking(path, Question("/healthz", {}, 0.01)))
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_answers_of_any_server(answer: bytes, reply: Reply | str, tmp_path: Path
         thread.start()
         question = exchange_blocking(path, Question("/x", {"a": "b c"}, 5.0))
         if isinstance(reply, Reply):
-            assert finish(question) == reply
+            assert run_without_loop(question) == reply
         else:
             with pytest.raises(NoDaemonError, match=reply):
-                finish(question)
+                run_without_loop(question)
         thread.join()

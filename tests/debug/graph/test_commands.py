@@ -22,7 +22,7 @@ from wharfinger.debug.graph.commands import draw, fetch_graph
 from wharfinger.debug.graph.dot import graph_to_dot
 from wharfinger.debug.graph.json import graph_to_json
 from wharfinger.debug.graph.mermaid import graph_to_mermaid
-from wharfinger.debug.graph.model import around
+from wharfinger.debug.graph.model import surroundings_of
 from wharfinger.debug.graph.svg import graph_to_svg
 from wharfinger.debug.graph.text import ASCII, UNICODE, graph_to_text
 from wharfinger.debug.server.server import open_debug_server
@@ -71,7 +71,7 @@ async def test_all_packages_in_every_format(tmp_path: Path) -> None:
 
 
 async def test_the_surroundings_of_one(tmp_path: Path) -> None:
-    part = around(GRAPH, "prod.shop")
+    part = surroundings_of(GRAPH, "prod.shop")
     assert part is not None
     for words in (("prod.shop", "-o", "dot"), ("-o", "dot", "prod.shop")):
         assert await run_against(INSPECTOR, tmp_path / "s", *words) == (0, graph_to_dot(part), "")

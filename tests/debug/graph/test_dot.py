@@ -4,7 +4,7 @@ from hypothesis import given
 
 from tests.debug.support.graph_samples import GRAPH, GRAPHS, ends, read_dot
 from wharfinger.debug.graph.dot import graph_to_dot
-from wharfinger.debug.graph.model import Graph, GraphNode, NodeState, around
+from wharfinger.debug.graph.model import Graph, GraphNode, NodeState, surroundings_of
 from wharfinger.formats.terminal_text import is_safe, printable
 
 
@@ -27,7 +27,7 @@ def test_a_document() -> None:
 
 
 def test_the_package_that_was_asked_for_is_marked() -> None:
-    found = around(GRAPH, "prod.shop")
+    found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     nodes, _ = read_dot(graph_to_dot(found))
     assert [name for name, attributes in nodes.items() if "penwidth" in attributes] == ['"prod.shop"']

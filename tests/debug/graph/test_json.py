@@ -6,14 +6,14 @@ from hypothesis import given
 
 from tests.debug.support.graph_samples import GRAPH, GRAPHS
 from wharfinger.debug.graph.json import graph_to_json
-from wharfinger.debug.graph.model import Graph, around
+from wharfinger.debug.graph.model import Graph, surroundings_of
 from wharfinger.debug.printing.output import render_json
 from wharfinger.formats.json.value import find, find_list, find_str
 from wharfinger.formats.terminal_text import is_safe
 
 
 def test_the_documented_shape() -> None:
-    found = around(GRAPH, "prod.shop")
+    found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     shape = graph_to_json(found)
     assert shape["focus"] == "prod.shop"

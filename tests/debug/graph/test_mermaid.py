@@ -4,7 +4,7 @@ from hypothesis import given
 
 from tests.debug.support.graph_samples import GRAPH, GRAPHS, ends, read_mermaid
 from wharfinger.debug.graph.mermaid import MAX_CHARACTERS, MAX_EDGES, graph_to_mermaid, is_too_much
-from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, around
+from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, surroundings_of
 from wharfinger.formats.terminal_text import printable
 
 ARROWS = {
@@ -27,7 +27,7 @@ def test_a_document() -> None:
 
 
 def test_the_package_that_was_asked_for_is_marked() -> None:
-    found = around(GRAPH, "prod.shop")
+    found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     _, _, styles = read_mermaid(graph_to_mermaid(found))
     at = [node.name for node in found.nodes].index("prod.shop")

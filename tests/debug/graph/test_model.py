@@ -7,7 +7,7 @@ from hypothesis import given
 
 from tests.debug.support.graph_samples import GRAPH, GRAPHS, NODE_LISTS, NODES, PACKAGE_LISTS
 from tests.debug.support.samples import package
-from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, NodeState, around, make_graph
+from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, NodeState, make_graph, surroundings_of
 from wharfinger.runtime.inspector import PackageSnapshot
 from wharfinger.runtime.scheduler_details import DependencySnapshot, LackSnapshot, NodeSnapshot
 
@@ -96,22 +96,22 @@ def test_around_a_package_are_those_that_it_reaches_and_those_that_reach_it() ->
         )
 
     graph = make_graph([node("top", "mid", "side"), node("mid", "low"), node("low"), node("side", "low")], [])
-    assert names(around(graph, "mid")) == ["low", "mid", "top"]
-    assert names(around(graph, "low")) == ["low", "mid", "side", "top"]
-    found = around(graph, "side")
+    assert names(surroundings_of(graph, "mid")) == ["low", "mid", "top"]
+    assert names(surroundings_of(graph, "low")) == ["low", "mid", "side", "top"]
+    found = surroundings_of(graph, "side")
     assert found is not None
     assert found.focus == "side"
     assert [(edge.source, edge.target) for edge in found.edges] == [("side", "low"), ("top", "side")]
-    assert around(graph, "none") is None
+    assert surroundings_of(graph, "none") is None
 
 
 def test_around_one_that_is_only_named() -> None:
-    assert names(around(GRAPH, "mysql")) == ["mysql", "prod.web"]
+    assert names(surroundings_of(GRAPH, "mysql")) == ["mysql", "prod.web"]
 
 
 def test_a_cycle_is_gone_around_once() -> None:
     ring = [replace(ON, name=f"n{at}", subscriptions=(f"n{(at + 1) % 5}",)) for at in range(5)]
-    assert names(around(make_graph(ring, []), "n0")) == [f"n{at}" for at in range(5)]
+    assert names(surroundings_of(make_graph(ring, []), "n0")) == [f"n{at}" for at in range(5)]
 
 
 def test_no_one() -> None:
@@ -134,7 +134,7 @@ def test_the_order_of_answers_leaves_no_trace(nodes: list[NodeSnapshot], package
 @given(GRAPHS)
 def test_around_each_is_a_part_of_the_whole(graph: Graph) -> None:
     for node in graph.nodes:
-        part = around(graph, node.name)
+        part = surroundings_of(graph, node.name)
         assert part is not None
         assert node in part.nodes
         assert set(part.nodes) <= set(graph.nodes)

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from tests.debug.support.graph_samples import GRAPH, GRAPHS
 from wharfinger.debug.graph.look import class_of
-from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, around
+from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, surroundings_of
 from wharfinger.debug.graph.svg import graph_to_svg
 from wharfinger.formats.terminal_text import printable
 
@@ -100,7 +100,7 @@ def test_the_legend_has_what_occurs() -> None:
 
 
 def test_around_a_package_it_is_marked() -> None:
-    found = around(GRAPH, "prod.shop")
+    found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     assert [title(box).split(";")[0] for box in boxes(found) if "focus" in classes(box)] == ["prod.shop"]
     assert read(found).findtext(f"{SVG}title") == "Packages around prod.shop"

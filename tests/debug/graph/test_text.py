@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.debug.support.graph_samples import GRAPH, GRAPHS
-from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, around
+from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, surroundings_of
 from wharfinger.debug.graph.text import ASCII, UNICODE, Branches, graph_to_text
 from wharfinger.formats.terminal_text import is_safe, printable
 from wharfinger.formats.text_width import width
@@ -43,7 +43,7 @@ named by others, but absent: 3 packages
 
 
 def test_a_narrow_terminal_that_knows_ascii_only() -> None:
-    found = around(GRAPH, "prod.shop")
+    found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     assert (
         graph_to_text(found, 34, ASCII)

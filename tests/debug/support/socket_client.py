@@ -5,12 +5,14 @@ from pathlib import Path
 import trio
 
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, finish
+from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, run_without_loop
 
 
 async def exchange_in_thread(path: Path, question: Question) -> Reply:
     """Make a command's request in a thread of its own."""
-    return await trio.to_thread.run_sync(lambda: finish(exchange_blocking(path, question)), abandon_on_cancel=True)
+    return await trio.to_thread.run_sync(
+        lambda: run_without_loop(exchange_blocking(path, question)), abandon_on_cancel=True
+    )
 
 
 def socket_client(path: Path) -> DebugClient:

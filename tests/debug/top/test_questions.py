@@ -11,7 +11,7 @@ from tests.debug.support.canned import CannedInspector
 from tests.debug.support.samples import DAEMON, LOG, PACKAGES, STATISTICS
 from wharfinger.debug.client import polling
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.exchange import Question, Reply, finish
+from wharfinger.debug.client.exchange import Question, Reply, run_without_loop
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.debug.top.questions import Crashed, Questions, ask_overview, ask_page
 from wharfinger.debug.top.view import Answered, Failed, PageAnswered
@@ -24,8 +24,8 @@ async def test_what_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "s"
     client = DebugClient(path)
     async with open_debug_server(path, CannedInspector()):
-        overview = await trio.to_thread.run_sync(lambda: finish(ask_overview(client)))
-        page = await trio.to_thread.run_sync(lambda: finish(ask_page(client, "prod.shop")))
+        overview = await trio.to_thread.run_sync(lambda: run_without_loop(ask_overview(client)))
+        page = await trio.to_thread.run_sync(lambda: run_without_loop(ask_page(client, "prod.shop")))
     assert (overview.daemon, overview.packages, overview.statistics) == (
         replace(DAEMON, packages=3),
         PACKAGES,
@@ -38,7 +38,7 @@ async def test_what_is_asked(tmp_path: Path) -> None:
 async def test_a_package_that_is_gone_is_an_answer(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with open_debug_server(path, CannedInspector()):
-        page = await trio.to_thread.run_sync(lambda: finish(ask_page(DebugClient(path), "prod.gone")))
+        page = await trio.to_thread.run_sync(lambda: run_without_loop(ask_page(DebugClient(path), "prod.gone")))
     assert (page.name, page.description, page.log) == ("prod.gone", None, None)
 
 

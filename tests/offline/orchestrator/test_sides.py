@@ -19,7 +19,7 @@ from tests.offline.support import (
 )
 from tests.packages.rendering.test_chart_engine import engine_program
 from wharfinger.offline.orchestrator.orchestrator import Config, Surveyed
-from wharfinger.offline.orchestrator.sides import Sides, TreeVersion, build_sides, differing
+from wharfinger.offline.orchestrator.sides import Sides, TreeVersion, build_sides, differing_releases
 from wharfinger.offline.orchestrator.toolbox import open_tools
 from wharfinger.offline.output.comparison import compared
 from wharfinger.offline.sources.fetcher import Artifact, SourceRequest
@@ -298,4 +298,4 @@ async def test_a_changed_release_that_fails_blocks_those_that_depend_on_it(tmp_p
 def test_releases_of_one_side_differ() -> None:
     one, two, three = (Id("HelmRelease", "apps", name) for name in ("one", "two", "three"))
     before, after = Surveyed({one: "a", two: "b"}, {}), Surveyed({one: "a", two: "c", three: "d"}, {})
-    assert differing(before, after) == {two, three}
+    assert differing_releases(before, after) == {two, three}

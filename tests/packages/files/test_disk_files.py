@@ -17,8 +17,8 @@ from wharfinger.packages.files.disk_files import (
     delete,
     discard,
     disk_errors,
+    has_content,
     make_read_only,
-    matches,
     publish,
     read_start,
     replace_tree,
@@ -79,7 +79,7 @@ def test_size_and_digest_of_an_open_file(tmp_path: Path) -> None:
     right = hashlib.sha256(b"data").hexdigest()
     for hexdigest, size, result in ((right, 4, True), (right, 5, False), ("0" * 64, 4, False)):
         with path.open("rb") as file:
-            assert matches(file, hexdigest, size) is result
+            assert has_content(file, hexdigest, size) is result
 
 
 def test_the_content_of_a_folder_is_its_names_and_bytes(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_hashing_can_be_stopped(tmp_path: Path) -> None:
     with pytest.raises(ExtractionStoppedError):
         content_digest(tmp_path, lambda: True)
     with (tmp_path / "a").open("rb") as file, pytest.raises(ExtractionStoppedError):
-        matches(file, "0" * 64, 4, lambda: True)
+        has_content(file, "0" * 64, 4, lambda: True)
 
 
 def test_what_no_archive_can_have_has_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.packages.support.charts import write
 from wharfinger.packages.rendering import template_search
-from wharfinger.packages.rendering.template_search import mentions
+from wharfinger.packages.rendering.template_search import templates_mention
 
 
 def chart(folder: Path, **files: str) -> Path:
@@ -18,16 +18,16 @@ def chart(folder: Path, **files: str) -> Path:
 
 
 def test_a_text_is_found_in_any_depth(tmp_path: Path) -> None:
-    assert mentions(chart(tmp_path, deep__a="kind: ConversionWebhook\n"), "ConversionWebhook")
+    assert templates_mention(chart(tmp_path, deep__a="kind: ConversionWebhook\n"), "ConversionWebhook")
 
 
 def test_what_no_template_says_is_not_found(tmp_path: Path) -> None:
     (tmp_path / "values.yaml").write_text("ConversionWebhook")
-    assert not mentions(chart(tmp_path, a="kind: ConfigMap\n"), "ConversionWebhook")
+    assert not templates_mention(chart(tmp_path, a="kind: ConfigMap\n"), "ConversionWebhook")
 
 
 def test_a_chart_without_templates_says_nothing(tmp_path: Path) -> None:
-    assert not mentions(tmp_path, "anything")
+    assert not templates_mention(tmp_path, "anything")
 
 
 def test_links_pipes_and_what_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
@@ -36,32 +36,32 @@ def test_links_pipes_and_what_cannot_be_read_are_passed_over(tmp_path: Path) -> 
     (folder / "link").symlink_to(tmp_path / "outside")
     (folder / "nowhere").symlink_to(tmp_path / "nothing")
     os.mkfifo(folder / "pipe")
-    assert not mentions(tmp_path / "chart", "ConversionWebhook")
+    assert not templates_mention(tmp_path / "chart", "ConversionWebhook")
 
 
 def test_a_file_that_goes_away_has_nothing_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = chart(tmp_path, a="ConversionWebhook")
     monkeypatch.setattr(Path, "is_file", lambda path: not path.unlink(missing_ok=True))
-    assert not mentions(folder, "ConversionWebhook")
+    assert not templates_mention(folder, "ConversionWebhook")
 
 
 def test_more_files_than_are_looked_at_count_as_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_search, "MAX_FILES", 1)
-    assert mentions(chart(tmp_path, a="", b=""), "ConversionWebhook")
+    assert templates_mention(chart(tmp_path, a="", b=""), "ConversionWebhook")
 
 
 def test_templates_of_charts_within_are_looked_through_in_any_depth(tmp_path: Path) -> None:
     write(tmp_path, {"charts/one/charts/two/templates/deep/a.yaml": "kind: ConversionWebhook\n"})
-    assert mentions(tmp_path, "ConversionWebhook")
-    assert not mentions(tmp_path, "ValidatingWebhook")
+    assert templates_mention(tmp_path, "ConversionWebhook")
+    assert not templates_mention(tmp_path, "ValidatingWebhook")
 
 
 def test_what_is_no_template_of_a_chart_within_is_not_looked_at(tmp_path: Path) -> None:
     write(tmp_path, {"charts/one/values.yaml": "ConversionWebhook", "charts/README.md": "ConversionWebhook"})
-    assert not mentions(chart(tmp_path), "ConversionWebhook")
+    assert not templates_mention(chart(tmp_path), "ConversionWebhook")
 
 
 @pytest.mark.parametrize("name", ["one-1.0.0.tgz", "one-1.0.0.tar.gz", "two/charts/one-1.0.0.tgz"])
 def test_a_chart_within_that_is_an_archive_counts_as_yes(tmp_path: Path, name: str) -> None:
     write(tmp_path, {f"charts/{name}": ""})
-    assert mentions(tmp_path, "ConversionWebhook")
+    assert templates_mention(tmp_path, "ConversionWebhook")

@@ -20,10 +20,10 @@ from wharfinger.packages.sources.source import (
     LayoutSource,
     RegistrySource,
     Source,
-    expecting,
     open_source,
     source_text,
-    unverified,
+    with_expected_version,
+    without_policy,
 )
 
 LOGIN = Credentials(USER, PASSWORD)
@@ -79,13 +79,13 @@ async def test_names_that_are_none(name: str, source: Source) -> None:
 
 def test_a_policy_goes_with_its_source() -> None:
     layout = LayoutSource(Path("/packages"), POLICY)
-    assert expecting(layout, "1.0.0") == LayoutSource(Path("/packages"), replace(POLICY, version="1.0.0"))
-    assert unverified(layout) == LayoutSource(Path("/packages"))
-    assert source_text(expecting(layout, "1.0.0")) == source_text(layout)
-    assert source_text(layout) != source_text(unverified(layout))
+    assert with_expected_version(layout, "1.0.0") == LayoutSource(Path("/packages"), replace(POLICY, version="1.0.0"))
+    assert without_policy(layout) == LayoutSource(Path("/packages"))
+    assert source_text(with_expected_version(layout, "1.0.0")) == source_text(layout)
+    assert source_text(layout) != source_text(without_policy(layout))
     for source in SOURCES:
-        assert expecting(source, "1.0.0") is source
-        assert unverified(source) == source
+        assert with_expected_version(source, "1.0.0") is source
+        assert without_policy(source) == source
 
 
 async def test_a_source_with_a_policy_passes_on_what_is_signed(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_a_source_with_a_policy_passes_on_what_is_signed(tmp_path: Path) -
         assert await opened.resolve(path, "1.0.0") == pushed
         with pytest.raises(TrustError, match="expected a signature, found none"):
             await opened.resolve(path, "2.0.0")
-    async with open_source(unverified(LayoutSource(tmp_path, POLICY)), "web") as (opened, path):
+    async with open_source(without_policy(LayoutSource(tmp_path, POLICY)), "web") as (opened, path):
         assert await opened.resolve(path, "2.0.0") == other
 
 

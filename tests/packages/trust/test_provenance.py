@@ -21,7 +21,7 @@ from wharfinger.packages.registry.manifest import (
     write_manifest,
 )
 from wharfinger.packages.registry.oci_layout import OciLayout
-from wharfinger.packages.sources.source import HelmSource, open_source, source_text, unverified
+from wharfinger.packages.sources.source import HelmSource, open_source, source_text, without_policy
 from wharfinger.packages.trust.policy import Policy
 from wharfinger.packages.trust.provenance import MISSING
 from wharfinger.packages.trust.report import report_on
@@ -127,6 +127,6 @@ async def test_a_helm_repository(pgp: Pgp, tmp_path: Path) -> None:
             assert caught.value.transient
             with pytest.raises(TrustError, match=r"is for another archive of web 1\.2\.0"):
                 await registry.resolve(path, "1.2.0")
-        async with open_source(unverified(source), "web") as (registry, path):
+        async with open_source(without_policy(source), "web") as (registry, path):
             await registry.resolve(path, "1.1.0")
-    assert source_text(source) != source_text(unverified(source))
+    assert source_text(source) != source_text(without_policy(source))

@@ -25,13 +25,13 @@ from wharfinger.pools.claims.events import (
     Withdrawn,
 )
 from wharfinger.pools.claims.machine import IllegalPoolEvent, accepts, next_deadline, step
-from wharfinger.pools.claims.state import PoolState, fresh
+from wharfinger.pools.claims.state import PoolState, new_pool_state
 
 FAR = 1e9
 
 
 def play(*events: Event, limits: Limits | None = None) -> tuple[PoolState, list[Effect]]:
-    state, effects = fresh(limits or Limits()), list[Effect]()
+    state, effects = new_pool_state(limits or Limits()), list[Effect]()
     for event in events:
         state, found = step(state, event)
         effects += found

@@ -36,7 +36,7 @@ from wharfinger.pools.claims.events import (
     Withdrawn,
 )
 from wharfinger.pools.claims.machine import accepts, next_deadline, step
-from wharfinger.pools.claims.state import PoolState, fresh
+from wharfinger.pools.claims.state import PoolState, new_pool_state
 
 picks = st.integers(0, 10_000)
 
@@ -46,7 +46,7 @@ class ClaimsMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state: PoolState = fresh(Limits())
+        self.state: PoolState = new_pool_state(Limits())
         self.now = 0.0
         self.requests = 0
         self.names = 0
@@ -63,7 +63,7 @@ class ClaimsMachine(RuleBasedStateMachine):
 
     @initialize(waiting=st.integers(1, 6), in_flight=st.integers(1, 4), attempts=st.integers(1, 4))
     def begin(self, waiting: int, in_flight: int, attempts: int) -> None:
-        self.state = fresh(Limits(waiting, in_flight, attempts))
+        self.state = new_pool_state(Limits(waiting, in_flight, attempts))
 
     def tell(self, event: Event) -> None:
         self.state, effects = step(self.state, event)

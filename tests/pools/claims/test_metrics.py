@@ -8,11 +8,11 @@ from wharfinger.pools.claims.events import Enqueued, Limits, Member, Seen
 from wharfinger.pools.claims.machine import step
 from wharfinger.pools.claims.metrics import Snapshot, snapshot_of
 from wharfinger.pools.claims.scheduler import open_pool_scheduler
-from wharfinger.pools.claims.state import fresh
+from wharfinger.pools.claims.state import new_pool_state
 
 
 def test_a_snapshot_counts_what_there_is() -> None:
-    state = fresh(Limits(in_flight=1))
+    state = new_pool_state(Limits(in_flight=1))
     for event in (Seen(Member("a", 1)), Seen(Member("b", 1)), Enqueued(0, 9.0), Enqueued(1, 9.0), Enqueued(2, 9.0)):
         state, _ = step(state, event)
     assert snapshot_of(state, 4.0) == Snapshot(

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from wharfinger.pools.persistent.usage import begin, since
+from wharfinger.pools.persistent.usage import begin_usage, usage_since
 
 WORK = """
 import os, sys, time
@@ -29,10 +29,10 @@ def test_it_is_the_time_since_the_beginning_with_that_of_children() -> None:
         assert process.stdout is not None
         found = []
         for seconds in (0.2, 0.0):
-            before = begin(process.pid)
+            before = begin_usage(process.pid)
             process.stdin.write(f"{seconds}\n")
             process.stdout.readline()
-            found.append(since(process.pid, before))
+            found.append(usage_since(process.pid, before))
         process.communicate()
     much, little = found
     assert 0.35 < much.user_s + much.system_s < 1.0
@@ -45,4 +45,4 @@ def test_a_process_that_has_ended_has_none() -> None:
     with subprocess.Popen(["/bin/true"]) as process:
         process.wait()
     with pytest.raises(OSError, match=str(process.pid)):
-        begin(process.pid)
+        begin_usage(process.pid)

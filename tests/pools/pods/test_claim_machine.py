@@ -23,7 +23,7 @@ from wharfinger.pools.pods.claim_machine import (
     Step,
     Wait,
     WriteStatus,
-    bound,
+    bound_status,
     decide,
     read_status,
     status_patch,
@@ -52,7 +52,7 @@ def test_a_claim_that_waits_long_says_so_once() -> None:
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        (RequestState(Answer.CLAIMED, OWN), WriteStatus(bound(OWN))),
+        (RequestState(Answer.CLAIMED, OWN), WriteStatus(bound_status(OWN))),
         (
             RequestState(Answer.FAILED, problem="no such image"),
             WriteStatus(ClaimStatus(FAILED, Reason.REFUSED, "no such image")),
@@ -76,7 +76,7 @@ def test_a_claim_that_goes_gives_everything_up(known: ClaimFacts) -> None:
 
 
 def test_a_bound_claim_keeps_its_pod_and_no_other() -> None:
-    known = replace(NEW, written=bound(OWN))
+    known = replace(NEW, written=bound_status(OWN))
     assert decide(replace(known, pods=(OWN,))) == Wait()
     assert decide(replace(known, pods=(OWN,), asked=RequestState(Answer.CLAIMED, OWN))) == Wait()
     assert decide(replace(known, pods=(OWN, OTHER))) == ReleasePods((OTHER,))
@@ -85,14 +85,14 @@ def test_a_bound_claim_keeps_its_pod_and_no_other() -> None:
 
 
 def test_a_pod_of_an_earlier_life_is_adopted() -> None:
-    assert decide(replace(NEW, pods=(OWN,))) == WriteStatus(bound(OWN))
+    assert decide(replace(NEW, pods=(OWN,))) == WriteStatus(bound_status(OWN))
     assert decide(replace(NEW, pods=(OWN,), asked=RequestState(trying="p"))) == Wait()  # its answer is on the way
-    assert decide(replace(NEW, pods=(OWN,), asked=RequestState())) == WriteStatus(bound(OWN))
-    assert decide(replace(NEW, pods=(OWN, OTHER), asked=RequestState(trying="p"))) == WriteStatus(bound(OTHER))
+    assert decide(replace(NEW, pods=(OWN,), asked=RequestState())) == WriteStatus(bound_status(OWN))
+    assert decide(replace(NEW, pods=(OWN, OTHER), asked=RequestState(trying="p"))) == WriteStatus(bound_status(OTHER))
     assert decide(replace(NEW, pods=(OTHER,), asked=RequestState(Answer.CLAIMED, OWN, trying="p"))) == WriteStatus(
-        bound(OWN)
+        bound_status(OWN)
     )
-    assert decide(replace(NEW, pods=(OWN,), expired=True, open=False, problem="x")) == WriteStatus(bound(OWN))
+    assert decide(replace(NEW, pods=(OWN,), expired=True, open=False, problem="x")) == WriteStatus(bound_status(OWN))
 
 
 def test_a_pod_of_an_earlier_claim_of_this_name_is_deleted_first() -> None:
@@ -115,7 +115,7 @@ def test_what_stands_in_the_way_is_written() -> None:
 
 def test_a_status_is_written_under_the_version_that_was_seen() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    patch = status_patch(bound(OWN), "c-1", "17", now)
+    patch = status_patch(bound_status(OWN), "c-1", "17", now)
     assert patch == {
         "metadata": {"uid": "c-1", "resourceVersion": "17"},
         "status": {
@@ -127,7 +127,7 @@ def test_a_status_is_written_under_the_version_that_was_seen() -> None:
             "finishedAt": "2026-01-01T00:00:00Z",
         },
     }
-    assert read_status(patch) == bound(OWN)
+    assert read_status(patch) == bound_status(OWN)
     pending = status_patch(ClaimStatus(PENDING, Reason.WAITING, "x"), "c-1", "17", now)["status"]
     assert isinstance(pending, dict)
     assert "finishedAt" not in pending

@@ -7,13 +7,13 @@ from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.pools.pods.pod_state import Phase
 from wharfinger.pools.pods.pool_status import PoolNumbers, invalid_status, numbers, pool_status
 from wharfinger.pools.pods.sizing_events import Demand, PodRefused, PodSeen
-from wharfinger.pools.pods.sizing_machine import SizingState, fresh, step
+from wharfinger.pools.pods.sizing_machine import SizingState, new_sizing_state, step
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def state_of(*pods: object, **spec: int) -> SizingState:
-    state = fresh(pool_spec(**spec), "w", 0.0)
+    state = new_sizing_state(pool_spec(**spec), "w", 0.0)
     for each in pods:
         state, _ = step(state, PodSeen(each), 0.0)  # type: ignore[arg-type]
     state.making.clear()

@@ -36,7 +36,7 @@ from wharfinger.pools.pods.sizing_machine import (
     PAUSE_MAX_S,
     SizingState,
     current_idle,
-    fresh,
+    new_sizing_state,
     next_time,
     step,
     total,
@@ -49,7 +49,7 @@ class Driver:
 
     def __init__(self, spec: PoolSpec = POOL) -> None:
         self.now = 0.0
-        self.state: SizingState = fresh(spec, "w-abc", 0.0)
+        self.state: SizingState = new_sizing_state(spec, "w-abc", 0.0)
 
     def take(self, *events: SizingEvent) -> list[SizingEffect]:
         effects: list[SizingEffect] = []

@@ -76,7 +76,7 @@ _RENDER_S: Final = 180.0
 class DebugClient:
     """An Inspector. Every method raises NoDaemonError or DebugAnswerError if it cannot get an answer.
 
-    With `exchange_blocking`, its methods block the thread; run them with `finish`.
+    With `exchange_blocking`, its methods block the thread; run them with `run_without_loop`.
     """
 
     def __init__(self, path: Path, exchange: Exchange = exchange_blocking, *, wait_s: float = _ANSWER_S) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar, cast
 
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.exchange import finish
+from wharfinger.debug.client.exchange import run_without_loop
 from wharfinger.debug.client.name_completion import complete_by, complete_name
 from wharfinger.debug.errors import DebugError
 from wharfinger.formats.encodable import encodable
@@ -43,7 +43,7 @@ def with_name(handler: Callable[[argparse.Namespace], int]) -> Callable[[argpars
     def handle(args: argparse.Namespace) -> int:
         if args.what != DUMP:
             if args.name is not None:
-                say(f"error: expected `{DUMP}` or one NAME, found {printable(f'{args.what} {args.name}'):.200}")
+                write_note(f"error: expected `{DUMP}` or one NAME, found {printable(f'{args.what} {args.name}'):.200}")
                 return EXIT_USAGE
             args.name, args.what = args.what, DUMP
         return handler(args)
@@ -63,7 +63,7 @@ def add_socket(parser: argparse.ArgumentParser) -> None:
 
 def ask(args: argparse.Namespace, question: Callable[[DebugClient], Coroutine[object, None, _T]]) -> _T:
     """Run ``question`` with a client of the daemon that ``args`` select. Raises the errors of ``question``."""
-    return finish(question(DebugClient(cast("Path | None", args.socket) or default_socket())))
+    return run_without_loop(question(DebugClient(cast("Path | None", args.socket) or default_socket())))
 
 
 def print_answer(
@@ -73,20 +73,20 @@ def print_answer(
     try:
         text = ask(args, question)
         if not text:
-            say(when_empty)
+            write_note(when_empty)
         show(text)
     except DebugError as error:
-        return fail(error)
+        return print_failure(error)
     return 0
 
 
-def fail(error: DebugError) -> int:
+def print_failure(error: DebugError) -> int:
     """Print on stderr why there is no answer, and return the exit code."""
-    say(f"error: {printable(str(error))}")
+    write_note(f"error: {printable(str(error))}")
     return 1
 
 
-def say(line: str) -> None:
+def write_note(line: str) -> None:
     """Write a line to stderr, so that it is not part of the answer on stdout."""
     sys.stderr.write(f"{line}\n")
 

@@ -55,7 +55,7 @@ class _AnswerError(OSError):
 
 
 async def exchange_blocking(path: Path, question: Question) -> Reply:
-    """Send a request and return the answer. It blocks its thread and never yields to an event loop; see `finish`.
+    """Send a request and return the answer. It blocks its thread and never yields to an event loop; see `run_without_loop`.
 
     Raises NoDaemonError if no daemon answers.
     """
@@ -108,7 +108,7 @@ def _received(connection: socket.socket) -> bytes:
     return found
 
 
-def finish(coroutine: Coroutine[object, None, _T]) -> _T:
+def run_without_loop(coroutine: Coroutine[object, None, _T]) -> _T:
     """Run a coroutine that never yields to an event loop, and return its result. Raises its errors."""
     try:
         coroutine.send(None)

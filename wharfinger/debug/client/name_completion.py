@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Protocol, cast
 
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.exchange import finish
+from wharfinger.debug.client.exchange import run_without_loop
 from wharfinger.debug.errors import DebugError
 from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.paths import default_socket
@@ -37,13 +37,13 @@ def complete_name(prefix: str, parsed_args: argparse.Namespace, **_others: objec
     try:
         what = getattr(parsed_args, "what", None)
         if what == POOLS:
-            names = [pool.name for pool in finish(client.pools())]
+            names = [pool.name for pool in run_without_loop(client.pools())]
         elif what == REPOSITORIES:
-            names = [each.name for each in finish(client.repositories())]
+            names = [each.name for each in run_without_loop(client.repositories())]
         elif what == VERSIONS:
-            names = [index.package for each in finish(client.repositories()) for index in each.packages]
+            names = [index.package for each in run_without_loop(client.repositories()) for index in each.packages]
         else:
-            names = [package.name for package in finish(client.packages())]
+            names = [package.name for package in run_without_loop(client.packages())]
     except DebugError:
         return []
     return _offered(names, prefix)
@@ -55,7 +55,7 @@ def complete_instance(prefix: str, parsed_args: argparse.Namespace, **_others: o
     """
     namespace = f"{parsed_args.namespace}."
     try:
-        packages = finish(_client(parsed_args).packages())
+        packages = run_without_loop(_client(parsed_args).packages())
     except DebugError:
         return []
     return _offered((each.name.removeprefix(namespace) for each in packages if each.name.startswith(namespace)), prefix)

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, cast
 
-from wharfinger.debug.client.command_client import add_socket, ask, fail, say, show
+from wharfinger.debug.client.command_client import add_socket, ask, print_failure, show, write_note
 from wharfinger.debug.errors import DebugError
 from wharfinger.runtime.paths import default_socket
 
@@ -51,7 +51,7 @@ def _dashboard(args: argparse.Namespace) -> int:
         ask(args, lambda client: client.daemon())
         _serve(path, cast("int", args.port))
     except DebugError as error:
-        return fail(error)
+        return print_failure(error)
     return 0
 
 
@@ -66,7 +66,7 @@ def _serve(path: Path, port: int) -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with open_dashboard(DebugClient(path, exchange_in_thread), port) as address:
                 show(f"{address}\n")
-                say(
+                write_note(
                     "open this address in a browser on this machine; it works once, within 10 minutes. Ctrl-C ends the page."
                 )
                 async for _ in signals:

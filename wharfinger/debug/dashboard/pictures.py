@@ -7,7 +7,7 @@ import trio
 
 from wharfinger.debug.dashboard.blocks import Picture
 from wharfinger.debug.dashboard.overview_page import MOST_DRAWN, package_href
-from wharfinger.debug.graph.model import Graph, around, make_graph
+from wharfinger.debug.graph.model import Graph, make_graph, surroundings_of
 from wharfinger.debug.graph.svg import graph_to_svg
 from wharfinger.debug.graph.text import UNICODE, graph_to_text
 from wharfinger.runtime.inspector import PackageSnapshot
@@ -29,7 +29,7 @@ class Pictures:
         too many.
         """
         whole = make_graph(nodes, packages)
-        graph = around(whole, name) if name else whole
+        graph = surroundings_of(whole, name) if name else whole
         if graph is None or not graph.nodes or len(graph.nodes) > MOST_DRAWN:
             return None
         kept = self._kept.pop(name, None)

@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 import trio
 
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, finish
+from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, run_without_loop
 from wharfinger.debug.client.polling import pause_after
 from wharfinger.debug.errors import DebugAnswerError, DebugError
 from wharfinger.debug.package.description import Description, describe
@@ -113,4 +113,6 @@ class AnswerCache:
 
 async def exchange_in_thread(path: Path, question: Question) -> Reply:
     """Send a request in a thread, so that other requests are served meanwhile."""
-    return await trio.to_thread.run_sync(lambda: finish(exchange_blocking(path, question)), abandon_on_cancel=True)
+    return await trio.to_thread.run_sync(
+        lambda: run_without_loop(exchange_blocking(path, question)), abandon_on_cancel=True
+    )

@@ -9,18 +9,18 @@ from wharfinger.debug.client.command_client import (
     add_name,
     add_socket,
     ask,
-    fail,
     is_unicode,
-    say,
+    print_failure,
     show,
     terminal_columns,
+    write_note,
 )
 from wharfinger.debug.client.unknown_names import NoSuchPackageError
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.graph.dot import graph_to_dot
 from wharfinger.debug.graph.json import graph_to_json
 from wharfinger.debug.graph.mermaid import MAX_CHARACTERS, MAX_EDGES, graph_to_mermaid, is_too_much
-from wharfinger.debug.graph.model import Graph, around, make_graph
+from wharfinger.debug.graph.model import Graph, make_graph, surroundings_of
 from wharfinger.debug.graph.svg import graph_to_svg
 from wharfinger.debug.graph.text import ASCII, UNICODE, Branches, graph_to_text
 from wharfinger.debug.printing.output import render_json
@@ -61,7 +61,7 @@ async def fetch_graph(inspector: Inspector, name: str | None) -> Graph:
     graph = make_graph(await inspector.scheduler(), await inspector.packages())
     if name is None:
         return graph
-    found = around(graph, name)
+    found = surroundings_of(graph, name)
     if found is None:
         meant = name.replace("/", ".", 1)
         known = any(node.name == meant for node in graph.nodes)
@@ -97,9 +97,9 @@ def _graph(args: argparse.Namespace) -> int:
             document = draw(graph, output, None, UNICODE)
             _write(file, document)
     except DebugError as error:
-        return fail(error)
+        return print_failure(error)
     for hint in _hints(graph, output, document):
-        say(hint)
+        write_note(hint)
     return 0
 
 

@@ -129,7 +129,7 @@ def make_graph(nodes: Iterable[NodeSnapshot], packages: Iterable[PackageSnapshot
     return Graph(tuple(drawn), tuple(edges))
 
 
-def around(graph: Graph, name: str) -> Graph | None:
+def surroundings_of(graph: Graph, name: str) -> Graph | None:
     """Return the package of this name with everything that it reaches and that reaches it; None if the name is unknown."""
     if not any(node.name == name for node in graph.nodes):
         return None

@@ -10,11 +10,11 @@ from wharfinger.debug.client.command_client import (
     add_name,
     add_socket,
     ask,
-    fail,
     is_unicode,
-    say,
+    print_failure,
     show,
     terminal_columns,
+    write_note,
 )
 from wharfinger.debug.client.name_completion import complete_by
 from wharfinger.debug.client.polling import Pacer
@@ -140,16 +140,16 @@ def print_list(args: argparse.Namespace, listing: Listing, selection: Selection)
         rows = ask(args, partial(_rows, listing, selection))
         text = listed_text(listing, rows, selection, output, terminal_columns(), headers=headers)
         if not text and output in (TABLE, WIDE, NAME):
-            say(_empty(listing, selection))
+            write_note(_empty(listing, selection))
             if incomplete := ask(args, why_incomplete):
-                say(incomplete)
+                write_note(incomplete)
         if not text and rows and output.startswith(JSON_PATH):
-            say(
+            write_note(
                 f"the template matches nothing; the document of `-o json` has the fields {_fields(listing, rows, selection)}"
             )
         show(_with_line_break(text, output))
     except DebugError as error:
-        return fail(error)
+        return print_failure(error)
     return 0
 
 
@@ -163,13 +163,13 @@ def watch(args: argparse.Namespace, listing: Listing, selection: Selection, pace
             pacer.asked()
             text = shown.update(ask(args, partial(_rows, listing, selection)))
             if is_first and not text and output in (TABLE, WIDE, NAME):
-                say(f"{_empty(listing, selection)}; waiting for some")
+                write_note(f"{_empty(listing, selection)}; waiting for some")
             is_first = False
             if text:
                 show(_with_line_break(text, output))
             pacer.next()
     except DebugError as error:
-        return fail(error)
+        return print_failure(error)
 
 
 async def _rows(listing: Listing, selection: Selection, client: DebugClient) -> tuple[Row, ...]:

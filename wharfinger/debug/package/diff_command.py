@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final, cast
 
-from wharfinger.debug.client.command_client import add_name, add_socket, ask, fail, say, show
+from wharfinger.debug.client.command_client import add_name, add_socket, ask, print_failure, show, write_note
 from wharfinger.debug.client.unknown_names import NoSuchPackageError, no_such_package
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.errors import DebugError
@@ -57,7 +57,7 @@ def _diff(args: argparse.Namespace) -> int:
         if found.problem:
             raise DifferenceProblemError(f"package {name!r}: the next apply is not known: {found.problem}")
     except DebugError as error:
-        return fail(error)
+        return print_failure(error)
     if output != "text":
         show(document_text(record_to_json(found), output))
     else:
@@ -70,7 +70,7 @@ def _print(difference: DifferenceSnapshot) -> None:
     lines = difference_lines(difference)
     show("".join(f"{coloured(line) if in_colour else line}\n" for line in lines))
     for line in summary_lines(difference):
-        say(line)
+        write_note(line)
 
 
 def _unknown(name: str, error: NoSuchPackageError) -> NoSuchPackageError:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Final, cast
 
-from wharfinger.debug.client.command_client import add_name, add_socket, ask, fail, say, show
+from wharfinger.debug.client.command_client import add_name, add_socket, ask, print_failure, show, write_note
 from wharfinger.debug.client.polling import Pacer
 from wharfinger.debug.client.unknown_names import no_such_package
 from wharfinger.debug.encoding.records import record_to_json
@@ -63,9 +63,9 @@ def logs(args: argparse.Namespace, pacer: Pacer) -> int:
         pacer.asked()
         found, last = _ask(args, name, 0), 0
         if not found.lines and not args.follow:
-            say("no lines are kept")
+            write_note("no lines are kept")
         if found.lines and not _chosen(args, found):
-            say(_no_lines_of(args, name))
+            write_note(_no_lines_of(args, name))
         _print(args, found, cast("int", args.tail))
         while args.follow:
             last = found.lines[-1].number if found.lines else last
@@ -73,11 +73,11 @@ def logs(args: argparse.Namespace, pacer: Pacer) -> int:
             pacer.asked()
             before, found = found, _ask(args, name, last)
             if found.run != before.run:
-                say("the daemon was started again")
+                write_note("the daemon was started again")
                 found, last = _ask(args, name, 0), 0
             _print(args, found, _MOST_TAIL)
     except DebugError as error:
-        return fail(error)
+        return print_failure(error)
     return 0
 
 
@@ -104,7 +104,7 @@ def _no_lines_of(args: argparse.Namespace, name: str) -> str:
 
 def _print(args: argparse.Namespace, log: LogSnapshot, tail: int) -> None:
     if log.dropped:
-        say(f"{log.dropped} earlier lines are not kept")
+        write_note(f"{log.dropped} earlier lines are not kept")
     lines = _chosen(args, log)
     text = "".join(_line(line, log.package, args.output) for line in (lines[-tail:] if tail else []))
     if text:

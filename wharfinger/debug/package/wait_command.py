@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final, cast
 
-from wharfinger.debug.client.command_client import add_name, add_socket, ask, fail, show
+from wharfinger.debug.client.command_client import add_name, add_socket, ask, print_failure, show
 from wharfinger.debug.client.name_completion import complete_by
 from wharfinger.debug.client.polling import Pacer
 from wharfinger.debug.client.unknown_names import no_such_package
@@ -112,7 +112,7 @@ def wait(args: argparse.Namespace, pacer: Pacer, clock: Callable[[], float]) -> 
             pacer.next(limit_s - spent_s)
     except DebugError as error:
         line.clear()
-        fail(error)
+        print_failure(error)
         return EXIT_LATE if isinstance(error, LateError) else 1
     except KeyboardInterrupt:
         line.clear()

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.exchange import finish
+from wharfinger.debug.client.exchange import run_without_loop
 from wharfinger.debug.client.polling import Pacer
 from wharfinger.debug.client.unknown_names import NoSuchPackageError
 from wharfinger.debug.errors import DebugError
@@ -91,7 +91,7 @@ class Questions:
     def _answer(self, name: str) -> Answered | PageAnswered | Failed:
         try:
             if name:
-                return PageAnswered(finish(ask_page(self._client, name)))
-            return Answered(finish(ask_overview(self._client)))
+                return PageAnswered(run_without_loop(ask_page(self._client, name)))
+            return Answered(run_without_loop(ask_overview(self._client)))
         except DebugError as error:
             return Failed(str(error), datetime.now(UTC))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.command_client import add_socket, ask, fail, is_unicode
+from wharfinger.debug.client.command_client import add_socket, ask, is_unicode, print_failure
 from wharfinger.debug.errors import DebugAnswerError, DebugError
 from wharfinger.debug.listing.packages import ARROW
 from wharfinger.runtime.paths import default_socket
@@ -37,7 +37,7 @@ def _top(args: argparse.Namespace) -> int:
             raise NotATerminalError("`top` needs a terminal; `wharfinger get packages -w` prints changes to any output")
         return _show(args)
     except DebugError as error:
-        return fail(error)
+        return print_failure(error)
 
 
 def _show(args: argparse.Namespace) -> int:

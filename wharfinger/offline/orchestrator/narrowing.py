@@ -11,7 +11,7 @@ from dataclasses import replace
 from wharfinger.offline.orchestrator.filter import Candidate, Filter, unmatched
 from wharfinger.offline.orchestrator.orchestrator import Config, Orchestrator, Surveyed, Tools, open_orchestrator
 from wharfinger.offline.orchestrator.result import Result
-from wharfinger.offline.orchestrator.selection import closure, labels_of, needs_of
+from wharfinger.offline.orchestrator.selection import labels_of, needs_of, reachable_from
 from wharfinger.offline.store.kinds import FOLDER
 from wharfinger.offline.store.store import Stored
 from wharfinger.runtime.fixpoint.model import Id
@@ -41,7 +41,7 @@ def wanted_releases(orchestrator: Orchestrator, surveyed: Surveyed, filters: Seq
     made: dict[Id, list[Id]] = {}
     for who, (maker,) in makers.items():
         made.setdefault(maker, []).append(who)
-    chosen = closure(matching, made)
+    chosen = reachable_from(matching, made)
     return frozenset(surveyed.inputs) & (chosen | needs_of(chosen, surveyed.reads, makers))
 
 

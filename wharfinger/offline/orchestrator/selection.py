@@ -51,7 +51,7 @@ def selection_of(result: Result, filters: Sequence[Filter]) -> Selection:
     candidates = candidates_of(result)
     matching = {each.id for each in candidates if any(one.matches(each) for one in filters)}
     made = {who: tuple(each.id for each in several) for who, several in result.manifests.items()}
-    chosen = closure(matching, made)
+    chosen = reachable_from(matching, made)
     makers = {who: (maker,) for who, maker in _makers_of(result).items()}
     return Selection(frozenset(chosen), frozenset(needs_of(chosen, result.depends_on, makers)))
 
@@ -74,7 +74,7 @@ def selected(result: Result, selection: Selection) -> Result:
     )
 
 
-def closure(start: AbstractSet[Id], edges: Mapping[Id, Iterable[Id]]) -> set[Id]:
+def reachable_from(start: AbstractSet[Id], edges: Mapping[Id, Iterable[Id]]) -> set[Id]:
     """Return everything that can be reached along edges, including the start."""
     found, pending = set(start), list(start)
     while pending:
@@ -88,7 +88,7 @@ def closure(start: AbstractSet[Id], edges: Mapping[Id, Iterable[Id]]) -> set[Id]
 def needs_of(chosen: AbstractSet[Id], reads: Mapping[Id, Iterable[Id]], makers: Mapping[Id, Iterable[Id]]) -> set[Id]:
     """Return the nodes and data that these objects read or are made by, directly or not, without the objects themselves."""
     edges = {who: (*reads.get(who, ()), *makers.get(who, ())) for who in {*reads, *makers}}
-    return closure(chosen, edges) - chosen
+    return reachable_from(chosen, edges) - chosen
 
 
 def candidates_of(result: Result) -> list[Candidate]:

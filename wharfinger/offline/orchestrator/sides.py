@@ -53,7 +53,7 @@ async def _narrowed(before: TreeVersion, after: TreeVersion) -> Sides | None:
         known_before, known_after = await old.survey(), await new.survey()
         if known_before is None or known_after is None:
             return None
-        different = differing(known_before, known_after)
+        different = differing_releases(known_before, known_after)
         was, now = await old.finish(different), await new.finish(different)
         if was is None or now is None:
             return None
@@ -61,7 +61,7 @@ async def _narrowed(before: TreeVersion, after: TreeVersion) -> Sides | None:
         return Sides(was, now, frozenset(known_before.inputs) - different, unsearched - different)
 
 
-def differing(before: Surveyed, after: Surveyed) -> frozenset[Id]:
+def differing_releases(before: Surveyed, after: Surveyed) -> frozenset[Id]:
     """Return the releases that exist on one side only, or whose inputs differ."""
     both = {*before.inputs, *after.inputs}
     return frozenset(who for who in both if before.inputs.get(who) != after.inputs.get(who))

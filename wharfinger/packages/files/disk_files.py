@@ -125,7 +125,7 @@ def read_start(path: str, size: int) -> bytes:
         os.close(descriptor)
 
 
-def matches(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldStop = _never) -> bool:
+def has_content(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldStop = _never) -> bool:
     """Return whether the rest of an open file has this size and sha256. Raises ExtractionStoppedError."""
     return os.fstat(file.fileno()).st_size == size and _digest(file, should_stop) == hexdigest
 

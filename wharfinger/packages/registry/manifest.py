@@ -59,7 +59,9 @@ MAX_MANIFEST: Final = 4 * 1024 * 1024
 MAX_LAYERS: Final = 1_000
 MAX_ANNOTATIONS: Final = 1_000
 MAX_BLOB: Final = 64 * 1024**3
-"""The largest size that a descriptor may announce, in bytes; a larger size is an error, or does not belong to a package."""
+"""The largest size that a descriptor may announce, in bytes; a descriptor with a larger size is broken, or is not part of a
+package.
+"""
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\Z")
 
@@ -74,7 +76,8 @@ def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
         raise ArtifactError(f"{what}: {len(data)} bytes is over the limit of {MAX_MANIFEST}")
     if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
         raise DigestError(
-            f"{what}: received {len(data)} bytes, expected {descriptor.size} with that digest", transient=True
+            f"{what}: expected {descriptor.size} bytes with this digest, received {len(data)} other bytes",
+            transient=True,
         )
     try:
         return _read(as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="document"), "document"), descriptor)

@@ -27,7 +27,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, encode_json, find, find_list
 from wharfinger.packages.digest import Digest, digest_of
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, RegistryError
-from wharfinger.packages.files.disk_files import discard, matches, publish, sync_file
+from wharfinger.packages.files.disk_files import discard, has_content, publish, sync_file
 from wharfinger.packages.registry.address import check_repository, check_tag, is_tag
 from wharfinger.packages.registry.image_index import (
     choose_entry,
@@ -261,7 +261,7 @@ def _open(path: Path) -> io.BufferedReader:
 def _is_there(path: Path, digest: Digest, size: int) -> bool:
     try:
         with _open(path) as file:
-            return matches(file, digest.hex, size)
+            return has_content(file, digest.hex, size)
     except FileNotFoundError:
         return False
 

@@ -12,7 +12,9 @@ from wharfinger.packages.registry.registry import Descriptor
 
 @dataclass(frozen=True, slots=True)
 class LeastSpeed:
-    """The lowest accepted speed of a transfer: a transfer with fewer than ``bytes_per_s`` over ``window_s`` seconds is ended."""
+    """The lowest accepted speed of a transfer: a transfer that is slower than ``bytes_per_s`` over ``window_s`` seconds is
+    ended.
+    """
 
     bytes_per_s: float = 16 * 1024
     window_s: float = 20.0

@@ -11,7 +11,7 @@ MAX_TEMPLATE: Final = 4 * 1024 * 1024
 _ARCHIVES: Final = (".tgz", ".tar.gz")
 
 
-def mentions(chart: Path, text: str) -> bool:
+def templates_mention(chart: Path, text: str) -> bool:
     """Return whether a file below ``templates/``, or a template of a chart in ``charts/``, contains ``text``. Blocking.
 
     The result is also True if not everything is searched: for packed charts, and more files than MAX_FILES. Only regular files

@@ -219,14 +219,14 @@ class _Logins:
         return await self.current()
 
 
-def expecting(source: Source, version: str) -> Source:
+def with_expected_version(source: Source, version: str) -> Source:
     """Return a source that requires this version in the signatures of artifacts, even of those requested by digest."""
     if isinstance(source, RegistrySource | LayoutSource) and source.verify is not None:
         return replace(source, verify=replace(source.verify, version=version))
     return source
 
 
-def unverified(source: Source) -> Source:
+def without_policy(source: Source) -> Source:
     """Return a source without its policy. It may only be used to list packages: nothing from it may be installed."""
     return replace(source, verify=None) if isinstance(source, RegistrySource | LayoutSource | HelmSource) else source
 

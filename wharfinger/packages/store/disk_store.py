@@ -41,7 +41,7 @@ from wharfinger.packages.files.disk_files import (
     delete,
     discard,
     disk_errors,
-    matches,
+    has_content,
     publish,
     replace_tree,
     sync_file,
@@ -239,7 +239,7 @@ class DiskStore:
     def _has_blob(self, blob: Descriptor) -> bool:
         try:
             with (self._blobs / blob.digest.hex).open("rb") as file:
-                return matches(file, blob.digest.hex, blob.size, _cancelled)
+                return has_content(file, blob.digest.hex, blob.size, _cancelled)
         except FileNotFoundError:
             return False
 
@@ -261,7 +261,7 @@ class DiskStore:
             except FileNotFoundError as error:
                 raise StoreError(f"{package}: not downloaded; download it first") from error
             with archive:
-                if not matches(archive, layer.digest.hex, layer.size, _cancelled):
+                if not has_content(archive, layer.digest.hex, layer.size, _cancelled):
                     raise StoreError(
                         f"blob {layer.digest}: damaged on disk; download the package again, and check the disk"
                     )

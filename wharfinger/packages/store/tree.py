@@ -56,7 +56,7 @@ def build_tree(
 ) -> None:
     """Unpack the manifest's `package_layers` into the new folder ``folder``, and write the record.
 
-    Everything is synced, and ready to be renamed. In ``layers``, each stream follows the name of its layer, which errors use.
+    Everything is synced, and ready to be renamed. ``layers`` are pairs of the name of a layer in errors, and the layer's stream.
     Raises ArtifactError if the archives are not a package, OSError for disk errors.
     """
     what = f"package {manifest.descriptor.digest}"

@@ -38,7 +38,7 @@ from wharfinger.pools.claims.events import (
 )
 from wharfinger.pools.claims.machine import accepts, next_deadline, position_of, step
 from wharfinger.pools.claims.metrics import PoolMetrics, Snapshot, snapshot_of
-from wharfinger.pools.claims.state import fresh
+from wharfinger.pools.claims.state import new_pool_state
 
 CLOSING_S: Final = 10.0
 """The time that claims under way may take after the pool was closed."""
@@ -78,7 +78,7 @@ class PoolScheduler(Generic[Spec, Result]):
 
     def __init__(self, backend: Backend[Spec, Result], limits: Limits) -> None:
         self._backend = backend
-        self._state = fresh(limits)
+        self._state = new_pool_state(limits)
         self._requests: dict[int, Request[Spec, Result]] = {}
         self._next = 0
         self._work: trio.Nursery | None = None

@@ -133,6 +133,6 @@ class PoolState:
     closed: bool = False
 
 
-def fresh(limits: Limits) -> PoolState:
+def new_pool_state(limits: Limits) -> PoolState:
     """Return the state of a pool without members and requests."""
     return PoolState(limits)

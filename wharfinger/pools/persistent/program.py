@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from wharfinger.pools.persistent.line_protocol import MAX_ANSWER_BYTES, Answer, AnswerError, read_answer, run_line
-from wharfinger.pools.persistent.usage import UsageSums, begin, since
+from wharfinger.pools.persistent.usage import UsageSums, begin_usage, usage_since
 from wharfinger.process.command import Command, Ending, Limits, Outcome, Sinks, Usage
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.output import TailBuffer
@@ -192,14 +192,14 @@ class Program:
 
 def _begin(pid: int) -> UsageSums | None:
     try:
-        return begin(pid)
+        return begin_usage(pid)
     except OSError:
         return None
 
 
 def _since(pid: int, moment: UsageSums | None) -> Usage | None:
     try:
-        return since(pid, moment) if moment is not None else None
+        return usage_since(pid, moment) if moment is not None else None
     except OSError:
         return None
 

@@ -29,14 +29,14 @@ class UsageSums:
     children_kernel_s: float
 
 
-def begin(pid: int) -> UsageSums:
+def begin_usage(pid: int) -> UsageSums:
     """Return the sums before a run, and reset the peak of the memory. Raises OSError if the process has ended."""
     with suppress(OSError):
         Path(f"/proc/{pid}/clear_refs").write_text(_RESET_PEAK)
     return _moment(pid)
 
 
-def since(pid: int, before: UsageSums) -> Usage:
+def usage_since(pid: int, before: UsageSums) -> Usage:
     """Return the usage since a moment. Raises OSError if the process has ended."""
     now = _moment(pid)
     kernel_s = now.kernel_s - before.kernel_s + now.children_kernel_s - before.children_kernel_s

@@ -133,11 +133,11 @@ def decide(known: ClaimFacts) -> Step:
     if (asked := known.asked) is not None:
         others = [pod for pod in own if pod.uid != asked.trying]
         if asked.answer is None and others:
-            return WriteStatus(bound(others[0]))
+            return WriteStatus(bound_status(others[0]))
         if (step := _asked(known, asked)) is not None:
             return step
     if own:
-        return WriteStatus(bound(own[0]))
+        return WriteStatus(bound_status(own[0]))
     if known.problem:
         return WriteStatus(ClaimStatus(FAILED, Reason.SPEC_INVALID, known.problem))
     if known.expired:
@@ -164,7 +164,7 @@ def _asked(known: ClaimFacts, asked: RequestState) -> Step | None:
         case None:
             return _pending(known, Reason.WAITING, f"waits for a pod of pool {known.pool}") if asked.waited else Wait()
         case Answer.CLAIMED:
-            return WriteStatus(bound(asked.pod)) if asked.pod is not None else None
+            return WriteStatus(bound_status(asked.pod)) if asked.pod is not None else None
         case Answer.FAILED:
             return WriteStatus(ClaimStatus(FAILED, Reason.REFUSED, asked.problem))
         case Answer.EXPIRED:
@@ -184,7 +184,7 @@ def _present(pods: tuple[PodState, ...]) -> tuple[PodState, ...]:
     return tuple(pod for pod in pods if not pod.leaving)
 
 
-def bound(pod: PodState) -> ClaimStatus:
+def bound_status(pod: PodState) -> ClaimStatus:
     """Return the status of a claim that has a pod."""
     return ClaimStatus(BOUND, Reason.POD_CLAIMED, "", pod.name, pod.uid)
 

@@ -43,7 +43,7 @@ from wharfinger.pools.pods.sizing_events import (
     TimePassed,
     WriteFailed,
 )
-from wharfinger.pools.pods.sizing_machine import fresh, next_time, step
+from wharfinger.pools.pods.sizing_machine import new_sizing_state, next_time, step
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class PodPool:
         """The reason why the last specification cannot be used; empty if it can."""
         self._client = client
         self._now = now
-        self._state = fresh(spec, prefix, trio.current_time())
+        self._state = new_sizing_state(spec, prefix, trio.current_time())
         self._written = written
         self._scheduler: PoolScheduler[ClaimSpec, ClaimedPod] | None = None
         self._work: trio.Nursery | None = None

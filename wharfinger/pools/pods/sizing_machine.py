@@ -102,13 +102,13 @@ class SizingState:
     replaced: int = 0
 
 
-def fresh(spec: PoolSpec, prefix: str, now: float) -> SizingState:
+def new_sizing_state(spec: PoolSpec, prefix: str, now: float) -> SizingState:
     """Return the state of a pool without pods. Pods are named ``prefix`` and a number, so the prefix must be new each time."""
     return SizingState(prefix, spec, now)
 
 
 def wanted_idle(state: SizingState, now: float) -> int:
-    """Return how many idle pods the pool should have now, before the limit ``max``."""
+    """Return how many idle pods the pool should have now, if ``max`` did not limit them."""
     used = now - state.used_at < state.spec.idle_s
     return state.waiting + (state.spec.size if used else state.spec.min)
 

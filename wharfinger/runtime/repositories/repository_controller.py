@@ -34,7 +34,7 @@ from wharfinger.packages.sources.archives import ArchiveSource
 from wharfinger.packages.sources.git_repository import GitSource
 from wharfinger.packages.sources.mirrored_registry import MirroredRegistry
 from wharfinger.packages.sources.packed_registry import PackedRegistry
-from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, Source, unverified
+from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, Source, without_policy
 from wharfinger.runtime.package.instance import SourceOpener
 from wharfinger.runtime.repositories.index_objects import IndexObjects
 from wharfinger.runtime.repositories.package_scan import Interest, scan_package
@@ -146,7 +146,7 @@ class Repositories:
                 return None
             detailed = LOOKED_UP if _has_details(source) else 0
             self._note(repository, package, FAILED_S, None)  # counts if the caller is cancelled before the end
-            async with self.open_source(unverified(source), package) as (registry, path):
+            async with self.open_source(without_policy(source), package) as (registry, path):
                 before = PackageIndex(repository, package)
                 return await scan_package(registry, path, before, Interest(), detailed=detailed)
         except (SpecError, FormatError, PackageError) as error:
@@ -271,7 +271,7 @@ class Repositories:
         detailed = DETAILED if _has_details(source) else 0
         interest = Interest() if isinstance(source, HelmSource | ArchiveSource) else interest
         try:
-            async with self.open_source(unverified(source), package) as (registry, path):
+            async with self.open_source(without_policy(source), package) as (registry, path):
                 return await scan_package(registry, path, before, interest, full=full, detailed=detailed)
         except ArtifactNotFoundError as error:
             self._problems[name][package] = str(error)
@@ -286,7 +286,7 @@ class Repositories:
             if not await folder.is_dir():
                 raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
             return
-        async with self.open_source(unverified(source), _CHECKED) as (registry, path):
+        async with self.open_source(without_policy(source), _CHECKED) as (registry, path):
             if isinstance(registry, OciRegistry | MirroredRegistry):
                 await registry.check(path)
             elif isinstance(registry, PackedRegistry):

@@ -24,7 +24,7 @@ from wharfinger.hooks.webhooks.configurations import MUTATING_CONFIGURATION, VAL
 from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
 from wharfinger.packages.definition.crd_files import read_crds, served_kinds
 from wharfinger.packages.errors import RenderError
-from wharfinger.packages.rendering.template_search import mentions
+from wharfinger.packages.rendering.template_search import templates_mention
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.package.events import Progressed
 from wharfinger.runtime.package.findings import CrdsEstablished, WebhooksSearched
@@ -188,7 +188,9 @@ async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bo
         mentioned = tools.contents.webhook_mentions.get(digest)
         if mentioned is None:
             async with tools.slots.use(Kind.LOAD, instance.id.name):
-                mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
+                mentioned = await trio.to_thread.run_sync(
+                    templates_mention, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True
+                )
             tools.contents.webhook_mentions.keep(digest, mentioned)
         host.emit(instance, WebhooksSearched(digest, mentioned))
         return mentioned

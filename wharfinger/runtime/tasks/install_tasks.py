@@ -33,7 +33,7 @@ from wharfinger.packages.registry.address import tag_of_version
 from wharfinger.packages.registry.manifest import manifest_fields, manifest_from_fields
 from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.settings.values import check_package_rules, hook_values
-from wharfinger.packages.sources.source import FolderSource, Source, expecting, source_host, source_text
+from wharfinger.packages.sources.source import FolderSource, Source, source_host, source_text, with_expected_version
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.journal_machine import MAX_RESULT
 from wharfinger.runtime.lifecycle.package_state import PackageState, StateRecord
@@ -133,7 +133,7 @@ async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
     # A folder on this machine needs no registry, so it does not wait for a download slot.
     host = source_host(source)
     if not instance.wish.directives.is_digest_named:  # a digest that the user has pinned may have any version
-        source = expecting(source, instance.wish.version)
+        source = with_expected_version(source, instance.wish.version)
     async with (
         tools.slots.use(Kind.DOWNLOAD if host else Kind.LOAD, instance.id.name, source=host),
         tools.open_source(source, instance.wish.package) as (registry, repository),
