@@ -214,7 +214,7 @@ async def test_an_interrupted_update_ends_at_once(autojump_clock: MockClock) -> 
 async def test_deleting(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
-        await at.delete(row(v="1").left_behind())
+        await at.delete(row(v="1").as_orphan())
         assert await at.there()
         assert at.applied.get(row().identity) is None
         await at.update(row(v="1"))
@@ -296,7 +296,7 @@ async def test_what_is_prepared_for_the_next_row_outlives_the_deletion_of_the_la
         await at.update(row(v="1"))
         await at.client.apply(config_map("a", v="9"), field_manager="ann", force=True)
         at.operations.replaces(row().identity, row(v="1").body)
-        await at.delete(row(v="1").left_behind())
+        await at.delete(row(v="1").as_orphan())
         await at.update(row(v="2"))
         assert (await at.client.get(key("a")))["data"] == {"v": "2"}
         at.operations.replaces(row().identity, row(v="2").body)

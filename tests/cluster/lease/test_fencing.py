@@ -134,7 +134,7 @@ async def test_another_that_holds_its_lease_is_at_work_whatever_its_clock_says(a
         theirs = await taken(client, HELD)
         assert await verdict(fencing, theirs) == AtWork(
             "the Wharfinger daemon them",
-            "the wait ends when it releases the Lease default/other, or does not renew it for 20 seconds",
+            "the wait ends when that daemon releases the Lease default/other, or does not renew it for 20 seconds",
         )
         for minute in range(1, 30):  # its clock is 55 years behind, and it renews
             await trio.sleep(19)

@@ -34,7 +34,7 @@ def test_a_row_has_what_is_applied() -> None:
     same, other = (desired_object(key("a"), OWNER, config_map("a", v=v), POLICY) for v in ("1", "2"))
     assert (row.digest, row.body) == (same.digest, same.body)
     assert row.digest != other.digest
-    left = row.left_behind()
+    left = row.as_orphan()
     assert (left.orphan, left.identity, left.body) == (True, row.identity, row.body)
 
 

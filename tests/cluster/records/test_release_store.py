@@ -358,7 +358,7 @@ async def test_another_daemon_that_holds_its_lease_and_then_is_killed(autojump_c
                     with pytest.raises(
                         ReleaseBusyError,
                         match="release default/web: the Wharfinger daemon them is at work on revision 2 "
-                        r"\(pending-upgrade\); the wait ends when it releases the Lease default/wharfinger",
+                        r"\(pending-upgrade\); the wait ends when that daemon releases the Lease default/wharfinger",
                     ) as caught:
                         await store.settled("web", "default")
                     assert caught.value.transient

@@ -41,7 +41,7 @@ def test_a_watch_is_stale_when_neither_the_server_nor_its_own_task_shows_life() 
             "the watch of Pod in prod (app=x, metadata.name=a) hangs: no sign of life for 211 s while watching, "
             "the limit is 210 s"
         )
-        beat.hear()
+        beat.received()
         assert not beats.signs()[0].is_stale
         clock.now += 211.0
         beat.begin("pausing", 30.0)  # an attempt that failed is a sign of life, but not of the server

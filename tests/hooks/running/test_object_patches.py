@@ -10,7 +10,7 @@ from tests.cluster.support.faulty_transport import in_turn, status_reply
 from tests.cluster.support.scripted_client import Server, client_of
 from tests.hooks.support.patching import PATCHES, applied, data_of, exists, failed, meddled_cluster, patch_of
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.releases.hook_made import Maker
+from wharfinger.cluster.releases.hook_made import HookMark
 from wharfinger.formats.json.value import JsonObject, find, find_object, find_str
 from wharfinger.hooks.running.object_operations import read_operations
 from wharfinger.hooks.running.object_patches import ATTEMPTS, apply_operations
@@ -75,17 +75,17 @@ async def test_create_or_update_replaces_all_of_it() -> None:
 
 
 async def test_what_is_made_anew_is_marked_and_what_was_there_is_not() -> None:
-    maker = Maker(Owner("web", "default"))
+    mark = HookMark(Owner("web", "default"))
     async with memory_cluster() as client:
         await client.create(config_map("there"))
         made = ("Create", "new"), ("CreateIfNotExists", "fresh"), ("CreateOrUpdate", "first")
         there = ("CreateIfNotExists", "there"), ("CreateOrUpdate", "there")
         for operation, name in (*made, *there, ("CreateOrUpdate", "first")):
             document: JsonObject = {"operation": operation, "object": config_map(name, v="1")}
-            assert await applied(client, document, maker=maker) == ()
+            assert await applied(client, document, mark=mark) == ()
         for _, name in made:
-            assert maker.has_made(await client.get(key(name))), name
-        assert not maker.has_made(await client.get(key("there")))
+            assert mark.is_on(await client.get(key(name))), name
+        assert not mark.is_on(await client.get(key("there")))
 
 
 async def test_create_or_update_tries_again_where_another_was_quicker(autojump_clock: MockClock) -> None:

@@ -11,7 +11,7 @@ from tests.hooks.support.python_filters import PythonFilters
 from wharfinger.cluster.api.connection import Connection
 from wharfinger.cluster.api.errors import NotFoundError
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.releases.hook_made import Maker
+from wharfinger.cluster.releases.hook_made import HookMark
 from wharfinger.control_plane.service import LOCAL, open_control_plane
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
 from wharfinger.hooks.running.object_operations import read_operations
@@ -90,10 +90,10 @@ async def meddled_cluster(
 
 
 async def applied(
-    client: HttpClusterClient, *documents: JsonObject, namespace: str | None = None, maker: Maker | None = None
+    client: HttpClusterClient, *documents: JsonObject, namespace: str | None = None, mark: HookMark | None = None
 ) -> tuple[OperationFailure, ...]:
     operations = read_operations(documents, hook="h")
-    return await apply_operations(client, FILTERS, operations, namespace=namespace, maker=maker, jitter=lambda: 0.5)
+    return await apply_operations(client, FILTERS, operations, namespace=namespace, mark=mark, jitter=lambda: 0.5)
 
 
 async def failed(client: HttpClusterClient, document: JsonObject, namespace: str | None = None) -> OperationFailure:

@@ -41,12 +41,12 @@ async def test_a_watch_that_hangs_is_named_and_rows_are_bounded(autojump_clock: 
         client.heartbeats._clock = lambda: clock[0]
         with ExitStack() as stack:
             for number in range(MAX_WATCHES + 3):
-                stack.enter_context(client.heartbeats.follow(Followed("Pod", f"n{number}"))).hear()
+                stack.enter_context(client.heartbeats.follow(Followed("Pod", f"n{number}"))).received()
             beat = stack.enter_context(client.heartbeats.follow(Followed("Pod", "z")))
             beat.begin("watching", 10.0)
             clock[0] = 71.0
             for one in client.heartbeats._beating[:-1]:
-                one.hear()
+                one.received()
             assert stale_watches([("main", client)]) == (
                 "the watch of Pod in z hangs: no sign of life for 71 s while watching, the limit is 70 s",
             )

@@ -78,7 +78,7 @@ class Connection:
     tls_server_name: str = ""
     proxy: str = field(default="", repr=False)
     headers: tuple[tuple[str, str], ...] = ()
-    """The headers of every request: impersonation."""
+    """Additional headers of every request, which ask for impersonation."""
     in_cluster: bool = False
     """True if the connection was made from a pod's service account."""
 

@@ -2,8 +2,8 @@
 
 A release's records are in its namespace. If that namespace or only the records are deleted, nothing lists the release's other
 objects any more: objects without a namespace, and objects in other namespaces. Each of these objects has a label with its
-release, so the search lists each kind by that label. The search takes some hundred requests, and is made only for a release
-without a record that is to be removed.
+release, so the search lists each kind by that label. The search takes some hundred requests, and is made only to remove a
+release that has no record.
 
 A label and annotations may be copies, so an object belongs to the release only if we applied it (:func:`is_ours`).
 """
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 _UNWATCHED = DriftPolicy(DriftMode.OFF)
 
 
-async def find_left(client: ClusterClient, owner: Owner, manager: str) -> tuple[DesiredObject, ...]:
+async def find_remaining(client: ClusterClient, owner: Owner, manager: str) -> tuple[DesiredObject, ...]:
     """Return the rows of all objects of a release that were applied under ``manager``, as they are now.
 
     Objects that are being deleted are left out. Kinds that cannot be listed (not permitted, or their API server does not

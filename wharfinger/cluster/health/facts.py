@@ -1,6 +1,7 @@
 """The facts about each live object of a release, and tasks that determine the facts that the object alone does not show.
 
-Most objects are judged at once when they are reported. Two kinds of objects are not, and are *open* until a task has judged them:
+Most objects are judged at once when they are reported. Two kinds of objects cannot be judged at once, and are *open* until a
+task has judged them:
 
 * objects for which their release has a rule: expressions run in a worker (:mod:`~wharfinger.cluster.health.rules`);
 * custom objects without a status: their definition, which is read once, shows whether the kind declares one.

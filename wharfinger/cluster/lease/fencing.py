@@ -156,7 +156,7 @@ class Fencing:
             return Abandoned(f"{theirs} did not renew the Lease {place} for {lease.duration_s} seconds")
         return AtWork(
             str(theirs),
-            f"the wait ends when it releases the Lease {place}, or does not renew it for {_minutes(left_s)}",
+            f"the wait ends when that daemon releases the Lease {place}, or does not renew it for {_minutes(left_s)}",
         )
 
 

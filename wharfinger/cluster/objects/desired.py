@@ -70,7 +70,7 @@ class DesiredObject:
         """Return the group whose progress includes this row: one wave of one release."""
         return self.owner, self.wave
 
-    def left_behind(self) -> "DesiredObject":
+    def as_orphan(self) -> "DesiredObject":
         """Return the row as an orphan, so that its removal leaves the object in the cluster."""
         return replace(self, orphan=True)
 

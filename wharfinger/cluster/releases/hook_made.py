@@ -1,8 +1,8 @@
 """The mark of objects that a package's hooks created, by which these objects are found and deleted when the package is removed.
 
-Pure. These objects are not part of a release: drift and health ignore them, and a hook may change them freely. A mark is a label
-with the release's name, by which a list can select, and an annotation with the release's namespace, because a label may be too
-short for it. An object that existed before a hook wrote it was not created by the hook, and is not marked.
+Pure. These objects are not part of a release: drift and health ignore them, and a hook may change them freely. A mark is a
+label with the release's name, by which a list can select, and an annotation with the release's namespace, because one label may
+be too short for both. An object that existed before a hook wrote it was not created by the hook, and is not marked.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ MADE_FOR_NAMESPACE: Final = "wharfinger.dev/made-by-hook-of-namespace"
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
-    """The release for which hooks make objects."""
+class HookMark:
+    """The mark of objects that hooks create for the package of the release ``owner``."""
 
     owner: Owner
 
@@ -28,14 +28,14 @@ class Maker:
         """Return a label selector that matches all objects which may have this mark."""
         return f"{MADE_FOR}={self.owner.name}"
 
-    def marked(self, obj: JsonObject) -> JsonObject:
+    def put_on(self, obj: JsonObject) -> JsonObject:
         """Return a copy with the mark."""
         metadata = find_object(obj, "metadata")
         labels: JsonObject = {**find_object(metadata, "labels"), MADE_FOR: self.owner.name}
         annotations: JsonObject = {**find_object(metadata, "annotations"), MADE_FOR_NAMESPACE: self.owner.namespace}
         return {**obj, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
 
-    def has_made(self, obj: JsonObject) -> bool:
+    def is_on(self, obj: JsonObject) -> bool:
         """Return whether the object has this mark."""
         return (
             find_str(obj, "metadata", "labels", MADE_FOR) == self.owner.name

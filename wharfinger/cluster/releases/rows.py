@@ -171,7 +171,7 @@ class ReleaseRows:
             self._operations.interrupt(row.identity)
         there = [entry.row for row in rows if (entry := snapshot.get(row.identity)) is not None]
         there += [row for row in rows if row.identity not in snapshot and self._reconciler.status(row.identity)]
-        self._insert([row.left_behind() for row in there if not row.orphan])
+        self._insert([row.as_orphan() for row in there if not row.orphan])
         self._delete(there)
 
     def forget_unfinished(self, owner: Owner, leaving: Iterable[DesiredObject] = ()) -> None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import chain
 
 from wharfinger.cluster.api.bounded_map import each
-from wharfinger.cluster.apply.left_objects import find_left
+from wharfinger.cluster.apply.left_objects import find_remaining
 from wharfinger.cluster.apply.removal import disown, judge_leaving
 from wharfinger.cluster.objects.desired import DesiredObject, Identity
 from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
@@ -88,7 +88,7 @@ class Uninstall:
         going = await is_namespace_deleted(self._tools.client, self._owner.namespace)
         if not (going or known or self._applied):
             return UninstallResult(found=False)
-        left = await find_left(self._tools.client, self._owner, self._tools.manager)
+        left = await find_remaining(self._tools.client, self._owner, self._tools.manager)
         rows = tuple({row.identity: row for row in (*left, *known)}.values())
         if self._orphan:
             return replace(await self._leave_behind(rows), found=False)

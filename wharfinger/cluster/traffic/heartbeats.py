@@ -81,7 +81,7 @@ class Heartbeat:
         """Report that an action begins, which may be quiet for ``limit_s`` seconds."""
         self._action, self._limit_s, self._begun = action, limit_s + MARGIN_S, self._clock()
 
-    def hear(self) -> None:
+    def received(self) -> None:
         """Report that the server answered, or sent something."""
         self._heard = self._clock()
 

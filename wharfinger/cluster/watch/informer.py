@@ -194,7 +194,7 @@ class Informer:
                 self._first_error = error
                 self._attempted.set()
             return self._failed(error)
-        self._beat.hear()
+        self._beat.received()
         self._last_error = ""
         self._attempted.set()
         self._synced.set()
@@ -215,7 +215,7 @@ class Informer:
                 field_selector=self._field_selector,
             ) as events:
                 self._beat.begin("watching", self._client.silence_limit(self.resource))
-                self._beat.hear()
+                self._beat.received()
                 self._last_error = ""
                 async for event in events:
                     if self._replacement is not None:
@@ -228,7 +228,7 @@ class Informer:
     def _take(self, event: WatchEvent) -> None:
         """Apply one event to the cache; the machine needs only its revision."""
         self._events += 1
-        self._beat.hear()
+        self._beat.received()
         match event.type:
             case WatchType.ADDED | WatchType.MODIFIED:
                 self._cache.put(event.object)
@@ -243,7 +243,7 @@ class Informer:
     def _failed(self, error: ClusterError | ShapeError) -> core.Failed:
         gone = isinstance(error, GoneError)
         if isinstance(error, ApiError):
-            self._beat.hear()
+            self._beat.received()
         if not gone:
             self._failures += 1
             self._last_error = str(error)

@@ -221,7 +221,7 @@ class ObjectStream:
                 self._begin_list()
                 async for page in pages:
                     revision = page.resource_version
-                    self._beat.hear()
+                    self._beat.received()
                     self._fanout.take_listed(page.items)
         except (ClusterError, ShapeError) as error:
             self._begin_list()
@@ -258,7 +258,7 @@ class ObjectStream:
                     metadata_only=target.metadata_only,
                 ) as events:
                     self._beat.begin("watching", self._client.silence_limit(target.resource))
-                    self._beat.hear()
+                    self._beat.received()
                     self._last_error = ""
                     async for event in events:
                         if self._cut_short:  # the watch was just ended; the list will report this change
@@ -276,14 +276,14 @@ class ObjectStream:
 
     def _take(self, event: RawEvent) -> None:
         self._events += 1
-        self._beat.hear()
+        self._beat.received()
         self._step(core.Seen(event.object.resource_version))
         self._fanout.take(event)
 
     def _failed(self, error: ClusterError | ShapeError) -> core.Failed:
         gone = isinstance(error, GoneError)
         if isinstance(error, ApiError):
-            self._beat.hear()
+            self._beat.received()
         if not gone:
             self._failures += 1
             self._last_error = str(error)

@@ -8,7 +8,7 @@ succeed later.
 A write that conflicts with another write (409) is retried, up to :data:`ATTEMPTS` attempts. A deletion waits until a watch
 reports that the object is gone, at most for :data:`GONE_S`. So every operation ends in bounded time.
 
-With a ``maker``, objects that an operation creates are marked with the release, so that they are deleted together with it;
+With a ``mark``, objects that an operation creates are marked with the release, so that they are deleted together with it;
 existing objects are not marked.
 
 With ``namespace`` the hook belongs to an Application. An operation on another namespace, or on a cluster-scoped object, is
@@ -24,7 +24,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
-from wharfinger.cluster.releases.hook_made import Maker
+from wharfinger.cluster.releases.hook_made import HookMark
 from wharfinger.cluster.watch.object_waits import Laggards, wait_gone
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, canonical_json, find_object, find_str, type_name
@@ -77,14 +77,14 @@ async def apply_operations(
     operations: Iterable[Operation],
     *,
     namespace: str | None = None,
-    maker: Maker | None = None,
+    mark: HookMark | None = None,
     jitter: Callable[[], float] = random,
 ) -> tuple[OperationFailure, ...]:
     """Apply all ``operations`` and return the failures, in order.
 
     ``namespace`` is the only namespace in which an Application's hook may change objects. ``jitter`` gives numbers in [0, 1).
     """
-    patcher = _Patcher(client, filters, namespace, maker, jitter)
+    patcher = _Patcher(client, filters, namespace, mark, jitter)
     failures: list[OperationFailure] = []
     for operation in operations:
         try:
@@ -101,7 +101,7 @@ class _Patcher:
     client: ClusterClient
     filters: Filters
     namespace: str | None
-    maker: Maker | None
+    mark: HookMark | None
     jitter: Callable[[], float]
 
     async def do(self, operation: Operation) -> None:
@@ -160,7 +160,7 @@ class _Patcher:
         try:
             live = await self.client.get(key)
             version = find_str(live, "metadata", "resourceVersion")
-            if self.maker is not None and self.maker.has_made(live):
+            if self.mark is not None and self.mark.is_on(live):
                 obj = self._marked(obj)
                 metadata = find_object(obj, "metadata")
             await self.client.replace({**obj, "metadata": {**metadata, "resourceVersion": version}})
@@ -227,7 +227,7 @@ class _Patcher:
         return {**obj, "metadata": {**find_object(obj, "metadata"), "namespace": namespace}}
 
     def _marked(self, obj: JsonObject) -> JsonObject:
-        return obj if self.maker is None else self.maker.marked(obj)
+        return obj if self.mark is None else self.mark.put_on(obj)
 
     async def _resource(self, obj: JsonObject) -> ResourceType:
         return await self.client.resource_type(*kind_of(obj))

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError, UnknownKindError
 from wharfinger.cluster.objects.ownership import PROTECTED, Owner, is_kept
-from wharfinger.cluster.releases.hook_made import Maker
+from wharfinger.cluster.releases.hook_made import HookMark
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
 from wharfinger.runtime.lifecycle.package_state import PackageStateError
@@ -40,12 +40,12 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
     if not record.state.made or policy is DeletionPolicy.ORPHAN:
         return
     client = instance.acting(tools)
-    maker, problems = Maker(Owner(instance.id.release, instance.id.namespace)), list[ClusterError]()
+    mark, problems = HookMark(Owner(instance.id.release, instance.id.namespace)), list[ClusterError]()
     for resource in await _kinds(record.state.made, tools):
         if resource.group_kind in PROTECTED and policy is not DeletionPolicy.DELETE_ALL:
             continue
         try:
-            for key, obj in await _made(instance, tools, maker, resource):
+            for key, obj in await _made(instance, tools, mark, resource):
                 with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
                     await client.delete(key, uid=find_str(obj, "metadata", "uid"))
                     log.info("%s: deleted %s, which one of its hooks made", instance.id, key)
@@ -57,18 +57,18 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
 
 
 async def _made(
-    instance: Instance, tools: Tools, maker: Maker, resource: ResourceType
+    instance: Instance, tools: Tools, mark: HookMark, resource: ResourceType
 ) -> list[tuple[ObjectKey, JsonObject]]:
     where = instance.id.namespace if isinstance(instance.id, AppId) and resource.namespaced else ""
-    listed = await tools.cluster.list(resource, where, label_selector=maker.selector)
-    return list(_to_delete(listed.items, resource, maker))
+    listed = await tools.cluster.list(resource, where, label_selector=mark.selector)
+    return list(_to_delete(listed.items, resource, mark))
 
 
 def _to_delete(
-    objects: tuple[JsonObject, ...], resource: ResourceType, maker: Maker
+    objects: tuple[JsonObject, ...], resource: ResourceType, mark: HookMark
 ) -> Iterator[tuple[ObjectKey, JsonObject]]:
     for obj in objects:
-        if maker.has_made(obj) and not is_kept(obj) and not find_str(obj, "metadata", "deletionTimestamp"):
+        if mark.is_on(obj) and not is_kept(obj) and not find_str(obj, "metadata", "deletionTimestamp"):
             yield ObjectKey(resource, namespace_of(obj) if resource.namespaced else "", name_of(obj)), obj
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import trio
 
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.releases.hook_made import Maker
+from wharfinger.cluster.releases.hook_made import HookMark
 from wharfinger.formats.json.value import JsonObject, canonical_json
 from wharfinger.formats.listing import listed
 from wharfinger.formats.redaction.redaction import redact_object
@@ -336,13 +336,13 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
     if not outcome.succeeded:
         operations = despite_failure(operations)
     filters = tools.filters.of(instance.id.name)
-    maker = await _maker(instance, tools, operations)
+    mark = await _mark(instance, tools, operations)
     client = instance.acting(tools, comment=HOOK_AGENT)
-    failures = await apply_operations(client, filters, operations, namespace=instance.isolation, maker=maker)
+    failures = await apply_operations(client, filters, operations, namespace=instance.isolation, mark=mark)
     return tuple(str(failure) for failure in failures)
 
 
-async def _maker(instance: Instance, tools: Tools, operations: Sequence[Operation]) -> Maker | None:
+async def _mark(instance: Instance, tools: Tools, operations: Sequence[Operation]) -> HookMark | None:
     """Return the function that creates objects for this package. It records their kinds first, so that an uninstall finds the
     objects.
 
@@ -354,7 +354,7 @@ async def _maker(instance: Instance, tools: Tools, operations: Sequence[Operatio
     record = await instance.recorded(tools)
     if not kinds <= record.state.made:
         await record.update(lambda state: state.may_have_made(kinds))
-    return Maker(Owner(instance.id.release, instance.id.namespace))
+    return HookMark(Owner(instance.id.release, instance.id.namespace))
 
 
 def _publish(instance: Instance, tools: Tools, hook: Hook, operations: Sequence[MetricOperation]) -> None:
