@@ -36,7 +36,7 @@ MAX_SETTINGS: Final = 1024 * 1024
 SHOW_SECRETS: Final = "show-secrets"
 HOOKS: Final = "hooks"
 ELSEWHERE: Final = f"# The metrics of hooks are on {HOOK_METRICS}, and here with ?{HOOKS}=true\n"
-"""A comment at the end of the daemon's own metrics, for users who look for those of hooks; scrapers ignore it."""
+"""A comment at the end of the daemon's own metrics, for users who look there for the metrics of hooks; scrapers ignore it."""
 NO_CHART: Final = "package has no Helm chart"
 RENDER_FAILED: Final = "render failed: "
 UNAVAILABLE: Final = "not available: "

@@ -3,7 +3,7 @@ working.
 
 Deckhouse's paths without a version answer YAML. In all other paths, the extension selects the format: ``.json``, ``.yaml`` or
 ``.text``. A path without an extension answers text; a value without a text form is then written as JSON. Paths that these
-programs do not have are refused, as on the whole socket.
+programs do not have are refused, as everywhere on the socket.
 
 Those programs have one main queue, but this daemon has a queue for each package. So ``main`` returns the tasks of the main lanes
 of all packages, and each other lane is returned as the queue ``<package>/<lane>``. Nothing can be changed over the socket, so

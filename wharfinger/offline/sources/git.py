@@ -1,8 +1,8 @@
 """Git repositories, fetched by the ``git`` program: a bare mirror for each address, and a folder for each commit.
 
-``spec.ref`` is a commit, a name, a tag, a semantic version constraint over tags, or a branch, in this order of precedence, as
-Flux has it. A mirror that has the wanted commit already is not fetched again. Folders are complete or absent: files are written
-beside the place, then renamed.
+``spec.ref`` is a commit, a name, a tag, a semantic version constraint over tags, or a branch, in this order of precedence, as in
+Flux. A mirror that has the wanted commit already is not fetched again. Folders are complete or absent: files are written to a
+temporary folder, which is renamed when it is complete.
 
 :mod:`wharfinger.packages.git.git_program` runs Git. If the network is forbidden, only local repositories are fetched.
 """

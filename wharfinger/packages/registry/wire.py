@@ -266,7 +266,7 @@ class Wire:
         return target
 
     async def _authorization(self, ask: RegistryRequest) -> str:
-        """Return the header that the registry is known to want; a token that has expired is replaced."""
+        """Return the Authorization header that the registry is known to demand; a token that has expired is replaced."""
         purpose = TokenScope(ask.repository, ask.write)
         header = self._known.header(purpose, trio.current_time())
         if not header and (challenge := self._known.challenge(purpose)) is not None:

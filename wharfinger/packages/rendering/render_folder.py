@@ -35,7 +35,7 @@ _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 PART_AGE_S: Final = 600.0
 """The age after which an incomplete file counts as left over: its writer has crashed."""
 USE_AGE_S: Final = 3600.0
-"""The precision, in seconds, of the time at which a file was last used: recording a use is a write."""
+"""The precision, in seconds, of the time at which a file was last used, because recording each use would be a write."""
 MAX_SEEN: Final = 200_000
 """The largest number of names that are read when the folder is opened."""
 

@@ -211,7 +211,8 @@ class DiskStore:
             await self._run(doing, finish)
 
     async def _record(self, digest: Digest, also: Callable[[], bool] = lambda: True) -> TreeRecord | None:
-        """Return the record of a tree if the tree is undamaged, and ``also`` holds (blocking). The caller holds the tree's lock.
+        """Return the record of a tree if the tree is undamaged and ``also`` returns True; ``also`` may block. The caller holds
+        the tree's lock.
 
         The files are not read again if no entry of the folder has changed since the last time.
         """

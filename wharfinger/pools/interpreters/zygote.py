@@ -82,8 +82,8 @@ class Zygote:
     async def fork(self) -> Idle:
         """Fork a worker. Raises ZygoteError, and LedgerError.
 
-        If it raises, no worker is left, unless a fork was not reported in time: `end_late` ends that worker. If this is
-        cancelled, it finishes the fork, and ends the worker.
+        If it raises, no worker is left, unless a fork was not reported in time: `end_late` ends that worker. If the caller is
+        cancelled, the fork is finished, and the worker is ended.
         """
         token = secrets.token_hex(16)
         ledger = self._ledger
