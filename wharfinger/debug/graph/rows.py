@@ -1,7 +1,7 @@
 """The order of the nodes in each column, chosen so that few edges cross: the middle step of a layered drawing.
 
 Pure, on numbered nodes whose columns are known (after Sugiyama, 1981). An edge across several columns passes through a *joint* in
-each column between. Edges to the same node share their joints, so forty packages that need the same one form a tree with one
+each column between. Edges to the same node share their joints, so forty packages that need the same package form a tree with one
 trunk, not forty lines. Joints are numbered after the nodes. There are at most MAX_JOINTS joints; if there would be more, the
 longest edges have none.
 

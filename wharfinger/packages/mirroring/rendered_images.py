@@ -119,7 +119,9 @@ async def _open_folder(parent: Path | None) -> AsyncIterator[Path]:
 
 
 def images_in(objects: Iterable[JsonObject], what: str) -> tuple[PackageReference, ...]:
-    """Return the images that objects name, each once, in order. Raises ArtifactError for a container's image that is no image."""
+    """Return the images that objects name, each once, in order. Raises ArtifactError if a container's image is not a valid
+    reference.
+    """
     found: dict[str, PackageReference] = {}
     for obj in objects:
         for name in _names(obj):
