@@ -265,7 +265,9 @@ def _is_zombie(pidfd: int) -> bool:
 
 
 async def read_some(fd: int, max_bytes: int = CHUNK_BYTES) -> bytes:
-    """Return the available bytes; empty at the end of the pipe. A cancellation loses no bytes: it never follows the read."""
+    """Return the available bytes; empty at the end of the pipe. A cancellation loses no bytes, because it never comes after
+    the read.
+    """
     await trio.lowlevel.checkpoint()
     while True:
         try:

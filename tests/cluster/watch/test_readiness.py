@@ -101,9 +101,9 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     (obj("Ingress", {}, {"loadBalancer": {}}, "networking.k8s.io/v1"), OK),
     (
         obj("StatefulSet", {"replicas": 2}, {**FULL, "currentRevision": "a", "updateRevision": "a"}),
-        InProgress("1 replicas more than wanted still there"),
+        InProgress("1 more replicas than wanted still exist"),
     ),
-    (obj("ReplicaSet", {"replicas": 2}, FULL), InProgress("1 replicas more than wanted still there")),
+    (obj("ReplicaSet", {"replicas": 2}, FULL), InProgress("1 more replicas than wanted still exist")),
     # StatefulSet
     (obj("StatefulSet", {"replicas": 3}, {**FULL, "currentRevision": "a", "updateRevision": "a"}), OK),
     (

@@ -85,7 +85,7 @@ async def test_a_package_that_cannot_be_opened_is_an_error() -> None:
     with state_folder() as state:
         missing = state / "store" / "trees" / "ab" / "hook.sh"
         async with open_cell(Containment(users=users(), state_dir=state), "h") as cell:
-            with pytest.raises(HookError, match="cannot be opened to the user") as caught:
+            with pytest.raises(HookError, match="cannot be given access to its package") as caught:
                 await cell.command((str(missing),), Path("/"), {})
         assert caught.value.transient
 

@@ -190,7 +190,7 @@ async def test_nothing_is_left_where_the_way_to_its_folder_cannot_be_opened(monk
     monkeypatch.setattr(process_runner, "open_way", refuse)
     with state_folder() as state:
         runner = ProcessHookRunner(state / "scratch", limits(PATIENT), containment=Containment(users=users()))
-        with pytest.raises(HookError, match="cannot be opened to the user it runs as: read-only") as caught:
+        with pytest.raises(HookError, match="access to the folders above its files: read-only") as caught:
             await runner.run(run_of(bash(state, ":")))
         assert caught.value.transient
         assert list((state / "scratch").iterdir()) == []

@@ -30,7 +30,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 GIVE_BACK_S: Final = 2.0
 """The time limit for giving the Lease back."""
 RETRY_S: Final = 0.5
-"""The interval at which a candidate reads the Lease; a takeover is late by as much at most."""
+"""The interval at which a candidate reads the Lease; a takeover is late by at most this time."""
 DEADLINE_SHARE: Final = 2 / 3
 """The fraction of the duration after which a holder that cannot renew the Lease gives up, as in Kubernetes' own components."""
 

@@ -129,7 +129,7 @@ def _stateful_set(obj: JsonObject) -> Readiness:
     if ready < wanted:
         return InProgress(f"{ready} of {wanted} replicas ready")
     if (extra := _count(obj, "replicas") - wanted) > 0:
-        return InProgress(f"{extra} replicas more than wanted still there")
+        return InProgress(f"{extra} more replicas than wanted still exist")
     if find_str(obj, "spec", "updateStrategy", "type") == "OnDelete":
         return Current()
     partition = find_int(obj, "spec", "updateStrategy", "rollingUpdate", "partition")
@@ -165,7 +165,7 @@ def _replica_set(obj: JsonObject) -> Readiness:
         why = f": {find_str(failure, 'message')}" if find_str(failure, "status") == "True" else ""
         return InProgress(f"{available} of {wanted} replicas available{why}")
     if (extra := _count(obj, "replicas") - wanted) > 0:
-        return InProgress(f"{extra} replicas more than wanted still there")
+        return InProgress(f"{extra} more replicas than wanted still exist")
     return Current()
 
 

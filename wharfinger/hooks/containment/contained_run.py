@@ -59,7 +59,7 @@ class Cell:
         try:
             return await trio.to_thread.run_sync(self._prepared, argv, cwd, environment, folder)
         except OSError as error:
-            why = f"its package cannot be opened to the user it runs as: {error}"
+            why = f"the user that it runs as cannot be given access to its package: {error}"
             raise HookError(self._hook, why, transient=True) from error
 
     def ended(self, outcome: Outcome) -> None:
@@ -97,8 +97,8 @@ class Cell:
         return Command((str(program), *argv[1:]), cwd, {**environment, **places}, user=self.user, wrapper=wrapper)
 
     def _shown(self, program: Path, cwd: Path, *others: Path) -> tuple[Path, ...]:
-        """Return the hidden folders that a sandbox must show: those of the packages that the paths are in; if the paths are in
-        no package, the program's folder and the working folder.
+        """Return the hidden folders that a sandbox must show: the folders of the packages that contain the paths; if no path
+        is in a package, the program's folder and the working folder.
         """
         state_dir = self._containment.state_dir
         trees = {package_tree(path, state_dir) if state_dir is not None else None for path in (program, cwd, *others)}

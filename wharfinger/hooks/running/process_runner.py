@@ -172,7 +172,7 @@ class ProcessHookRunner:
             except OSError as error:
                 with suppress(OSError):
                     folder.remove()
-                why = f"the folders above its files cannot be opened to the user it runs as: {error}"
+                why = f"the user that it runs as cannot be given access to the folders above its files: {error}"
                 raise HookError(run.name, why, transient=True) from error
 
     def _take_results(self, folder: RunFolder, succeeded: bool) -> tuple[_Results, bool]:  # noqa: FBT001 - as below

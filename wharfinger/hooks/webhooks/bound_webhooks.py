@@ -71,7 +71,7 @@ def _admission(hooks: Sequence[Hook], key: str, namespace: str | None) -> Iterat
             webhook = safe_name(binding.name)
             if not webhook or webhook in taken:
                 other = (
-                    f"the name of a webhook in {taken[webhook].name} is equal in URLs"
+                    f"the name of a webhook in {taken[webhook].name} has the same form in URLs"
                     if webhook
                     else "it has no letters"
                 )
