@@ -1,8 +1,8 @@
 """The routes about the daemon, its packages, queues and scheduler, and about what a package would apply.
 
 All answers are redacted (see :mod:`wharfinger.debug.printing.redacting`), with one explicit exception: ``?show-secrets=true``
-returns a rendered manifest as it would be applied. It does so only if the kernel reports that the process at the other end of
-the socket runs as root or as the daemon's user, and the daemon logs which user and process have seen the secrets.
+returns a rendered manifest as it would be applied. It does so only if the kernel reports that the process at the other end of the
+socket runs as root or as the daemon's user. The daemon logs which user and process have seen the secrets.
 """
 
 import os

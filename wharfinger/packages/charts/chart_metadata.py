@@ -1,7 +1,7 @@
 """The fields of a ``Chart.yaml`` as Helm decodes them.
 
-Helm reads the file into a typed document, and is lenient: a number or a boolean in place of a string becomes a string, keys match
-in any case, unknown keys and later documents are ignored, and if a key occurs several times, the last value is used. A chart that
+Helm reads the file into a typed document, and is lenient. A number or a boolean in place of a string becomes a string. Keys match
+in any case; unknown keys and later documents are ignored. If a key occurs several times, the last value is used. A chart that
 Helm renders is accepted here, too; each of these cases gives a warning, because it is usually a mistake.
 
 The result has Helm's types throughout, whatever the file had. Release records need these types: Helm cannot read a record whose

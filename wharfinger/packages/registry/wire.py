@@ -1,13 +1,13 @@
 """Requests to one registry: connections, redirects and authorization, each with its limits.
 
-The rest of the protocol is in :mod:`~wharfinger.packages.registry.oci_registry`. The httpx transport is used without the client
-around it. So there are no cookies, no credentials from the environment, no automatic redirects, and no log lines of the client,
-which contain whole URLs: URLs of redirects to object storage contain signatures. Invariants:
+The rest of the protocol is in :mod:`~wharfinger.packages.registry.oci_registry`. Requests use the transport of httpx, and not its
+client. So there are no cookies, no credentials from the environment, no automatic redirects, and no log lines with whole URLs:
+the URLs of redirects to object storage contain signatures. Invariants:
 
-* a login is sent without a challenge only to an origin that has asked for it before (``Access.known``), or with
-  ``Access.unasked``;
-* credentials and tokens go only to the registry's own origin (scheme, host, port) and to the token realm that it names, if
-  the realm is on its own host, in its own domain, or on a host that the user named;
+* a login is sent without a challenge only to an origin that has asked for it before (``Access.known``), or if
+  ``Access.unasked`` is set;
+* credentials and tokens are sent only to the registry's own origin (scheme, host, port), and to the token realm that the registry
+  names. The realm must be on the registry's host, in the registry's domain, or on a host that the user named;
 * https never turns into http, not even by a redirect or an upload location;
 * at most ``at_once`` requests run together. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
   whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;

@@ -4,10 +4,10 @@ Starting Helm takes 30 to 50 ms of processor time, rendering a small chart 3 ms.
 running, and renders the same as ``helm template``, byte by byte. The worker also contains kustomize's library, and gives the
 results of ``kubectl kustomize``, but never fetches anything. It also executes the templates of ResourceSets.
 
-Each slot of the pool is a task with at most one worker, which is started on demand, ends when it has been idle for IDLE_S, and is
-replaced after MAX_RENDERS requests or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker, if any worker is
-idle. If a chart takes too long, has too much output or kills its worker, or if the caller is cancelled, only that worker and that
-render are lost.
+Each slot of the pool is a task with at most one worker. The worker is started on demand, and ends when it has been idle for
+IDLE_S. It is replaced after MAX_RENDERS requests, or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker,
+if any worker is idle. If a chart takes too long, has too much output or kills its worker, or if the caller is cancelled, only
+that worker and that render are lost.
 
 A worker has the same environment, memory limit and folder as a run of Helm. It exits when its input ends, even while it renders,
 so it does not outlive the daemon.

@@ -1,10 +1,10 @@
 """Rendering with the real ``helm template`` (helm 3 and 4): a child process that sees only a chart and values.
 
 A template must not depend on the machine it is rendered on, so Helm gets a separate environment: no plugins, no repositories, no
-kubeconfig, home and caches in a folder that is deleted after the run, and a proxy on which nothing listens, so that a JSON schema
-with a remote ``$ref`` fails at once instead of making a request on a chart's behalf. The chart's folder is only read; for a
-package, Helm gets a folder of links to the chart's files (:mod:`wharfinger.packages.definition.chart_folder`). Values are passed
-in a file of mode 0600, never on the command line, where every user of the machine could read them.
+kubeconfig, and its home and caches in a folder that is deleted after the run. The environment names a proxy on which nothing
+listens, so a JSON schema with a remote ``$ref`` fails at once, and makes no request on a chart's behalf. The chart's folder is
+only read; for a package, Helm gets a folder of links to the chart's files (:mod:`wharfinger.packages.definition.chart_folder`).
+Values are passed in a file of mode 0600, never on the command line, where every user of the machine could read them.
 
 The exception is a chart that reads from the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig for
 that run, which allows only the reads that the release is allowed, and its result may differ each time. If a lookup is refused,
