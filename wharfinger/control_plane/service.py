@@ -45,7 +45,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
-    """An open control plane. ``handler`` serves it; ``backend`` is for tests and faults, not for clients."""
+    """An open control plane. ``handler`` answers requests; ``backend`` is for tests and faults, not for clients."""
 
     handler: ControlPlaneHandler
     backend: Backend

@@ -124,7 +124,10 @@ def _field_path(document: JsonObject, schema: JsonObject) -> str:
 
 
 class RuleSet:
-    """The rules of a schema and of the schemas inside it; falsy if there are none. ``root``: the object has metadata."""
+    """The rules of a schema and of the schemas inside it; falsy if there are none.
+
+    ``root`` is true if the schema is that of a whole object, which has metadata.
+    """
 
     def __init__(self, schema: JsonObject, *, root: bool) -> None:
         self._node: _Node | None = None

@@ -74,7 +74,7 @@ class History:
         return changes[first : last if limit is None else min(last, first + limit)]
 
     def clear(self, revision: int) -> None:
-        """Remove all changes; ``revision`` is the latest one."""
+        """Remove all changes; ``revision`` is the latest revision."""
         self._order.clear()
         self._logs.clear()
         self._bytes = 0

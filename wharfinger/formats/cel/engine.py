@@ -3,7 +3,7 @@
 Only a worker imports this (:mod:`~wharfinger.formats.cel.worker`): the library holds the interpreter's lock while it works.
 
 The library limits an expression to 100,000 characters and 32 levels of nesting, and all loops of one evaluation together to
-10,000 steps. It limits neither memory nor time.
+10,000 steps. The library limits neither memory nor time.
 
 An expression is checked against the type of ``self`` if ``self`` is text, a boolean, a list or an object. Numbers, and the
 members and items of ``self``, have a dynamic type: Kubernetes allows comparing numbers of different types, which the library

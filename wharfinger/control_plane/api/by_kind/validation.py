@@ -49,7 +49,7 @@ def validate_update(
 
 
 def warnings_of(kind: Kind, new: JsonObject, old: JsonObject | None, subresource: str = "") -> tuple[str, ...]:
-    """Return the warnings for the client about an accepted object; ``old`` is None for a new one."""
+    """Return the warnings for the client about an accepted object; ``old`` is None for a new object."""
     if kind.custom:
         return tuple(finalizer_warnings(new, old))
     rules = RULES.get(kind.group_kind, _NONE)

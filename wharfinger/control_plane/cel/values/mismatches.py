@@ -1,4 +1,4 @@
-"""The errors of calls whose arguments have wrong types. Their form depends on the function, as in cel-go."""
+"""The errors of calls whose arguments have wrong types. The form of an error depends on the function, as in cel-go."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
