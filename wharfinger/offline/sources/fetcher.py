@@ -31,7 +31,9 @@ class SourceError(Exception):
 
 
 class OfflineError(SourceError):
-    """A source needs the network, which ``--offline`` forbids. ``what`` is the kind of its server, such as a registry."""
+    """A source needs the network, which ``--offline`` forbids. ``what`` is the kind of the source's server, such as a
+    registry.
+    """
 
     def __init__(self, url: str, what: str) -> None:
         super().__init__(f"{url}: the network is forbidden by --offline, and this {what} is not on this machine")

@@ -249,7 +249,7 @@ class _Talk:
 async def open_cel_pool(
     ledger: ProcessLedger | None, *, workers: int = 2, limits: CelLimits = CelLimits()
 ) -> AsyncGenerator[CelPool, None]:
-    """Open a pool of at most ``workers`` processes for the block. This function itself raises no errors."""
+    """Open a pool of at most ``workers`` processes while the block runs. This function itself raises no errors."""
     pool = CelPool(ledger, limits)
     try:
         async with trio.open_nursery() as slots:

@@ -243,7 +243,7 @@ class PoolScheduler(Generic[Spec, Result]):
 async def open_pool_scheduler(
     backend: Backend[Spec, Result], limits: Limits | None = None
 ) -> AsyncGenerator[PoolScheduler[Spec, Result]]:
-    """Serve a pool for the block. Leaving it shuts the pool down; when it is left, all requests are answered."""
+    """Serve a pool while the block runs. Leaving the block shuts the pool down, and answers all requests."""
     scheduler = PoolScheduler(backend, limits or Limits())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(scheduler.run, name="claim scheduler")

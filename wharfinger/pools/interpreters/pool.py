@@ -217,7 +217,7 @@ def _first(errors: BaseExceptionGroup[BaseException]) -> Exception | None:
 async def open_interpreter_pool(
     interpreter: Interpreter, size: int, ledger: ProcessLedger | None, budget: MemoryBudget
 ) -> AsyncGenerator[InterpreterPool]:
-    """Keep ``size`` idle workers of an interpreter ready, as far as the budget allows, for the block.
+    """Keep ``size`` idle workers of an interpreter ready while the block runs, as far as the budget allows.
 
     When the block is left, all workers that no caller has taken are ended.
     """

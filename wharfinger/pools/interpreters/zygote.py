@@ -171,7 +171,7 @@ class Zygote:
 
 @asynccontextmanager
 async def open_zygote(interpreter: Interpreter, ledger: ProcessLedger | None) -> AsyncGenerator[Zygote]:
-    """Start a zygote, for the block. Workers that it forked may live on.
+    """Start a zygote, and end it when the block is left. Workers that it has forked may live on.
 
     Raises ZygoteError if the interpreter cannot serve, and the errors of `open_worker`.
     """

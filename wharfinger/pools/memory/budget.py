@@ -167,7 +167,7 @@ def _measured(pids: Iterable[int]) -> dict[int, Footprint]:
 
 @asynccontextmanager
 async def open_memory_budget(limit_bytes: int) -> AsyncGenerator[MemoryBudget]:
-    """Keep the pools within this number of bytes, for the block."""
+    """Keep the pools within this number of bytes while the block runs."""
     budget = MemoryBudget(limit_bytes)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(budget.keep, name="memory of pools")

@@ -260,8 +260,8 @@ def _kind_of(command: Command, limits: Limits, identity: tuple[object, ...]) -> 
 async def open_persistent_programs(
     ledger: ProcessLedger | None, budget: MemoryBudget
 ) -> AsyncGenerator[PersistentPrograms]:
-    """Keep programs of hooks running, for the block; when it is left, all are dead. All runs must have ended before the block is
-    left.
+    """Keep programs of hooks running while the block runs; all programs are dead when it is left. All runs must have ended before
+    the block is left.
     """
     async with trio.open_nursery() as nursery:
         programs = PersistentPrograms(ledger, budget, nursery)
