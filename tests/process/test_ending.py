@@ -11,7 +11,7 @@ from wharfinger.process.ending import (
     DYING_S,
     FLUSH_CANCELLED_S,
     FLUSH_S,
-    CancelAsked,
+    CancelRequested,
     Draining,
     Dying,
     Effect,
@@ -42,7 +42,7 @@ EXIT, PIPE, OUTPUT, CANCEL, TIME, SWEPT = (
     LeaderExited(),
     PipeClosed(),
     OutputExceeded(),
-    CancelAsked(),
+    CancelRequested(),
     TimerFired(),
     Swept(),
 )
@@ -168,7 +168,7 @@ class World:
                 self.pipes -= 1
             case OutputExceeded():
                 self.may_output = False
-            case CancelAsked():
+            case CancelRequested():
                 self.may_cancel = False
             case TimerFired():
                 self.timer = False

@@ -19,7 +19,7 @@ async def test_a_run_that_is_ended_is_reaped(tag: str) -> None:
     child = await start(shell("sleep 1000", tag), None)
     try:
         run = Run(child, "sleep", replace(SHORT, term_grace_s=60.0))
-        run.ask_end()
+        run.request_end()
 
         final = await run.to_end({}, pipes=0, ledger=None)
 
@@ -116,7 +116,7 @@ async def test_a_fast_writer_leaves_half_of_the_time_to_other_tasks(tag: str, mo
         assert [at - begun for _, at in pieces] == pytest.approx([0, 200 * BUSY_S, 400 * BUSY_S])
         mock_clock.autojump_threshold = math.inf
         mock_clock.rate = 1
-        run.ask_end()
+        run.request_end()
         await run.to_end({}, pipes=1, ledger=None)
     finally:
         os.close(read)

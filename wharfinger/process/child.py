@@ -94,7 +94,7 @@ async def _watch_cancellation(run: Run) -> None:
     try:
         await trio.sleep_forever()
     except trio.Cancelled:
-        run.ask_end()
+        run.request_end()
         raise
 
 

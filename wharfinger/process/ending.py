@@ -124,7 +124,7 @@ class OutputExceeded:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelAsked:
+class CancelRequested:
     """The task that waits for the run was cancelled. This event comes at most once."""
 
 
@@ -138,7 +138,7 @@ class Swept:
     """The effect KillEverything was performed."""
 
 
-Event = LeaderExited | PipeClosed | OutputExceeded | CancelAsked | TimerFired | Swept
+Event = LeaderExited | PipeClosed | OutputExceeded | CancelRequested | TimerFired | Swept
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def _step_running(state: Running, event: Event, limits: Limits) -> tuple[State, 
             return Running(_one_less(state, event)), ()
         case OutputExceeded():
             return terminate(Ending.OUTPUT_LIMIT)
-        case CancelAsked():
+        case CancelRequested():
             return terminate(None)
         case TimerFired():
             return terminate(Ending.DEADLINE)
@@ -234,7 +234,7 @@ def _step_terminating(state: Terminating, event: Event, limits: Limits) -> tuple
             following = replace(state, pipes=_one_less(state, event))
         case OutputExceeded():
             following = replace(state, ending=_cause(state.ending, event))
-        case CancelAsked():
+        case CancelRequested():
             following = replace(state, ending=None)
             effects = (HastenTimer(_cancel_grace_s(limits)),)
         case TimerFired():
@@ -253,7 +253,7 @@ def _step_draining(state: Draining, event: Event) -> tuple[State, tuple[Effect, 
         case PipeClosed():
             pipes = _one_less(state, event)
             return (Draining(state.ending, pipes), ()) if pipes else _kill(state.ending, 0, leader_gone=True)
-        case OutputExceeded() | CancelAsked():
+        case OutputExceeded() | CancelRequested():
             return _kill(_cause(state.ending, event), state.pipes, leader_gone=True)
         case TimerFired():
             return _kill(state.ending, state.pipes, leader_gone=True)
@@ -269,7 +269,7 @@ def _step_killing(state: Killing, event: Event) -> tuple[State, tuple[Effect, ..
             return replace(state, leader_gone=True), ()
         case PipeClosed():
             return replace(state, pipes=_one_less(state, event)), ()
-        case OutputExceeded() | CancelAsked():
+        case OutputExceeded() | CancelRequested():
             return replace(state, ending=_cause(state.ending, event)), ()
         case Swept():
             if state.leader_gone:
@@ -287,7 +287,7 @@ def _step_dying(state: Dying, event: Event) -> tuple[State, tuple[Effect, ...]]:
             return _flush(state.ending, state.pipes)
         case PipeClosed():
             return Dying(state.ending, _one_less(state, event)), ()
-        case OutputExceeded() | CancelAsked():
+        case OutputExceeded() | CancelRequested():
             return Dying(_cause(state.ending, event), state.pipes), ()
         case TimerFired():
             return Stuck(), ()
@@ -304,7 +304,7 @@ def _step_flushing(state: Flushing, event: Event) -> tuple[State, tuple[Effect, 
             return (Flushing(state.ending, pipes) if pipes else Ended(state.ending)), ()
         case OutputExceeded():
             return Flushing(_cause(state.ending, event), state.pipes), ()
-        case CancelAsked():
+        case CancelRequested():
             return Flushing(None, state.pipes), (HastenTimer(FLUSH_CANCELLED_S),)
         case TimerFired():
             return Ended(state.ending), ()
@@ -335,8 +335,8 @@ def _one_less(state: Running | Terminating | Draining | Killing | Dying | Flushi
     return state.pipes - 1
 
 
-def _cause(ending: Ending | None, event: OutputExceeded | CancelAsked) -> Ending | None:
+def _cause(ending: Ending | None, event: OutputExceeded | CancelRequested) -> Ending | None:
     """Return the ending to report for a run that was ending already when ``event`` came; None if the run was cancelled."""
-    if isinstance(event, CancelAsked):
+    if isinstance(event, CancelRequested):
         return None
     return Ending.OUTPUT_LIMIT if ending is Ending.EXITED else ending

@@ -30,7 +30,7 @@ import trio
 from wharfinger.process.command import Command, Limits, Usage
 from wharfinger.process.ending import (
     DYING_S,
-    CancelAsked,
+    CancelRequested,
     Effect,
     Ended,
     Event,
@@ -131,9 +131,9 @@ class Run:
         self._inbox.append(event)
         self._wake.set()
 
-    def ask_end(self) -> None:
+    def request_end(self) -> None:
         """End the run: SIGTERM, the grace time, then SIGKILL for all remaining processes. A second call does nothing."""
-        self.post(CancelAsked())
+        self.post(CancelRequested())
 
     async def to_end(
         self, jobs: Mapping[str, Callable[[], Awaitable[None]]], *, pipes: int, ledger: ProcessLedger | None
@@ -141,7 +141,7 @@ class Run:
         """Do ``jobs`` while the child lives, and wait for its end; ``pipes`` is the number of jobs that post PipeClosed.
 
         When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. The wait is
-        shielded from cancellation; ``ask_end`` ends the run early, within a bounded time. Jobs that are not done at the end
+        shielded from cancellation; ``request_end`` ends the run early, within a bounded time. Jobs that are not done at the end
         are cancelled.
         """
         with trio.CancelScope(shield=True):

@@ -130,7 +130,7 @@ class Worker:
             if fd is not None:
                 trio.lowlevel.notify_closing(fd)  # a task that still waits there raises ClosedResourceError
         self._run.child.close_stdin()
-        self._run.ask_end()
+        self._run.request_end()
 
     def _open(self, fd: int | None) -> int:
         if fd is None or self._left.is_set():

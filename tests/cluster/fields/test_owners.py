@@ -61,7 +61,7 @@ def test_what_another_process_has_as_a_whole() -> None:
     owners = read_owners(live(entry("al", {"f:a": {}, "f:b": {".": {}, "f:c": {}}}), entry("ed", {"f:e": {}})), "us")
 
     assert owners is not None
-    assert [owners.are_others_whole((f"f:{name}",)) for name in "abe"] == [True, False, True]
+    assert [owners.has_other_whole_owner((f"f:{name}",)) for name in "abe"] == [True, False, True]
 
 
 def test_entries_that_cannot_be_read() -> None:

@@ -11,9 +11,9 @@ def a_record(key: int, at: float = 0.0) -> Record[int, Row]:
     return Record(key, Row(key), key, key, Owner("a"), at=at)
 
 
-def let_through(refreshes: Refreshes[int, Row], now: float) -> list[int]:
+def take_allowed(refreshes: Refreshes[int, Row], now: float) -> list[int]:
     keys = []
-    while (record := refreshes.let_through(now)) is not None:
+    while (record := refreshes.take_allowed(now)) is not None:
         refreshes.withdraw(record)
         keys.append(record.key)
     return keys
@@ -24,18 +24,18 @@ def test_so_many_in_a_second_and_a_seconds_worth_after_a_rest() -> None:
     for key in range(20):
         refreshes.ask(a_record(key))
     assert refreshes.next_at() <= 10
-    assert let_through(refreshes, 10) == [0, 1, 2, 3, 4]
+    assert take_allowed(refreshes, 10) == [0, 1, 2, 3, 4]
     assert refreshes.next_at() == 10.25
-    assert let_through(refreshes, 10.2) == []
-    assert let_through(refreshes, 10.25) == [5]
-    assert let_through(refreshes, 10.75) == [6, 7]
-    assert let_through(refreshes, 1000) == [8, 9, 10, 11, 12]
+    assert take_allowed(refreshes, 10.2) == []
+    assert take_allowed(refreshes, 10.25) == [5]
+    assert take_allowed(refreshes, 10.75) == [6, 7]
+    assert take_allowed(refreshes, 1000) == [8, 9, 10, 11, 12]
 
 
 def test_no_one_waits_nothing_is_planned() -> None:
     refreshes = Refreshes[int, Row](0, 4)
     refreshes.done(a_record(1))
-    assert (refreshes.next_at(), refreshes.oldest(1e9), let_through(refreshes, 0)) == (INFINITY, None, [])
+    assert (refreshes.next_at(), refreshes.oldest(1e9), take_allowed(refreshes, 0)) == (INFINITY, None, [])
 
 
 def test_the_one_done_longest_ago_is_old_first() -> None:
@@ -54,10 +54,10 @@ def test_the_earlier_of_both_is_next() -> None:
     refreshes = Refreshes[int, Row](60, 1)
     refreshes.done(a_record(1, at=5))
     refreshes.ask(a_record(2))
-    assert let_through(refreshes, 10) == [2]
+    assert take_allowed(refreshes, 10) == [2]
     refreshes.ask(a_record(3))
     assert refreshes.next_at() == 10
-    assert let_through(refreshes, 10) == [3]
+    assert take_allowed(refreshes, 10) == [3]
     refreshes.ask(a_record(4))
     assert refreshes.next_at() == 11
     refreshes.withdraw(a_record(4))

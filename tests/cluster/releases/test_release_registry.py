@@ -74,11 +74,11 @@ async def test_a_turn_ends_however_it_ends() -> None:
 
 def test_all_of_them_who_listens_is_told() -> None:
     board, one, other = ReleaseRegistry(), Listener(), Listener()
-    board.tell_health(WEB, Health())
+    board.report_health(WEB, Health())
     board.listeners = (one, other)
-    board.tell_drift(WEB, (), ())
-    board.tell_health(DB, Health())
-    board.tell_foreign(WEB, 3, "ann")
+    board.report_drift(WEB, (), ())
+    board.report_health(DB, Health())
+    board.report_foreign(WEB, 3, "ann")
     assert one.heard == other.heard == [("drifted", WEB), ("health", DB), ("3 by ann", WEB)]
 
 
@@ -86,7 +86,7 @@ def test_the_drifted_fields_of_an_object() -> None:
     board, identity = ReleaseRegistry(), Identity("ConfigMap", "default", "a")
     assert board.drifted_fields(WEB, identity) == ""
     fields = (DriftedField("/data/a", "ed"), DriftedField("/data/b", ""))
-    board.tell_drift(WEB, (Drift(identity, missing=False, fields=fields),), ())
+    board.report_drift(WEB, (Drift(identity, missing=False, fields=fields),), ())
     assert board.drifted_fields(WEB, identity) == "/data/a by ed, /data/b"
     assert board.drifted_fields(DB, identity) == ""
 

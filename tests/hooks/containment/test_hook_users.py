@@ -12,7 +12,7 @@ import trio.testing
 from tests.hooks.support.contained import IS_ROOT, package_in, state_folder, users
 from tests.process.children import is_alive
 from wharfinger.hooks.containment import hook_users
-from wharfinger.hooks.containment.hook_users import HookUsers, open_tree, open_way, package_tree, remove_files_of
+from wharfinger.hooks.containment.hook_users import HookUsers, allow_traversal, open_tree, package_tree, remove_files_of
 from wharfinger.hooks.errors import HookError
 from wharfinger.process.sweep import SweepResult
 
@@ -149,5 +149,5 @@ def test_a_way_is_opened_from_the_top_down_to_the_folder_and_no_further(tmp_path
     (way / "c").mkdir(parents=True)
     for folder in (tmp_path, way.parent, way, way / "c"):
         folder.chmod(0o700)
-    open_way(way, way.parent)
+    allow_traversal(way, way.parent)
     assert [mode(folder) for folder in (tmp_path, way.parent, way, way / "c")] == [0o700, 0o701, 0o701, 0o700]

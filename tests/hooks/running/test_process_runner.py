@@ -187,7 +187,7 @@ async def test_nothing_is_left_where_the_way_to_its_folder_cannot_be_opened(monk
     def refuse(_folder: Path, _top: Path) -> None:
         raise OSError("read-only file system")
 
-    monkeypatch.setattr(process_runner, "open_way", refuse)
+    monkeypatch.setattr(process_runner, "allow_traversal", refuse)
     with state_folder() as state:
         runner = ProcessHookRunner(state / "scratch", limits(PATIENT), containment=Containment(users=users()))
         with pytest.raises(HookError, match="access to the folders above its files: read-only") as caught:

@@ -32,12 +32,12 @@ def _unknown(_owner: Owner, _identity: Identity) -> str:
 class Unattended:
     """The prunes and failed corrections to report.
 
-    ``tell_pruned`` is called for each prune that deleted something, ``tell_troubles`` for each change of a release's
+    ``report_pruned`` is called for each prune that deleted something, ``report_troubles`` for each change of a release's
     troubles. ``count``: the number of objects that prunes deleted.
     """
 
-    tell_pruned: Pruned
-    tell_troubles: Troubled
+    report_pruned: Pruned
+    report_troubles: Troubled
     drifted_fields: DriftedFields = _unknown
     """The fields of an object that are not as applied, as text; "" if they are not known."""
     count: int = 0
@@ -72,7 +72,7 @@ class Unattended:
         """Record the end of a prune, and report the differences."""
         for owner, keys in report.gone.items():
             self.count += len(keys)
-            self.tell_pruned(owner, tuple(keys))
+            self.report_pruned(owner, tuple(keys))
         for owner in {**self._unpruned, **report.failed}:
             failed = report.failed.get(owner, {})
             before = self._unpruned.get(owner, {})
@@ -88,4 +88,4 @@ class Unattended:
             known[owner] = dict(texts)
         else:
             known.pop(owner, None)
-        self.tell_troubles(owner, self.troubles(owner))
+        self.report_troubles(owner, self.troubles(owner))

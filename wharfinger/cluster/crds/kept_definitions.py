@@ -133,7 +133,7 @@ class KeptDefinitions:
         for key, _ in found:
             if key.name not in self._known.there:
                 await self._look(key)
-        self._tell_if_other(owner, before)
+        self._report_if_other(owner, before)
 
     def stop_keeping(self, owner: Owner) -> None:
         """Stop keeping definitions for this owner; its definitions in the cluster remain unchanged."""
@@ -141,7 +141,7 @@ class KeptDefinitions:
         for place in [place for place in self._known.applied if place[0] == owner]:
             del self._known.applied[place]
         self._end_what_nobody_keeps()
-        self._tell_if_other(owner, before)
+        self._report_if_other(owner, before)
 
     def resume(self, owner: Owner) -> None:
         """Resume restoring the missing definitions of an owner, after it was suspended."""
@@ -208,7 +208,7 @@ class KeptDefinitions:
         for owner in self._applied(name):
             self._told(owner, self.missing(owner))
 
-    def _tell_if_other(self, owner: Owner, before: tuple[Drift, ...]) -> None:
+    def _report_if_other(self, owner: Owner, before: tuple[Drift, ...]) -> None:
         if (after := self.missing(owner)) != before:
             self._told(owner, after)
 

@@ -165,7 +165,7 @@ def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
     matters.
     """
     value = value_at(path, desired)
-    return isinstance(value, Absent) or has_content(value) or (value is not None and owners.are_others_whole(path))
+    return isinstance(value, Absent) or has_content(value) or (value is not None and owners.has_other_whole_owner(path))
 
 
 # -- both

@@ -45,11 +45,11 @@ class ForeignChanges:
         """Record a change by another writer. Never waits."""
         self._left_alone(change.owner)
         if change.gone and not change.by_helm:
-            self._nursery.start_soon(self._tell_gone, change, name=f"records of {change.owner}")
+            self._nursery.start_soon(self._report_gone, change, name=f"records of {change.owner}")
         else:
             self._told(change.owner, change.head.revision, change.by)
 
-    async def _tell_gone(self, change: ForeignChange) -> None:
+    async def _report_gone(self, change: ForeignChange) -> None:
         try:
             goes = await is_namespace_deleted(self._client, change.owner.namespace)
         except ClusterError as error:

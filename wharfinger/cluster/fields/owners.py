@@ -60,7 +60,7 @@ class FieldOwners:
                 inside = entry.writer
         return inside
 
-    def are_others_whole(self, path: FieldPath) -> bool:
+    def has_other_whole_owner(self, path: FieldPath) -> bool:
         """Return whether another manager owns this field as a whole, and no other manager owns anything inside it."""
         has = any(path in entry.fields for entry in self.others)
         return has and not any(below(entry.fields, path) for entry in self.others)

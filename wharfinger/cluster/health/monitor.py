@@ -206,7 +206,7 @@ class HealthMonitor:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._facts.run, name="health judges")
             nursery.start_soon(self._follow_rows, name="health of rows")
-            nursery.start_soon(self._tell_all, name="health listener")
+            nursery.start_soon(self._report_all, name="health listener")
 
     async def _follow_rows(self) -> None:
         while True:
@@ -230,7 +230,7 @@ class HealthMonitor:
             self._facts.judge_again(row.key)
         self._touch(row.owner)
 
-    async def _tell_all(self) -> None:
+    async def _report_all(self) -> None:
         while True:
             with trio.move_on_at(min((self._facts.next_grace, *self._stalls.values()))):
                 await self._wake.wait()

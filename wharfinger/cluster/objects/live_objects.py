@@ -181,7 +181,7 @@ class LiveObjects:
         while True:
             await trio.sleep(CHECK_S)
             for resource in tuple(self._followed):
-                self._tell_looked_up(resource)
+                self._report_looked_up(resource)
             for resource in self._failing():
                 if await self._unserved(resource):
                     self._forget(resource)
@@ -205,11 +205,11 @@ class LiveObjects:
         try:
             await self.synced(resource)
         except (ClusterError, ShapeError) as error:
-            self._tell_looked_up(resource, str(error))
+            self._report_looked_up(resource, str(error))
         else:
-            self._tell_looked_up(resource)
+            self._report_looked_up(resource)
 
-    def _tell_looked_up(self, resource: ResourceType, why: str = "") -> None:
+    def _report_looked_up(self, resource: ResourceType, why: str = "") -> None:
         """Report why a kind is not listed yet, once that is known."""
         followed = self._followed.get(resource)
         if followed is None or (not why and not followed.subscription.listed) or followed.told in ("", why):

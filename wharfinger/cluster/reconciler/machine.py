@@ -419,7 +419,7 @@ class Machine(Generic[K, R]):
             if record is None:
                 break
             self._refresh(record, now)
-        while (record := self._refreshes.let_through(now)) is not None:
+        while (record := self._refreshes.take_allowed(now)) is not None:
             self._enqueue(record)
         return [key for work in self._turns.tick(now) for key in work.keys]
 

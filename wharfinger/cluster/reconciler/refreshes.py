@@ -55,7 +55,7 @@ class Refreshes(Generic[K, R]):
             return None
         return next(iter(self._aged.values()))
 
-    def let_through(self, now: float) -> Record[K, R] | None:
+    def take_allowed(self, now: float) -> Record[K, R] | None:
         """Return the next waiting key, if the rate allows it now; the row then counts as refreshed, and :meth:`withdraw`
         removes it.
         """

@@ -95,8 +95,8 @@ async def open_reconciler(
             for number in range(options.concurrency + options.slow_concurrency):
                 nursery.start_soon(reconciler.work, name=f"reconciler {name}, worker {number}")
             nursery.start_soon(reconciler.read, name=f"reconciler {name}, changes")
-            nursery.start_soon(reconciler.keep_time, name=f"reconciler {name}, times")
-            nursery.start_soon(reconciler.keep_pruned, name=f"reconciler {name}, prune")
+            nursery.start_soon(reconciler.move_due_keys, name=f"reconciler {name}, times")
+            nursery.start_soon(reconciler.prune_when_due, name=f"reconciler {name}, prune")
             yield reconciler
             nursery.cancel_scope.cancel()
     finally:
@@ -379,7 +379,7 @@ class Reconciler(Generic[K, R]):
             self._waiters.step_all()
             await trio.sleep(self._options.round_gap_s)
 
-    async def keep_time(self) -> None:
+    async def move_due_keys(self) -> None:
         """Move keys to their lines at the times when they are due, until cancelled."""
         while True:
             self._alarm = trio.Event()
@@ -395,7 +395,7 @@ class Reconciler(Generic[K, R]):
         if self._machine.planned_at() < self._alarm_at:
             self._alarm.set()
 
-    async def keep_pruned(self) -> None:
+    async def prune_when_due(self) -> None:
         """Prune when a prune is due and the table is initialized. New rows wait until it is over."""
         while True:
             with trio.move_on_at(self._pruning.next_at):

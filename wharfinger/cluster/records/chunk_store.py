@@ -60,7 +60,7 @@ class ChunkStore:
 
         await each(chunks, create, limit=AT_ONCE)
 
-    async def give_to(self, head: JsonObject, names: Iterable[str]) -> None:
+    async def set_owner(self, head: JsonObject, names: Iterable[str]) -> None:
         """Make a record's Secret the owner of its chunks, so that they are deleted with it."""
         namespace = namespace_of(head)
         owner: JsonObject = {
@@ -117,7 +117,7 @@ class ChunkStore:
             head = heads[place]
             if name in head.names:
                 if not find_list(chunk, "metadata", "ownerReferences"):
-                    await self.give_to(head.secret, [name])
+                    await self.set_owner(head.secret, [name])
             elif head.readable and await self._abandoned(chunk) and await self._delete_unused(resource, chunk):
                 collected.append(f"{namespace}/{name}")
         return tuple(collected)

@@ -183,7 +183,7 @@ class ReleaseStore:
                     f"release {release.namespace}/{release.name}: revision {release.revision} was written by another process "
                     "just now; a retry continues from that revision"
                 ) from error
-            await self._chunks.give_to(secret, packed.chunk_names)
+            await self._chunks.set_owner(secret, packed.chunk_names)
         return self._keep(release, secret, packed)
 
     async def update(self, stored: Stored, release: Release) -> Stored:
@@ -192,7 +192,7 @@ class ReleaseStore:
         async with self._chunks.writing(packed.chunks):
             await self._chunks.write(packed.chunks)
             secret = await self._replace(stored, release, packed.head)
-            await self._chunks.give_to(secret, packed.chunk_names)
+            await self._chunks.set_owner(secret, packed.chunk_names)
         return self._keep(release, secret, packed)
 
     async def _packed_again(self, stored: Stored, release: Release) -> PackedRelease:
@@ -276,7 +276,7 @@ class ReleaseStore:
         """Delete the chunks that crashes left behind, in all namespaces; return ``namespace/name`` of each Secret."""
         return await self._chunks.collect()
 
-    async def keep_collected(self, every_s: float) -> None:
+    async def collect_regularly(self, every_s: float) -> None:
         """Collect chunks once the records are known, and then at an interval (0: never again). Runs as a task of its own."""
         while True:
             try:

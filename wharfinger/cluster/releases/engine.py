@@ -340,7 +340,7 @@ class ReleaseEngine:
                         has_all = len(self._tools.rows.of(owner)) == len(objects)
                         self._board.restored[owner] = last.revision if has_all else 0
                     return tuple(row.key for row in rows)
-                self._board.tell_foreign(owner, last.revision, str(last.written_by))
+                self._board.report_foreign(owner, last.revision, str(last.written_by))
         return None
 
     async def forget(self, owner: Owner) -> None:

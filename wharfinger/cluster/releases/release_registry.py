@@ -80,7 +80,7 @@ class ReleaseRegistry:
         """Return whether objects of the release that are in the cluster and have no row may be deleted."""
         return owner in self.whole and not self.corrections_paused(owner)
 
-    def tell_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
+    def report_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
         """Report drift to the listeners (see EngineListener), together with missing definitions."""
         _put(self.drifted, owner, (drifts, fights) if drifts or fights else None)
         for listener in self.listeners:
@@ -94,32 +94,32 @@ class ReleaseRegistry:
         found = next((drift for drift in drifts if drift.identity == identity), None)
         return listed(found.fields, SHOWN) if found is not None else ""
 
-    def tell_corrected(self, owner: Owner, drift: Drift) -> None:
+    def report_corrected(self, owner: Owner, drift: Drift) -> None:
         """Report the drift of an object that was corrected."""
         for corrected in self.correction_listeners:
             corrected(owner, drift)
 
-    def tell_missing(self, owner: Owner, missing: tuple[Drift, ...]) -> None:
+    def report_missing(self, owner: Owner, missing: tuple[Drift, ...]) -> None:
         """Report drift of definitions that the owner applied: they are gone, or exist again."""
         _put(self.missing, owner, missing or None)
-        self.tell_drift(owner, *self.drifted.get(owner, ((), ())))
+        self.report_drift(owner, *self.drifted.get(owner, ((), ())))
 
-    def tell_health(self, owner: Owner, health: Health) -> None:
+    def report_health(self, owner: Owner, health: Health) -> None:
         """Report a change of health to the listeners (see EngineListener)."""
         for listener in self.listeners:
             listener.health_changed(owner, health)
 
-    def tell_foreign(self, owner: Owner, revision: int, by: str) -> None:
+    def report_foreign(self, owner: Owner, revision: int, by: str) -> None:
         """Report a revision of another writer to the listeners (see EngineListener)."""
         for listener in self.listeners:
             listener.foreign_revision(owner, revision, by)
 
-    def tell_pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+    def report_pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
         """Report pruned objects to the listeners (see EngineListener)."""
         for listener in self.listeners:
             listener.pruned(owner, keys)
 
-    def tell_troubles(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+    def report_troubles(self, owner: Owner, troubles: tuple[str, ...]) -> None:
         """Report troubles to the listeners (see EngineListener)."""
         for listener in self.listeners:
             listener.troubled(owner, troubles)

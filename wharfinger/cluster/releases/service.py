@@ -61,7 +61,7 @@ async def open_release_engine(
     options = options or EngineOptions()
     holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)
     table, applied, board = desired_table(), AppliedObjects(options.field_manager), ReleaseRegistry()
-    unattended = Unattended(board.tell_pruned, board.tell_troubles, board.drifted_fields)
+    unattended = Unattended(board.report_pruned, board.report_troubles, board.drifted_fields)
     writer = ObjectWriter(client, options.field_manager, options.force)
     acting = OwnerClients(client, options.account)
     async with (
@@ -72,7 +72,7 @@ async def open_release_engine(
             client,
             live,
             expressions=options.expressions,
-            told=board.tell_health,
+            told=board.report_health,
             now=options.now,
             grace_s=options.grace_s,
         ) as health,
@@ -87,10 +87,10 @@ async def open_release_engine(
             applied,
             client,
             correct=reconciler.refresh,
-            told=board.tell_drift,
+            told=board.report_drift,
             settled=lambda identity: is_done(reconciler, identity),
             full_s=options.full_s,
-            corrected=board.tell_corrected,
+            corrected=board.report_corrected,
         )
 
         def left_alone(owner: Owner) -> None:
@@ -99,7 +99,7 @@ async def open_release_engine(
                 board.left_alone.add(owner)
                 drift.pause_corrections(owner)
 
-        foreign = ForeignChanges(client, nursery, left_alone=left_alone, told=board.tell_foreign)
+        foreign = ForeignChanges(client, nursery, left_alone=left_alone, told=board.report_foreign)
         interruption = Interruption()
         definitions = Definitions(client, writer, interruption, options.now, acting)
         kept = KeptDefinitions(
@@ -108,7 +108,7 @@ async def open_release_engine(
             definitions,
             corrections_paused=board.corrections_paused,
             confined=options.confined,
-            told=board.tell_missing,
+            told=board.report_missing,
             back=drift.suspect_kind,
         )
         live.listen(drift.changed)
@@ -116,7 +116,7 @@ async def open_release_engine(
         nursery.start_soon(kept.run, name="definitions")
         nursery.start_soon(drift.run, name="drift monitor")
         store = ReleaseStore(client, options.now, holder=holder, heads=heads)
-        nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
+        nursery.start_soon(store.collect_regularly, options.prune_s, name="chunks of records")
         keeper = RecordKeeper(store, options.now, holder, options.history)
         tidying = LateTidying(keeper, board.turn, board.is_busy)
         nursery.start_soon(tidying.run, name="histories of releases")

@@ -225,12 +225,12 @@ class ObjectStream:
                     self._fanout.take_listed(page.items)
         except (ClusterError, ShapeError) as error:
             self._begin_list()
-            self._tell_attempted(error)
+            self._report_attempted(error)
             return self._failed(error)
         self._fanout.end_list()
         self._listed_at = trio.current_time()
         self._last_error = ""
-        self._tell_attempted(None)
+        self._report_attempted(None)
         return core.Listed(revision)
 
     def _begin_list(self) -> None:
@@ -238,7 +238,7 @@ class ObjectStream:
             self._list_begun = True
             self._fanout.begin_list()
 
-    def _tell_attempted(self, error: ClusterError | ShapeError | None) -> None:
+    def _report_attempted(self, error: ClusterError | ShapeError | None) -> None:
         for subscription in self._subscriptions:
             if subscription.listener.covered:
                 subscription.attempted(error)

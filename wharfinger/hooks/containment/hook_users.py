@@ -136,7 +136,7 @@ def open_tree(path: Path, state_dir: Path) -> None:
     tree = package_tree(path, state_dir)
     if tree is None:
         return
-    open_way(tree.parent, state_dir)  # a daemon closes its state folder when it starts
+    allow_traversal(tree.parent, state_dir)  # a daemon closes its state folder when it starts
     if tree.stat().st_mode & _ENTER:
         return
     for folder, folders, files in os.walk(tree, topdown=False):
@@ -154,7 +154,7 @@ def _open_entry(path: Path) -> None:
         _allow(path, mode, _READ)
 
 
-def open_way(folder: Path, top: Path) -> None:
+def allow_traversal(folder: Path, top: Path) -> None:
     """Let every user enter, but not list, the folders from ``top`` to ``folder``. Blocking. Raises OSError."""
     while folder.is_relative_to(top):
         _allow(folder, folder.stat().st_mode, _ENTER)

@@ -27,7 +27,7 @@ from wharfinger.hooks.containment.cluster_access import ClusterAccess
 from wharfinger.hooks.containment.contained_run import Cell, open_cell
 from wharfinger.hooks.containment.containment import NO_CONTAINMENT, Containment
 from wharfinger.hooks.containment.hook_environment import HOME, KUBECONFIG, hook_environment
-from wharfinger.hooks.containment.hook_users import open_way, remove_remains_of
+from wharfinger.hooks.containment.hook_users import allow_traversal, remove_remains_of
 from wharfinger.hooks.containment.spare_folders import SpareFolders
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.running.log_lines import LogLines, last_words
@@ -168,7 +168,7 @@ class ProcessHookRunner:
         fill_run_folder(folder, run, self._spares, kubeconfig)
         if folder.user is not None:
             try:
-                open_way(self._scratch.absolute(), self._containment.state_dir or self._scratch.absolute())
+                allow_traversal(self._scratch.absolute(), self._containment.state_dir or self._scratch.absolute())
             except OSError as error:
                 with suppress(OSError):
                     folder.remove()

@@ -68,7 +68,7 @@ class Schedules:
             cron = parse_cron(crontab, zone=self._zone)
             due = _after(cron, self._utc())
             if due is None:
-                _tell_dropped(crontab)
+                _report_dropped(crontab)
                 return
             entry = self._entries[crontab] = _Entry(cron, due)
             self._changed.set()
@@ -114,7 +114,7 @@ class Schedules:
     def _put_off(self, crontab: str, entry: _Entry, due: datetime | None) -> None:
         if due is None:
             del self._entries[crontab]
-            _tell_dropped(crontab)
+            _report_dropped(crontab)
         else:
             entry.due = due
 
@@ -138,7 +138,7 @@ def _after(cron: Cron, moment: datetime) -> datetime | None:
         return None
 
 
-def _tell_dropped(crontab: str) -> None:
+def _report_dropped(crontab: str) -> None:
     log.warning("schedule %r: dropped, because it has no next time before the year 10000", crontab)
 
 

@@ -252,7 +252,7 @@ async def end_child(child: Adopted, ledger: ProcessLedger | None) -> None:
     """End a child that no caller waits for, with all processes that it has started. Shielded, and bounded in time."""
     limits = Limits(wall_s=0.0, stdout_bytes=0, term_grace_s=0.0, cancel_grace_s=0.0)
     run = Run(child, f"worker {child.mark.pid}", limits)
-    run.ask_end()
+    run.request_end()
     try:
         await run.to_end({}, pipes=0, ledger=ledger)
     finally:
