@@ -12,12 +12,14 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
 import trio
 
+from tests.debug.profile.profiles import PROFILE
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.golden import GOLDEN, check_golden, ran, transcript_of, unchanging, words_of
 from tests.packages.support.charts import chart, write
@@ -26,6 +28,7 @@ from tests.programs import PATIENCE_S, ROOT, attempt, wharfinger
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 from wharfinger import __version__ as wharfinger_version
 from wharfinger.__main__ import build_parser
+from wharfinger.debug.profile.sampler import Sampler
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.yaml.writer import write_yaml
@@ -64,6 +67,10 @@ OFFLINE: Final = (
     "replay FOLDER/none",
 )
 RIGHTS: Final = tuple(f"package rights FOLDER/chart{form}" for form in ("", " -o json"))
+PROCESS: Final = (
+    *(f"memory{form}" for form in ("", " -o json", " -o yaml")),
+    *(f"profile --seconds 1{form}" for form in ("", " -o collapsed", " -o speedscope", " -o json", " -o yaml")),
+)
 HOOK: Final = bash(
     "configVersion: v1\nonStartup: 5\nkubernetes:\n- {name: maps, apiVersion: v1, kind: ConfigMap}\n",
     'echo "hello from a hook"\necho \'{"op":"add","path":"/hello/seen","value":2}\' >"$VALUES_JSON_PATCH_PATH"',
@@ -155,6 +162,19 @@ async def test_commands_that_run_until_they_are_stopped(tmp_path: Path) -> None:
             typed = "".join(f"< {each}\n" for each in given.splitlines())
             parts.append(ran(line, done).replace("\n", f"\n{typed}", 1))
     check_golden("running.txt", fixed("\n".join(parts), tmp_path))
+
+
+@pytest.mark.slow
+async def test_commands_about_the_process_of_a_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their numbers are those of the machine, so the daemon has a fixed profile and a fixed memory here."""
+    monkeypatch.setattr(Sampler, "run", lambda _sampler: PROFILE)
+    parts = []
+    async with open_debug_server(tmp_path / "s", CannedInspector()):
+        for line in PROCESS:
+            words = wharfinger(*words_of(line, tmp_path), "--socket", str(tmp_path / "s"))
+            done = await trio.to_thread.run_sync(partial(attempt, *words, env=environment(tmp_path)))
+            parts.append(ran(line, done))
+    check_golden("process.txt", unchanging("\n".join(parts), tmp_path))
 
 
 def stopped(line: str, given: str, folder: Path) -> subprocess.CompletedProcess[str]:

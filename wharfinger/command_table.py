@@ -115,6 +115,8 @@ COMMANDS: Final = (
         module="package.document_commands",
     ),
     Command("tasks", "debug", "print the running tasks of a daemon as a tree", module="package.document_commands"),
+    Command("profile", "debug", "sample what a running daemon spends its time on", module="process_commands"),
+    Command("memory", "debug", "show the memory of a running daemon by part", module="process_commands"),
     Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
     Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),
     Command(

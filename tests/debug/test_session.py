@@ -106,6 +106,8 @@ EVERYTHING = (
     "statistics -o prometheus",
     "tasks",
     "tasks -o json",
+    "profile --seconds 2 -o json",
+    "memory -o json",
     "diff default.shop -o json",
 )
 
@@ -149,7 +151,8 @@ def test_no_secret_is_in_any_answer_of_the_socket(session: Session) -> None:
             continue
         place = path.replace("{name}", "default.shop").replace("{format}", ".json")
         query = {"package": "default.shop"} if "package" in route.parameters else {}
-        reply = run_without_loop(exchange_blocking(session.socket, Question(place, query, 60.0)))
+        query |= {"seconds": "2"} if "seconds" in route.parameters else {}
+        reply = run_without_loop(exchange_blocking(session.socket, Question(place, query, 60.0, streamed=True)))
         assert reply.body is not None, path
         assert [secret for secret in SECRETS if secret.encode() in reply.body] == [], path
         if path in FOLLOWED:

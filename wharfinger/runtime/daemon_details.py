@@ -154,6 +154,30 @@ class StatisticsSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryPartSnapshot:
+    """A part of the memory: the number of its ``items``, and their size. ``bytes`` is None if only the items are counted."""
+
+    part: str
+    items: int
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySnapshot:
+    """The memory of the daemon. A page that processes share counts by its share, so that the numbers can be added.
+
+    ``own_bytes`` is the memory of the daemon's process now, ``peak_bytes`` the most that was resident since the start.
+    ``programs`` are all processes below it, by program. ``parts`` are what the daemon keeps in its own memory; their sizes are
+    those of the data, without Python's overhead, so they are less than the process takes for them.
+    """
+
+    own_bytes: int
+    peak_bytes: int
+    programs: tuple[MemoryPartSnapshot, ...] = ()
+    parts: tuple[MemoryPartSnapshot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WarmPoolSnapshot:
     """The pool of one Python interpreter for warm hooks, the processes of one persistent hook, or the pool of a WorkerPool.
 

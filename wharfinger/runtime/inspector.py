@@ -17,6 +17,7 @@ from wharfinger.formats.schemas.problem import Problem
 if TYPE_CHECKING:  # a client that does not ask for them starts faster without them
     from wharfinger.runtime.daemon_details import (
         DaemonSnapshot,
+        MemorySnapshot,
         RequirementsSnapshot,
         StatisticsSnapshot,
         WarmPoolSnapshot,
@@ -310,6 +311,10 @@ class Inspector(Protocol):
 
     async def statistics(self) -> "StatisticsSnapshot | None":
         """Return the daemon's counts, or None before there is anything to count."""
+        ...
+
+    async def memory(self) -> "MemorySnapshot":
+        """Return the memory of the daemon by part, and that of its children by program."""
         ...
 
     async def metrics(self) -> str:

@@ -38,8 +38,10 @@ def test_one_is_written_and_deleted() -> None:
     assert known is not None
     assert [one.release.status.value for one in known] == ["superseded", "failed"]
     assert cache.state(A) == frozenset({("s1", "u", "1"), ("s2", "u", "1")})
+    assert cache.count == 2
     cache.drop_one(A, 1)
     cache.drop_one(B, 1)
+    assert cache.count == 1
     assert cache.state(A) == frozenset({("s2", "u", "1")})
     cache.drop(A)
     cache.drop(A)

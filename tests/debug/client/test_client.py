@@ -19,6 +19,7 @@ from tests.debug.support.samples import (
     HOOK_METRICS,
     HOSTILE,
     MANIFEST,
+    MEMORY,
     METRICS,
     NODES,
     PACKAGES,
@@ -70,6 +71,7 @@ async def test_it_says_exactly_what_the_daemon_says(tmp_path: Path) -> None:
         assert await client.package("no.such") is None
         assert await client.scheduler() == NODES
         assert await client.statistics() == STATISTICS
+        assert await client.memory() == MEMORY
         assert (await client.metrics(), await client.hook_metrics()) == (METRICS + ELSEWHERE, HOOK_METRICS)
         inspector.counted = None
         assert await client.statistics() is None
@@ -201,7 +203,9 @@ async def test_a_daemon_that_cannot_render(response: Response, why: str, tmp_pat
             await client.render("a", show_secrets=True)
 
 
-@pytest.mark.parametrize("question", ["daemon", "packages", "pools", "queues", "scheduler", "statistics", "why"])
+@pytest.mark.parametrize(
+    "question", ["daemon", "packages", "pools", "queues", "scheduler", "statistics", "memory", "profile", "why"]
+)
 async def test_shapes_no_one_understands(question: str, tmp_path: Path) -> None:
     async def handler(_request: Request) -> Response:
         return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "pools": 5, "nodes": 5, "version": 5}')
@@ -214,6 +218,8 @@ async def test_shapes_no_one_understands(question: str, tmp_path: Path) -> None:
             "queues": client.queues,
             "scheduler": client.scheduler,
             "statistics": client.statistics,
+            "memory": client.memory,
+            "profile": partial(client.profile, 1),
             "why": partial(client.why, "a"),
         }
         with pytest.raises(DebugAnswerError, match=r"(?i)expected|required"):

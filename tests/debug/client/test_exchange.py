@@ -151,6 +151,32 @@ def test_a_daemon_that_is_stopped(tmp_path: Path) -> None:
     ],
 )
 def test_answers_of_any_server(answer: bytes, reply: Reply | str, tmp_path: Path) -> None:
+    check_answer(answer, reply, tmp_path, Question("/x", {"a": "b c"}, 5.0))
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        (CHUNKED + b"5\r\nhello\r\n0\r\n\r\n", Reply(200, b"hello")),
+        (CHUNKED + b"5;a=b\r\nhel\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n", Reply(200, b"hel\r\n0123456789")),
+        (CHUNKED + b"0\r\n\r\n", Reply(200, b"")),
+        (CHUNKED + b"5\r\nhello\r\n", "closed"),
+        (CHUNKED + b"5\r\nhel", "closed"),
+        (CHUNKED + b"fffffffff\r\n", Reply(200, None)),
+        (CHUNKED + b"-1\r\n", "not HTTP"),
+        (CHUNKED + b"\r\n", "not HTTP"),
+        (CHUNKED + b"x" * 100_000, "not HTTP"),
+        (b"HTTP/1.1 503 x\r\nContent-Length: 2\r\n\r\nno", Reply(503, b"no")),
+    ],
+)
+def test_streamed_answers(answer: bytes, reply: Reply | str, tmp_path: Path) -> None:
+    check_answer(answer, reply, tmp_path, Question("/x", {}, 5.0, streamed=True))
+
+
+def check_answer(answer: bytes, reply: Reply | str, tmp_path: Path, asked: Question) -> None:
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
@@ -166,7 +192,7 @@ def test_answers_of_any_server(answer: bytes, reply: Reply | str, tmp_path: Path
 
         thread = Thread(target=serve)
         thread.start()
-        question = exchange_blocking(path, Question("/x", {"a": "b c"}, 5.0))
+        question = exchange_blocking(path, asked)
         if isinstance(reply, Reply):
             assert run_without_loop(question) == reply
         else:

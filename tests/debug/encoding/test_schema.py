@@ -7,7 +7,7 @@ from tests.debug.support.samples import PACKAGES
 from wharfinger.debug.encoding.schema import api_schema
 from wharfinger.debug.server.routes import ROUTES, make_handler
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, find_object
-from wharfinger.httpd.messages import Request, Response
+from wharfinger.httpd.messages import Request, Response, StreamingResponse
 
 
 def closed(schema: JsonValue) -> JsonValue:
@@ -26,10 +26,15 @@ async def answer_of(path: str) -> JsonValue:
     route = ROUTES[plain]
     query = {"package": ("prod.shop",)} if "package" in route.parameters else {"name": ("prod.shop",)} if named else {}
     body = b"{}" if route.post else b""
+    if "seconds" in route.parameters:
+        query = {"seconds": ("0.05",)}
     answer = await make_handler(CannedInspector())(Request(route.methods[0], place, query, {}, body))
-    assert isinstance(answer, Response)
+    assert isinstance(answer, Response | StreamingResponse)
     assert answer.status == 200, answer
-    return decode_json(answer.body, max_bytes=10_000_000, what=path)
+    if isinstance(answer, Response):
+        return decode_json(answer.body, max_bytes=10_000_000, what=path)
+    async with answer.open_chunks() as chunks:
+        return decode_json(b"".join([chunk async for chunk in chunks]), max_bytes=10_000_000, what=path)
 
 
 def validator(made: JsonObject, path: str) -> jsonschema.Draft202012Validator:

@@ -31,6 +31,7 @@ from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
+from wharfinger.debug.server.answers import StreamedRoute
 from wharfinger.debug.server.routes import ROUTES, make_handler
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problem import Problem
@@ -107,6 +108,8 @@ async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
         method, path = line.split(" ")
         query = {"package": "prod.shop"} if "package" in ROUTES[path].parameters else {}
         place = path.replace("{name}", "prod.shop").replace("{format}", ".json")
+        if isinstance(ROUTES[path], StreamedRoute):
+            continue
         found = await get(place, query, method=method, inspector=CannedInspector(contents=everything))
         assert found.status == 200, place
 

@@ -16,6 +16,7 @@ from tests.debug.support.samples import (
     HOOK_METRICS,
     HOOK_SNAPSHOTS,
     LOG,
+    MEMORY,
     METRICS,
     NODES,
     PACKAGES,
@@ -26,7 +27,13 @@ from tests.debug.support.samples import (
     STATISTICS,
 )
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.runtime.daemon_details import DaemonSnapshot, RequirementsSnapshot, StatisticsSnapshot, WarmPoolSnapshot
+from wharfinger.runtime.daemon_details import (
+    DaemonSnapshot,
+    MemorySnapshot,
+    RequirementsSnapshot,
+    StatisticsSnapshot,
+    WarmPoolSnapshot,
+)
 from wharfinger.runtime.inspector import (
     HistorySnapshot,
     PackageSnapshot,
@@ -70,6 +77,7 @@ class CannedInspector:
     next_apply: DifferenceSnapshot = DIFFERENCE
     seen_by_hooks: tuple[HookSnapshotsSnapshot, ...] = HOOK_SNAPSHOTS
     running: tuple[DaemonTaskSnapshot, ...] = DAEMON_TASKS
+    remembered: MemorySnapshot = MEMORY
     measured: str = METRICS
     published: str = HOOK_METRICS
     asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
@@ -83,6 +91,9 @@ class CannedInspector:
     async def statistics(self) -> StatisticsSnapshot | None:
         """Return the test's statistics."""
         return self.counted
+
+    async def memory(self) -> MemorySnapshot:
+        return self.remembered
 
     async def metrics(self) -> str:
         return self.measured

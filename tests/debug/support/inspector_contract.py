@@ -32,6 +32,7 @@ async def check_inspector(inspector: Inspector) -> None:
     await check_validation(inspector)
     await check_daemon(inspector)
     await check_statistics(inspector)
+    await check_memory(inspector)
     await check_details(inspector)
     await check_metrics(inspector)
     await check_many_at_once(inspector)
@@ -228,6 +229,18 @@ async def check_statistics(inspector: Inspector) -> None:
         assert 0 <= each.used <= each.limit
         assert each.waiting >= 0
     assert list(found.trying_crds) == sorted(set(found.trying_crds))
+
+
+async def check_memory(inspector: Inspector) -> None:
+    """A process takes memory, and a part is named once."""
+    found = await inspector.memory()
+    assert found.own_bytes > 0
+    assert found.peak_bytes > 0
+    for each in (found.programs, found.parts):
+        names = [one.part for one in each]
+        assert len(names) == len(set(names))
+        assert all(one.items >= 0 and (one.bytes is None or one.bytes >= 0) for one in each)
+    assert all(one.items and one.bytes is not None for one in found.programs)
 
 
 async def check_metrics(inspector: Inspector) -> None:

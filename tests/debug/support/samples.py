@@ -9,6 +9,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.problem import Problem
 from wharfinger.runtime.daemon_details import (
     DaemonSnapshot,
+    MemoryPartSnapshot,
+    MemorySnapshot,
     MonitorCounts,
     ObjectCounts,
     PoolSnapshot,
@@ -137,6 +139,12 @@ STATISTICS = StatisticsSnapshot(
     objects=ObjectCounts(
         "Degraded, 2 errors", 40, pending=3, refreshing=1, failing=1, slow=2, pruned=7, prune_errors=1
     ),
+)
+MEMORY = MemorySnapshot(
+    120 * 1024**2,
+    150 * 1024**2,
+    (MemoryPartSnapshot("chart-engine", 2, 60 * 1024**2), MemoryPartSnapshot("bash", 1, 3 * 1024**2)),
+    (MemoryPartSnapshot("packages", 3), MemoryPartSnapshot("renders", 7, 5 * 1024**2 // 2)),
 )
 WAITING = task(1, error="connection refused", retry_in_s=14.25, running=False)
 BUSY = replace(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wharfinger.pools.memory import footprint as module
-from wharfinger.pools.memory.footprint import footprint, memory_of_machine
+from wharfinger.pools.memory.footprint import footprint, footprints_below, memory_of_machine
 
 MIB = 1024**2
 HOLDING = "import sys; kept = bytearray(b'x') * 50_000_000; print('there', flush=True); sys.stdin.read()"
@@ -43,6 +43,26 @@ def test_memory_that_only_one_process_has_is_private() -> None:
     assert found is not None
     assert 50 * 10**6 < found.private <= found.total < 90 * 10**6
     assert footprint(process.pid) is None
+
+
+def test_all_processes_below_one_are_counted_by_program() -> None:
+    """A child of a child is found, and so is one that a thread has started."""
+    text = (
+        "import subprocess, sys, threading\n"
+        "def start(): kept.append(subprocess.Popen([sys.executable, '-c', 'import sys; sys.stdin.read()']))\n"
+        "kept = []\nthread = threading.Thread(target=start)\nthread.start()\nthread.join()\n"
+        "print('there', flush=True)\nsys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found, below = footprints_below(os.getpid()), footprints_below(process.pid)
+        process.communicate()
+    name = Path(sys.executable).resolve().name
+    assert len(found[name]) >= 2
+    assert [len(sizes) for sizes in below.values()] == [1]
+    assert all(size.total > 0 for size in found[name])
+    assert footprints_below(process.pid) == {}
 
 
 def test_where_the_kernel_shows_no_shares_all_resident_pages_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """What a running daemon counts: of the parts that really work there."""
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -11,11 +12,14 @@ from tests.packages.support.charts import write
 from tests.pools.interpreters.warm import LIMITS, command_of, package, ready, until_ready
 from tests.runtime.support.world import open_world
 from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
+from wharfinger.hooks.metrics.hook_metrics import HookMetrics
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.store.store import Store
-from wharfinger.runtime.daemon_details import MonitorCounts, PoolSnapshot, SlotsSnapshot
-from wharfinger.runtime.inspection.statistics import statistics
+from wharfinger.queue.lane import acting_for
+from wharfinger.runtime.daemon_details import MemoryPartSnapshot, MonitorCounts, PoolSnapshot, SlotsSnapshot
+from wharfinger.runtime.inspection.package_logs import PackageLogs
+from wharfinger.runtime.inspection.statistics import memory_of_processes, memory_parts, statistics
 
 WATCHING = """\
 configVersion: v1
@@ -62,6 +66,31 @@ async def test_every_part_counts(tmp_path: Path) -> None:
             ("work", 16), ("downloads", 8), ("renders", 3), ("hooks", 8), ("loads", 4), ("api", 32),
         ]  # fmt: skip
         assert found.slots[0] == SlotsSnapshot("work", 16, 0, 0)
+
+
+@pytest.mark.slow
+async def test_the_memory_of_every_part_is_counted(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": bash(WATCHING, "")}), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        logs = PackageLogs(lambda _name: (), "1")
+        with acting_for("prod.app"):
+            logs.emit(logging.LogRecord("wharfinger.x", logging.INFO, "x", 1, "hello", None, None))
+        parts = {each.part: each for each in memory_parts(world.runtime, HookMetrics(), logs, None)}
+        assert parts["packages"] == MemoryPartSnapshot("packages", 1)
+        assert parts["metrics of hooks"] == MemoryPartSnapshot("metrics of hooks", 0, 0)
+        assert parts["log lines of packages"] == MemoryPartSnapshot("log lines of packages", 1, 205)
+        assert parts["revisions of releases"].bytes is not None
+        assert "recorded events" not in parts
+    assert [each.part for each in memory_parts(None, HookMetrics(), None, None)] == ["metrics of hooks"]
+
+
+def test_the_memory_of_this_process() -> None:
+    found = memory_of_processes()
+    assert 0 < found.own_bytes <= found.peak_bytes * 2
+    assert found.parts == ()
 
 
 async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:

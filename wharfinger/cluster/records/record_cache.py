@@ -53,6 +53,11 @@ class RecordCache:
         self._histories: OrderedDict[Owner, tuple[Stored, ...]] = OrderedDict()
         self.held_bytes = 0
 
+    @property
+    def count(self) -> int:
+        """The number of revisions, of all known releases."""
+        return sum(len(history) for history in self._histories.values())
+
     def get(self, owner: Owner) -> tuple[Stored, ...] | None:
         """Return the known history of a release; None if nothing is known."""
         history = self._histories.get(owner)

@@ -87,6 +87,11 @@ class ReleaseStore:
         self._doubtful: set[Owner] = set()
         """The releases for which another writer's change preceded ours; the heads may not know these changes yet."""
 
+    @property
+    def cached(self) -> tuple[int, int]:
+        """The number of revisions in the cache, and their size in bytes."""
+        return self._cache.count, self._cache.held_bytes
+
     # -- reading
 
     async def history(self, name: str, namespace: str) -> list[Stored]:

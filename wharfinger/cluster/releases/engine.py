@@ -423,6 +423,7 @@ class ReleaseEngine:
 
     def statistics(self) -> EngineStatistics:
         """Return the statistics, for metrics and dumps."""
+        records, record_bytes = self._tools.keeper.cached
         return EngineStatistics(
             table=self._table.statistics(),
             reconciler=self._reconciler.statistics(),
@@ -434,6 +435,8 @@ class ReleaseEngine:
             whole=len(self._board.whole),
             left_alone=len(self._board.left_alone),
             busy=self._board.busy,
+            cached_records=records,
+            cached_record_bytes=record_bytes,
         )
 
     # -- about one release

@@ -87,7 +87,8 @@ class EngineStatistics:
     """The statistics of an engine. ``apply_health`` is the health of the reconciler, in a sentence.
 
     ``pruned`` is the number of objects that prunes deleted; ``whole`` the number of releases whose objects are all in rows;
-    ``left_alone`` the number of releases that another tool changed last; ``busy`` the number of operations under way or waiting.
+    ``left_alone`` the number of releases that another tool changed last; ``busy`` the number of operations under way or waiting;
+    ``cached_records`` the number of revisions that are kept in memory, with their size.
     """
 
     table: TableStatistics
@@ -100,3 +101,5 @@ class EngineStatistics:
     whole: int
     left_alone: int
     busy: int
+    cached_records: int
+    cached_record_bytes: int

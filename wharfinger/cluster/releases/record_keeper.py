@@ -47,6 +47,11 @@ class RecordKeeper:
         self._holder = holder
         self._history = history
 
+    @property
+    def cached(self) -> tuple[int, int]:
+        """The number of revisions that are kept in memory, and their size in bytes."""
+        return self._store.cached
+
     async def history(self, owner: Owner) -> list[Stored]:
         """Return all revisions, oldest first."""
         return await patiently(partial(self._store.history, owner.name, owner.namespace))

@@ -21,13 +21,16 @@ from wharfinger.debug.addresses import (
     HOOK_METRICS,
     LOGS,
     MAX_SETTINGS,
+    MEMORY,
     METRICS,
     NO_CHART,
     NO_PACKAGE,
+    PROFILE,
     RENDER,
     RENDER_FAILED,
     REQUIREMENTS,
     RESOURCES,
+    SECONDS,
     SETTINGS_VERSION,
     SHOW_SECRETS,
     SNAPSHOTS,
@@ -45,8 +48,10 @@ from wharfinger.formats.text_width import shorten
 from wharfinger.kube.times import format_exact_time
 
 if TYPE_CHECKING:  # each method imports what it needs, so that a command starts quickly
+    from wharfinger.debug.profile.profile import ProfileSnapshot
     from wharfinger.runtime.daemon_details import (
         DaemonSnapshot,
+        MemorySnapshot,
         RequirementsSnapshot,
         StatisticsSnapshot,
         WarmPoolSnapshot,
@@ -71,6 +76,7 @@ if TYPE_CHECKING:  # each method imports what it needs, so that a command starts
 
 _ANSWER_S: Final = 30.0
 _RENDER_S: Final = 180.0
+_MAX_REASON: Final = 64 * 1024
 
 
 class DebugClient:
@@ -101,6 +107,16 @@ class DebugClient:
         answer = await self._ask("/api/v1/statistics")
         try:
             return None if answer is None else statistics_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def memory(self) -> "MemorySnapshot":
+        """Return the memory of the daemon by part, and that of its children by program."""
+        from wharfinger.runtime.daemon_details import MemorySnapshot  # noqa: PLC0415
+
+        answer = await self._ask(MEMORY)
+        try:
+            return record_from_json(answer, MemorySnapshot, "memory")
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
@@ -208,10 +224,7 @@ class DebugClient:
         from wharfinger.debug.encoding.details import events_from_json  # noqa: PLC0415
 
         status, body = await self._fetch(EVENTS, {} if name is None else {"package": name})
-        text = body.decode("utf-8", "replace")
-        if status == HTTPStatus.SERVICE_UNAVAILABLE and text.startswith(UNAVAILABLE):
-            raise DebugAnswerError(text.removeprefix(UNAVAILABLE).rstrip("\n"))
-        answer = self._document(status, body)
+        answer = self._available(status, body)
         try:
             return None if answer is None else events_from_json(answer)
         except ShapeError as error:
@@ -258,6 +271,19 @@ class DebugClient:
         answer = await self._ask(TASKS)
         try:
             return tasks_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def profile(self, seconds: float) -> "ProfileSnapshot":
+        """Take a profile of the daemon's process, which lasts ``seconds``, and return it."""
+        from wharfinger.debug.encoding.profile import profile_from_json  # noqa: PLC0415
+
+        parameters = {SECONDS: f"{seconds:g}"}
+        status, body = await self._fetch(PROFILE, parameters, seconds + self._wait_s, streamed=True)
+        if status == HTTPStatus.OK and not body:
+            raise DebugAnswerError(f"the daemon on {self._path} was stopped before the profile was complete")
+        try:
+            return profile_from_json(self._available(status, body))
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
@@ -320,6 +346,13 @@ class DebugClient:
     async def _ask(self, route: str, **parameters: str) -> JsonValue:
         return self._document(*await self._fetch(route, parameters))
 
+    def _available(self, status: int, body: bytes) -> JsonValue:
+        """Return the document. If the daemon answers that it is not available, raise DebugAnswerError with the reason."""
+        text = body[:_MAX_REASON].decode("utf-8", "replace")
+        if status == HTTPStatus.SERVICE_UNAVAILABLE and text.startswith(UNAVAILABLE):
+            raise DebugAnswerError(text.removeprefix(UNAVAILABLE).rstrip("\n"))
+        return self._document(status, body)
+
     def _document(self, status: int, body: bytes) -> JsonValue:
         if status != HTTPStatus.OK:
             raise self._refused(status, body)
@@ -329,10 +362,16 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def _fetch(
-        self, route: str, parameters: Mapping[str, str], wait_s: float | None = None, body: bytes | None = None
+        self,
+        route: str,
+        parameters: Mapping[str, str],
+        wait_s: float | None = None,
+        body: bytes | None = None,
+        *,
+        streamed: bool = False,
     ) -> tuple[int, bytes]:
         """Send a request, and return the status and the body of the answer. A request with a ``body`` is a POST."""
-        reply = await self._exchange(self._path, Question(route, parameters, wait_s or self._wait_s, body))
+        reply = await self._exchange(self._path, Question(route, parameters, wait_s or self._wait_s, body, streamed))
         if reply.body is None and reply.status == HTTPStatus.OK:
             raise self._misunderstood(f"the answer has no length, or is larger than {MAX_ANSWER_BYTES} bytes")
         return reply.status, reply.body or b""

@@ -2,8 +2,8 @@
 
 This module keeps the start of a command fast: importing an event loop and a client with connection pools takes longer than the
 request itself, and importing the standard library's HTTP client, with its mail parser, takes as long as an empty Python program.
-The server is always :mod:`wharfinger.httpd`, which sends a Content-Length with every bounded answer; an answer without one is
-not read.
+The server is always :mod:`wharfinger.httpd`, which sends a Content-Length with every whole answer; an answer without one is
+read only if the question expects a streamed one.
 """
 
 import errno
@@ -21,8 +21,10 @@ MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
 MAX_HEAD_BYTES: Final = 64 * 1024
 CONNECT_S: Final = 5.0
 _HEAD_END: Final = b"\r\n\r\n"
+_LINE_END: Final = b"\r\n"
 _CHUNK: Final = 256 * 1024
 _MAX_DIGITS: Final = 12
+_BAD_CHUNKS: Final = "the chunks of the answer are not HTTP"
 _CLOSED: Final = "the connection was closed before the answer was complete"
 ESCAPED: Final = "surrogateescape"
 """The error handler for the encoding of requests: bytes that are not UTF-8 are sent unchanged, and the daemon refuses them."""
@@ -31,12 +33,16 @@ _T = TypeVar("_T")
 
 
 class Question(NamedTuple):
-    """A request. With a ``body`` its method is POST, otherwise GET; ``wait_s`` bounds each wait for the daemon."""
+    """A request. With a ``body`` its method is POST, otherwise GET; ``wait_s`` bounds each wait for the daemon.
+
+    ``streamed``: the answer is streamed, and has an end.
+    """
 
     route: str
     parameters: Mapping[str, str]
     wait_s: float
     body: bytes | None = None
+    streamed: bool = False
 
 
 class Reply(NamedTuple):
@@ -66,7 +72,7 @@ async def exchange_blocking(path: Path, question: Question) -> Reply:
             connection.connect(str(path))
             connection.settimeout(question.wait_s)
             connection.sendall(_request(question))
-            return _reply(connection)
+            return _reply(connection, streamed=question.streamed)
     except OSError as error:
         raise _no_daemon(path, error) from error
 
@@ -79,7 +85,7 @@ def _request(question: Question) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("ascii") + (question.body or b"")
 
 
-def _reply(connection: socket.socket) -> Reply:
+def _reply(connection: socket.socket, *, streamed: bool) -> Reply:
     """Read the answer. Raises OSError."""
     data = bytearray()
     while (end := data.find(_HEAD_END)) < 0:
@@ -93,12 +99,45 @@ def _reply(connection: socket.socket) -> Reply:
         raise _AnswerError("the answer is not HTTP")
     headers = {name.strip().lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
     length = headers.get("content-length", "")
+    if streamed and headers.get("transfer-encoding", "").lower() == "chunked":
+        return Reply(int(rest[:3]), _chunks(connection, body))
     # The server sends the length of its answer first, so an endless answer is never read.
     if not (length.isascii() and length.isdigit() and len(length) <= _MAX_DIGITS and int(length) <= MAX_ANSWER_BYTES):
         return Reply(int(rest[:3]), None)
     while len(body) < int(length):
         body += _received(connection)
     return Reply(int(rest[:3]), bytes(body[: int(length)]))
+
+
+def _chunks(connection: socket.socket, data: bytearray) -> bytes | None:
+    """Read the chunks of a streamed answer; ``data`` has been received already. None if they are over the limit.
+
+    Raises OSError.
+    """
+    found = bytearray()
+    while True:
+        while (end := data.find(_LINE_END)) < 0:
+            if len(data) > MAX_HEAD_BYTES:
+                raise _AnswerError(_BAD_CHUNKS)
+            data += _received(connection)
+        size = _size(bytes(data[:end]))
+        if len(found) + size > MAX_ANSWER_BYTES:
+            return None
+        begin, whole = end + len(_LINE_END), end + size + 2 * len(_LINE_END)
+        while len(data) < whole:
+            data += _received(connection)
+        if size == 0:
+            return bytes(found)
+        found += data[begin : begin + size]
+        del data[:whole]
+
+
+def _size(line: bytes) -> int:
+    """Parse the line before a chunk. Raises _AnswerError."""
+    digits = line.partition(b";")[0].strip()
+    if not digits or len(digits) > _MAX_DIGITS or digits.strip(b"0123456789abcdefABCDEF"):
+        raise _AnswerError(_BAD_CHUNKS)
+    return int(digits, 16)
 
 
 def _received(connection: socket.socket) -> bytes:

@@ -20,6 +20,8 @@ from wharfinger.debug.addresses import (
     GLOBAL_DUMP,
     HISTORY,
     LOGS,
+    MEMORY,
+    PROFILE,
     REQUIREMENTS,
     RESOURCES,
     SNAPSHOTS,
@@ -31,9 +33,11 @@ from wharfinger.debug.encoding.node import OWN_FIELDS as NODE_FIELDS
 from wharfinger.debug.encoding.package import OWN_FIELDS as PACKAGE_FIELDS
 from wharfinger.debug.encoding.package import STATUS_FIELDS
 from wharfinger.debug.encoding.records import record_fields
+from wharfinger.debug.profile.profile import ProfileSnapshot
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.daemon_details import (
     DaemonSnapshot,
+    MemorySnapshot,
     RequirementsSnapshot,
     SlotsSnapshot,
     StatisticsSnapshot,
@@ -110,6 +114,7 @@ def _answers() -> Mapping[str, object]:
     return {
         "/api/v1/daemon": _record(DaemonSnapshot),
         "/api/v1/statistics": _statistics(),
+        MEMORY: _record(MemorySnapshot),
         "/api/v1/packages/dump": packages,
         "/api/v1/packages/dump?name": package,
         GLOBAL_DUMP: package,
@@ -126,6 +131,7 @@ def _answers() -> Mapping[str, object]:
         LOGS: _record(LogSnapshot),
         DIFFERENCE: _record(DifferenceSnapshot),
         f"{SNAPSHOTS}{{name}}": dict[str, dict[str, list[dict[str, object]]]],
+        PROFILE: _record(ProfileSnapshot),
         TASKS: _list("Tasks", "tasks", _record(DaemonTaskSnapshot)),
         f"{VALIDATE}{{name}}": verdict,
     }

@@ -6,7 +6,7 @@ from typing import Final
 
 from wharfinger.debug.printing.output import MEDIA_TYPES, OUTPUT_FORMATS, render
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.httpd.messages import Request, Response
+from wharfinger.httpd.messages import Answer, Request, Response
 from wharfinger.runtime.inspector import Inspector
 
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -27,6 +27,17 @@ class Route:
     def methods(self) -> tuple[str, ...]:
         """The methods that the path accepts."""
         return ("POST",) if self.post else ("GET", "HEAD")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedRoute:
+    """A path whose answer may be streamed. It accepts GET only, and cannot be followed."""
+
+    answer: Callable[[Inspector, Request], Awaitable[Answer]]
+    parameters: frozenset[str] = frozenset()
+    methods: tuple[str, ...] = ("GET", "HEAD")
+    post: bool = False
+    watch: bool = False
 
 
 def document_answer(request: Request, value: JsonObject | None) -> Response:

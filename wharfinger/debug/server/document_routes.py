@@ -20,6 +20,7 @@ from wharfinger.debug.addresses import (
     MAX_SETTINGS,
     MAX_SETTINGS_VERSION,
     MAX_SHOWN,
+    MEMORY,
     METRICS,
     NO_CHART,
     NO_PACKAGE,
@@ -94,6 +95,10 @@ async def _daemon(inspector: Inspector, request: Request) -> Response:
 async def _statistics(inspector: Inspector, request: Request) -> Response:
     statistics = await inspector.statistics()
     return document_answer(request, statistics_to_json(statistics) if statistics else None)
+
+
+async def _memory(inspector: Inspector, request: Request) -> Response:
+    return document_answer(request, record_to_json(await inspector.memory()))
 
 
 async def _packages(inspector: Inspector, request: Request) -> Response:
@@ -248,6 +253,7 @@ DOCUMENT_ROUTES: Final[dict[str, Route]] = {
     HOOK_METRICS: Route(_hook_metrics),
     "/api/v1/daemon": Route(_daemon, frozenset({"output"}), watch=True),
     "/api/v1/statistics": Route(_statistics, frozenset({"output"}), watch=True),
+    MEMORY: Route(_memory, frozenset({"output"})),
     "/api/v1/packages/dump": Route(_packages, frozenset({"name", "output"}), watch=True),
     "/api/v1/queues/dump": Route(_queues, frozenset({"name", "output"}), watch=True),
     "/api/v1/pools/dump": Route(_pools, frozenset({"name", "output"}), watch=True),

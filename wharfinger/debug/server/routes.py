@@ -14,10 +14,11 @@ import msgspec
 
 from wharfinger.debug.addresses import RENDER, SCHEMA, SNAPSHOTS, VALIDATE, WATCH
 from wharfinger.debug.encoding.schema import api_schema
-from wharfinger.debug.server.answers import Route, document_answer, listing_text, text_answer
+from wharfinger.debug.server.answers import Route, StreamedRoute, document_answer, listing_text, text_answer
 from wharfinger.debug.server.document_routes import DOCUMENT_ROUTES
 from wharfinger.debug.server.package_routes import PACKAGE_ROUTES
 from wharfinger.debug.server.peer_routes import PEER_ROUTES, peer_route
+from wharfinger.debug.server.profile_routes import PROFILE_ROUTES
 from wharfinger.debug.server.watching import FLAGS, Watches
 from wharfinger.httpd.messages import Answer, Handler, Request, Response
 from wharfinger.runtime.inspector import Inspector
@@ -42,14 +43,14 @@ def make_handler(inspector: Inspector) -> Handler:
         asked = request.arg(WATCH, "false")
         if asked not in FLAGS:
             return text_answer(400, f"unknown {WATCH}: {asked[:20]}; known: {listing_text(tuple(FLAGS))}")
-        if FLAGS[asked]:
+        if FLAGS[asked] and isinstance(route, Route):
             return await watches.answer(partial(route.answer, inspector), request)
         return await route.answer(inspector, request)
 
     return handle
 
 
-def find_route(path: str) -> Route | None:
+def find_route(path: str) -> Route | StreamedRoute | None:
     """Return the route of a path; None if there is no such path."""
     named = next((prefix for prefix in (RENDER, VALIDATE, SNAPSHOTS) if path.startswith(prefix)), "")
     return ROUTES.get(f"{named}{{name}}" if named else path) or peer_route(path)
@@ -63,9 +64,10 @@ async def _schema(_inspector: Inspector, request: Request) -> Response:
     return document_answer(request, api_schema())
 
 
-ROUTES: Final[dict[str, Route]] = {
+ROUTES: Final[dict[str, Route | StreamedRoute]] = {
     **DOCUMENT_ROUTES,
     **PACKAGE_ROUTES,
+    **PROFILE_ROUTES,
     "/endpoints": Route(_endpoints),
     "/discovery": Route(_endpoints),
     SCHEMA: Route(_schema, frozenset({"output"})),

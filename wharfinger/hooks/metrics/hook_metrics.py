@@ -14,7 +14,7 @@ from typing import Final
 from wharfinger.formats.exposition import Description, MetricKind, exposition, family_lines, plain_text
 from wharfinger.hooks.metrics.operations import Expire, MetricOperation, Unknown
 from wharfinger.hooks.metrics.run_metrics import RUN_METRICS, HookRunSample, RunMetrics, package_labels
-from wharfinger.hooks.metrics.store import MetricLimits, MetricStore, Refused
+from wharfinger.hooks.metrics.store import MetricLimits, MetricStatistics, MetricStore, Refused
 
 GLOBAL: Final = "global"
 """The package name of the global hooks, which is not used as a label."""
@@ -86,6 +86,10 @@ class HookMetrics:
         """Remove all metrics and measurements of the hooks of a removed package."""
         self._store.forget(package)
         self._runs.forget(package)
+
+    def statistics(self) -> MetricStatistics:
+        """Return the present size of the metrics that hooks publish."""
+        return self._store.statistics()
 
     def exposition_hooks(self) -> str:
         """Return the metrics that hooks publish, in Prometheus' text format."""

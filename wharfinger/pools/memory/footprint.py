@@ -11,6 +11,9 @@ from typing import Final
 
 _KIB: Final = 1024
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_MAX_PROCESSES: Final = 5_000
+UNKNOWN_PROGRAM: Final = "unknown"
+"""The name of a program that this process may not see, because it runs as another user."""
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
@@ -52,6 +55,38 @@ def _resident(pid: int) -> Footprint | None:
     except (OSError, ValueError):
         return None
     return Footprint(int(resident) * _PAGE, (int(resident) - int(shared)) * _PAGE)
+
+
+def footprints_below(pid: int) -> dict[str, list[Footprint]]:
+    """Return the memory of all children of a process, and of their children, by the names of their programs."""
+    found: dict[str, list[Footprint]] = {}
+    waiting, seen = _children(pid), {pid}
+    while waiting and len(seen) < _MAX_PROCESSES:
+        child = waiting.pop()
+        if child in seen:
+            continue
+        seen.add(child)
+        waiting += _children(child)
+        if (size := footprint(child)) is not None:
+            found.setdefault(_program(child), []).append(size)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """Return the children that any thread of a process has; none if the process has ended, or the kernel does not list them."""
+    try:
+        lists = [each.read_bytes() for each in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return []
+    return [int(word) for each in lists for word in each.split()]
+
+
+def _program(pid: int) -> str:
+    """Return the name of the program file of a process, and not the name that it gave itself."""
+    try:
+        return Path(f"/proc/{pid}/exe").readlink().name
+    except OSError:
+        return UNKNOWN_PROGRAM
 
 
 def memory_of_machine() -> int:

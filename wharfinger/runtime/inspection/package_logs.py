@@ -105,6 +105,11 @@ class PackageLogs(logging.Handler):
         )
         return LogSnapshot(package, lines, max(dropped - after, 0), self._run)
 
+    def size(self) -> tuple[int, int]:
+        """Return the number of kept lines, and of their characters."""
+        with self._locked():
+            return sum(len(ring.lines) for ring in self._rings.values()), self._chars
+
     def empty(self, package: str) -> LogSnapshot:
         """Return the log of a package that has printed nothing yet."""
         return LogSnapshot(package, (), run=self._run)

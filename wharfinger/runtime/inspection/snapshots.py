@@ -36,6 +36,7 @@ from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.daemon_details import (
     DaemonSnapshot,
     LeaderSnapshot,
+    MemorySnapshot,
     RequirementsSnapshot,
     StatisticsSnapshot,
     WarmPoolSnapshot,
@@ -51,7 +52,7 @@ from wharfinger.runtime.inspection.pod_pools import pod_pools
 from wharfinger.runtime.inspection.recorder_metrics import recorder_families
 from wharfinger.runtime.inspection.repository_snapshots import repository_snapshots
 from wharfinger.runtime.inspection.resources import resource_snapshots
-from wharfinger.runtime.inspection.statistics import slots_of, statistics
+from wharfinger.runtime.inspection.statistics import memory_of_processes, memory_parts, slots_of, statistics
 from wharfinger.runtime.inspection.version_advice import Advice, VersionAdvice
 from wharfinger.runtime.inspection.warm_pools import persistent_pools, warm_pools
 from wharfinger.runtime.inspection.watch_metrics import stale_watches, watch_families
@@ -150,6 +151,11 @@ class RuntimeInspector:
     async def statistics(self) -> StatisticsSnapshot | None:
         """Return the daemon's counts, or None before the runtime is up."""
         return statistics(self.runtime) if self.runtime is not None else None
+
+    async def memory(self) -> MemorySnapshot:
+        """Return the memory by part. The kernel's part is read in a thread, because it takes some milliseconds."""
+        parts = memory_parts(self.runtime, self.measured, self.kept_logs, self.recorder)
+        return replace(await trio.to_thread.run_sync(memory_of_processes), parts=parts)
 
     async def metrics(self) -> str:
         """Return the daemon's own metrics, including those of hooks' runs."""

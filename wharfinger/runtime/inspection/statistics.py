@@ -3,18 +3,28 @@
 Each part keeps its own counts; this module only puts them together.
 """
 
+import os
+import resource
+from collections.abc import Iterator
+from typing import Final
+
 from wharfinger.cluster.releases.options import EngineStatistics
+from wharfinger.hooks.metrics.hook_metrics import HookMetrics
 from wharfinger.hooks.watching.jq_pool import JqPool, JqStatistics
 from wharfinger.packages.rendering.chart_engine import ChartEngine
+from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import CelPool, CelStatistics
 from wharfinger.packages.store.disk_store import DiskStore
 from wharfinger.packages.store.store import Store
 from wharfinger.pools.interpreters.warm_start import WarmStarts
+from wharfinger.pools.memory.footprint import footprint, footprints_below
 from wharfinger.queue.dump import QueuesStatistics
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.daemon_details import (
+    MemoryPartSnapshot,
+    MemorySnapshot,
     MonitorCounts,
     ObjectCounts,
     PoolSnapshot,
@@ -24,6 +34,10 @@ from wharfinger.runtime.daemon_details import (
     StoreSnapshot,
     TaskCounts,
 )
+from wharfinger.runtime.inspection.package_logs import PackageLogs
+from wharfinger.runtime.recording.recorder import Recorder
+
+_KIB: Final = 1024
 
 
 def statistics(runtime: Runtime) -> StatisticsSnapshot:
@@ -45,6 +59,46 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
         charts=_charts(tools.engine) if tools.engine is not None else None,
         renderer="helm template" if tools.engine is None else f"chart engine, helm {tools.engine.versions.helm}",
     )
+
+
+def memory_of_processes() -> MemorySnapshot:
+    """Return the memory of this process and of those below it, without parts. It blocks for some milliseconds."""
+    own = footprint(os.getpid())
+    programs = [
+        MemoryPartSnapshot(name, len(sizes), sum(size.total for size in sizes))
+        for name, sizes in footprints_below(os.getpid()).items()
+    ]
+    return MemorySnapshot(
+        own_bytes=own.total if own is not None else 0,
+        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB,
+        programs=tuple(sorted(programs, key=lambda each: (-(each.bytes or 0), each.part))),
+    )
+
+
+def memory_parts(
+    runtime: Runtime | None, metrics: HookMetrics, logs: PackageLogs | None, recorder: Recorder | None
+) -> tuple[MemoryPartSnapshot, ...]:
+    """Return what is kept in memory, part by part."""
+    series, found = metrics.statistics(), [] if runtime is None else list(_runtime_parts(runtime))
+    found.append(MemoryPartSnapshot("metrics of hooks", series.series, series.bytes))
+    if logs is not None:
+        found.append(MemoryPartSnapshot("log lines of packages", *logs.size()))
+    if recorder is not None:
+        found.append(MemoryPartSnapshot("recorded events", recorder.rings.count()))
+    return tuple(found)
+
+
+def _runtime_parts(runtime: Runtime) -> Iterator[MemoryPartSnapshot]:
+    tools = runtime.tools
+    engine, renderer = tools.releases.statistics(), tools.renderer
+    yield MemoryPartSnapshot("packages", len(runtime.instances))
+    yield MemoryPartSnapshot("wanted objects of releases", engine.reconciler.rows)
+    yield MemoryPartSnapshot("watched objects of releases", sum(engine.live.objects.values()))
+    yield MemoryPartSnapshot("revisions of releases", engine.cached_records, engine.cached_record_bytes)
+    yield MemoryPartSnapshot("snapshots of hooks", _monitors(runtime).objects)
+    if isinstance(renderer, CachingRenderer):
+        renders = renderer.statistics()
+        yield MemoryPartSnapshot("renders", renders.entries, renders.bytes)
 
 
 def _charts(engine: ChartEngine) -> PoolSnapshot:

@@ -1,0 +1,73 @@
+"""The thread that samples, in this process."""
+
+import gc
+import threading
+import weakref
+
+import trio
+
+from wharfinger.debug.profile.profile import MAIN, OTHERS
+from wharfinger.debug.profile.sampler import Sampler
+
+
+async def test_the_loop_continues_and_its_waiting_is_seen() -> None:
+    """While the sampler runs, the main thread is in trio's wait for I/O, and so is nearly the whole profile."""
+    sampler = Sampler(0.3, interval_s=0.002)
+    found = await trio.to_thread.run_sync(sampler.run)
+    assert found.seconds >= 0.3
+    assert found.samples > 1
+    waited = sum(each.seconds for each in found.stacks if each.waiting and each.thread == MAIN)
+    assert waited > 0.5 * found.seconds
+    assert "Sampler.run" not in {each.function for each in found.frames}, "it does not sample itself"
+    assert 0 < found.sampling_cpu_s <= found.others_cpu_s
+
+
+def blocked(begun: threading.Event, end: threading.Event) -> None:
+    begun.set()
+    end.wait()
+
+
+async def test_other_threads_are_sampled() -> None:
+    begun, end = threading.Event(), threading.Event()
+    thread = threading.Thread(target=blocked, args=(begun, end))
+    thread.start()
+    try:
+        begun.wait()
+        found = await trio.to_thread.run_sync(Sampler(0.05, interval_s=0.001).run)
+    finally:
+        end.set()
+        thread.join()
+    stacks = [each for each in found.stacks if each.thread == OTHERS and each.waiting]
+    assert any("blocked" in {found.frames[at].function for at in each.frames} for each in stacks)
+
+
+async def test_it_ends_when_it_is_stopped() -> None:
+    sampler = Sampler(60.0, interval_s=0.001)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.to_thread.run_sync, sampler.run)
+        sampler.stop()
+
+
+class Kept:
+    """Something that a frame refers to."""
+
+
+def test_no_frame_is_kept_after_a_sample() -> None:
+    """A frame that is kept would keep the variables of its function alive."""
+    begun, end = threading.Event(), threading.Event()
+    references: list[weakref.ref[Kept]] = []
+
+    def holding() -> None:
+        kept = Kept()
+        references.append(weakref.ref(kept))
+        begun.set()
+        end.wait()
+
+    thread = threading.Thread(target=holding)
+    thread.start()
+    begun.wait()
+    Sampler(0.02, interval_s=0.001).run()
+    end.set()
+    thread.join()
+    gc.collect()
+    assert references[0]() is None
