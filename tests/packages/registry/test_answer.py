@@ -1,3 +1,4 @@
+import socket
 import ssl
 
 import httpx
@@ -63,6 +64,12 @@ def caused(error: Exception, cause: Exception) -> Exception:
     ("error", "transient", "says"),
     [
         (httpx.ConnectError("connection refused"), True, "connection refused; check the address"),
+        (httpx.ConnectError("[Errno 113] No route to host"), True, "host/web:1: No route to host; check the address"),
+        (
+            caused(httpx.ConnectError("x"), socket.gaierror(-2, "Name or service not known")),
+            True,
+            "host/web:1: its name cannot be looked up: Name or service not known; check the address",
+        ),
         (httpx.ConnectTimeout(""), True, "no answer in time (ConnectTimeout)"),
         (httpx.ReadTimeout(""), True, "no answer in time (ReadTimeout)"),
         (httpx.RemoteProtocolError("peer closed"), True, "peer closed"),

@@ -4,6 +4,8 @@ Transient: 5xx, 408, 429, and all network errors. Permanent until something chan
 own code and message (distribution spec §"Error Codes") are quoted, cut and without control characters.
 """
 
+import re
+import socket
 import ssl
 from typing import Final
 
@@ -15,6 +17,8 @@ from wharfinger.packages.errors import ArtifactNotFoundError, LoginRefusedError,
 
 MAX_ERROR_BODY: Final = 64 * 1024
 MAX_QUOTE: Final = 300
+_NUMBERED: Final = re.compile(r"\[Errno -?\d+\] ")
+"""The number before the words of an error of the operating system, which says nothing to a user."""
 
 _PROXY_LOGIN: Final = (
     "the proxy demands a login (407); put it into the proxy's address: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
@@ -94,6 +98,9 @@ def network_failure(what: str, error: Exception) -> RegistryError:
         )
     if isinstance(error, httpx.TimeoutException):
         return RegistryError(f"{what}: no answer in time ({type(error).__name__})", transient=True)
+    if (lookup := _cause(error, socket.gaierror)) is not None:
+        why = f"its name cannot be looked up: {_words(lookup)}; check the address, and the name server of this machine"
+        return RegistryError(f"{what}: {why}", transient=True)
     return RegistryError(f"{what}: {_words(error)}; check the address and that the registry runs", transient=True)
 
 
@@ -107,4 +114,4 @@ def _cause(error: BaseException | None, kind: type[BaseException]) -> BaseExcept
 
 def _words(error: BaseException) -> str:
     text = "".join(character if character.isprintable() else " " for character in str(error)[:MAX_QUOTE])
-    return text.strip() or type(error).__name__
+    return _NUMBERED.sub("", text).strip() or type(error).__name__
