@@ -79,6 +79,28 @@ async def test_a_hook_that_may_not_be_executed_is_told_of(tmp_path: Path) -> Non
         assert warning == "hooks/off.sh: no executable permissions, chmod +x is required to run this hook"
 
 
+async def test_the_warnings_of_an_earlier_version_do_not_stay_beside_a_failed_load(tmp_path: Path) -> None:
+    """They would be taken for the cause of the failure, which `wharfinger why` explains."""
+    source = hooked(tmp_path / "web", {"a.sh": bash("configVersion: v1\nonStartup: 1", "")}, name="web")
+    (source / "hooks" / "off.sh").write_text("#!/bin/sh\n")
+    broken = bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")
+    newer = hooked(tmp_path / "newer" / "web", {"a.sh": broken}, name="web")
+    definition = newer / "package.yaml"
+    definition.write_text(definition.read_text().replace("1.0.0", "2.0.0"))
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(source, "web", "1.0.0")
+        await world.push_folder(newer, "web", "2.0.0")
+        await world.create("prod", "web")
+        assert find_list(await world.until_state("prod", "web", "Ready"), "status", "warnings")
+        await world.change("prod", "web", {"packageVersion": "2.0.0"})
+        obj = await world.until("prod", "web", has_reason("HookInvalid"))
+        assert find_list(obj, "status", "warnings") == []
+        package = world.runtime.dump_by_name("prod.web")
+        assert package is not None
+        assert package.warnings == ()
+
+
 def folder_repository(folder: Path, name: str = "default") -> JsonObject:
     """A PackageRepository that names a folder."""
     return {

@@ -228,7 +228,12 @@ async def load(instance: Instance, tools: Tools, host: Host) -> VoteReported | N
         doing = "reading the package and asking its hooks for their configuration"
         host.emit(instance, Progressed(Stage.LOADED, "Loading", doing))
     async with tools.slots.use(Kind.LOAD, instance.id.name):
-        told = await read_package(instance, tools, host)
+        try:
+            told = await read_package(instance, tools, host)
+        except Exception:  # warnings of an earlier version would be taken for the cause
+            host.emit(instance, WarnedOf("package", ()))
+            host.emit(instance, WarnedOf("hooks", ()))
+            raise
     host.emit(instance, WarnedOf("package", instance.loaded().warnings))
     host.emit(instance, WarnedOf("hooks", told))
     vote = await ask_enabled_script(instance, tools, host)
