@@ -52,6 +52,14 @@ async def test_a_package_may_appear_later(tmp_path: Path) -> None:
     assert (code, err) == (1, "error: no package named 'prod.shoq'; did you mean prod.shop?\n")
 
 
+async def test_an_unknown_condition_is_an_error_at_once(tmp_path: Path) -> None:
+    waiting = Waiting((), (LATER,))
+    code, out, err = await run(waiting, "prod.shop --for condition=Loadet", tmp_path)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: prod.shop: there is no condition 'Loadet'; did you mean Loaded? known are ")
+    assert waiting.now_s == 1.0, "only when the package is known"
+
+
 async def test_it_is_too_late(tmp_path: Path) -> None:
     waiting = Waiting((LATER,))
     code, out, err = await run(waiting, "prod.shop --timeout 90s", tmp_path)

@@ -3,7 +3,16 @@ from dataclasses import replace
 import pytest
 
 from tests.debug.support.samples import BUSY, package
-from wharfinger.debug.package.wait_goal import Deleted, Goal, HasCondition, Ready, is_reached, progress_text, read_goal
+from wharfinger.debug.package.wait_goal import (
+    Deleted,
+    Goal,
+    HasCondition,
+    Ready,
+    is_reached,
+    progress_text,
+    read_goal,
+    unknown_condition,
+)
 
 
 @pytest.mark.parametrize(
@@ -13,6 +22,8 @@ from wharfinger.debug.package.wait_goal import Deleted, Goal, HasCondition, Read
         ("Deleted", Deleted(), "deleted"),
         ("delete", Deleted(), "deleted"),
         ("condition=Loaded", HasCondition("Loaded", "True"), "condition Loaded is True"),
+        ("condition=Ready", Ready(), "ready"),
+        ("condition=ready=False", HasCondition("ready", "False"), "condition ready is False"),
         ("condition=Loaded=false", HasCondition("Loaded", "False"), "condition Loaded is False"),
     ],
 )
@@ -35,6 +46,18 @@ def test_what_is_reached() -> None:
     assert [is_reached(condition, each) for each in (ready, None)] == [True, False]
     assert not is_reached(HasCondition("Loaded", "False"), ready)
     assert not is_reached(HasCondition("Other", "True"), ready)
+
+
+def test_a_condition_that_no_package_has_is_named_with_the_nearest() -> None:
+    assert unknown_condition(HasCondition("loaded", "True"), package()) == ""
+    assert unknown_condition(HasCondition("Removed", "True"), package()) == "", "it has this one only at times"
+    assert unknown_condition(Ready(), package()) == unknown_condition(Deleted(), package()) == ""
+    assert unknown_condition(HasCondition("Loadde", "True"), package()) == (
+        "there is no condition 'Loadde'; did you mean Loaded? known are Loaded, Accepted, Removed and Ready"
+    )
+    assert unknown_condition(HasCondition("Nonsense", "False"), package()) == (
+        "there is no condition 'Nonsense'; known are Loaded, Accepted, Removed and Ready"
+    )
 
 
 def test_what_is_shown_meanwhile() -> None:

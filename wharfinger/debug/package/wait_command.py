@@ -21,6 +21,7 @@ from wharfinger.debug.package.wait_goal import (
     is_reached,
     progress_text,
     read_goal,
+    unknown_condition,
 )
 from wharfinger.formats.duration import parse_time_limit
 from wharfinger.formats.errors import FormatError
@@ -34,6 +35,10 @@ APPEAR_S: Final = 10.0
 _TIMEOUT_S: Final = 300.0
 
 
+class UnknownConditionError(DebugError):
+    """A package never has the condition that is to be waited for."""
+
+
 class LateError(DebugError):
     """The goal was not reached in time."""
 
@@ -43,8 +48,8 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Wait until a package of a running daemon is ready, is gone, or has a condition. On a terminal, a line shows the "
         f"progress. An unknown name is an error only after {APPEAR_S:.0f} s, because the resource may have been created just "
-        f"now. Exit code 0: reached; {EXIT_LATE}: not reached in time; 1: no daemon answers, or there is no such package; 2: "
-        "wrong usage."
+        f"now. Exit code 0: reached; {EXIT_LATE}: not reached in time; 1: no daemon answers, or there is no such package or no "
+        "such condition; 2: wrong usage."
     )
     add_name(parser, required=True)
     goal = parser.add_argument(
@@ -104,6 +109,8 @@ def wait(args: argparse.Namespace, pacer: Pacer, clock: Callable[[], float]) -> 
                 line.clear()
                 show(f"{printable(name)}: {goal}\n")
                 return 0
+            if package is not None and (problem := unknown_condition(goal, package)):
+                raise UnknownConditionError(f"{name}: {problem}")
             if package is None and not isinstance(goal, Deleted) and spent_s >= min(APPEAR_S, limit_s):
                 raise ask(args, lambda client: no_such_package(client, name))
             if spent_s >= limit_s:

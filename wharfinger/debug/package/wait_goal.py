@@ -1,6 +1,7 @@
 """The goals of `wharfinger wait`: a package is ready, is gone, or has a condition. Pure."""
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final, TypeAlias, assert_never
 
 from wharfinger.runtime.inspector import PackageSnapshot
@@ -8,6 +9,8 @@ from wharfinger.runtime.inspector import PackageSnapshot
 READY: Final = "ready"
 DELETED: Final = "deleted"
 _CONDITION: Final = "condition="
+_AT_TIMES: Final = ("Accepted", "Removed")
+"""Conditions that a package has only while its resource cannot be acted on, or is being removed."""
 _STATUSES: Final = {"true": "True", "false": "False", "unknown": "Unknown"}
 
 
@@ -54,7 +57,7 @@ def read_goal(text: str) -> Goal:
     kind, _, status = text.removeprefix(_CONDITION).partition("=")
     found = _STATUSES.get((status or "true").lower())
     if text.startswith(_CONDITION) and kind and found:
-        return HasCondition(kind, found)
+        return Ready() if (kind.lower(), found) == (READY, "True") else HasCondition(kind, found)
     raise ValueError(f"expected ready, deleted or condition=TYPE[=True|False|Unknown], found {text!r}")
 
 
@@ -71,6 +74,21 @@ def is_reached(goal: Goal, package: PackageSnapshot | None) -> bool:
             )
         case _:
             assert_never(goal)
+
+
+def unknown_condition(goal: Goal, package: PackageSnapshot) -> str:
+    """Return what is wrong with a goal whose condition a package never has; "" if nothing is.
+
+    A package always has a condition for each stage, so a daemon knows its conditions better than this command.
+    """
+    if not isinstance(goal, HasCondition):
+        return ""
+    known = {each.type.lower(): each.type for each in package.conditions} | {each.lower(): each for each in _AT_TIMES}
+    if goal.type.lower() in known:
+        return ""
+    near = get_close_matches(goal.type.lower(), known, 1)
+    hint = f"did you mean {known[near[0]]}? " if near else ""
+    return f"there is no condition {goal.type!r}; {hint}known are {', '.join(known.values())} and Ready"
 
 
 def progress_text(package: PackageSnapshot | None) -> str:
