@@ -310,6 +310,25 @@ async def test_what_a_node_is_parked_on_crosses_the_socket(tmp_path: Path) -> No
         assert found["votes"][1]["message"] == "the script said no"
 
 
+async def test_a_path_is_rendered_by_another_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree").mkdir()
+    socket = tmp_path / "s"
+    code, out, err = await run_against(CannedInspector(), "render ./tree", socket)
+    assert (code, out) == (1, "")
+    assert err == (
+        "error: expected the name of a package of a running daemon, found a path: ./tree; `wharfinger build ./tree` renders it "
+        "without a cluster\n"
+    )
+    _, _, err = await run_against(CannedInspector(), "render tree", socket)
+    assert err.startswith("error: no package named 'tree'; ")
+    assert err.endswith("; if the path of this name is meant, `wharfinger build tree` renders it without a cluster\n")
+    for name in ("./none", "x" * 5000):
+        assert "wharfinger build" not in (await run_against(CannedInspector(), f"render {name}", socket))[2]
+    (tmp_path / "prod.shop").mkdir()
+    assert (await run_against(CannedInspector(), "render prod.shop", socket))[0] == 0, "a package has precedence"
+
+
 async def test_render(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "render prod.shop", tmp_path / "s")
     assert (code, out, err) == (0, MANIFEST.replace("aHVudGVyMg==", "'***'"), "")

@@ -5,6 +5,7 @@ which is printed on stdout. A failure is explained in one line on stderr.
 """
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
@@ -38,6 +39,7 @@ from wharfinger.debug.client.command_output import (
     validate_text,
     why_text,
 )
+from wharfinger.debug.client.unknown_names import NoSuchPackageError
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.listing.get_command import print_list
 from wharfinger.debug.listing.listing import Selection
@@ -307,13 +309,30 @@ def _statistics(args: argparse.Namespace) -> int:
 
 def _render(args: argparse.Namespace) -> int:
     name, show_secrets = cast("str", args.name), cast("bool", args.show_secrets)
+    build = f"`wharfinger build {shlex.quote(name)}` renders it without a cluster" if _is_path(name) else ""
+    if build and "/" in name:
+        return print_failure(
+            DebugError(f"expected the name of a package of a running daemon, found a path: {name}; {build}")
+        )
 
     async def text(client: DebugClient) -> str:
-        manifest = await render_text(client, name, show_secrets=show_secrets)
+        try:
+            manifest = await render_text(client, name, show_secrets=show_secrets)
+        except NoSuchPackageError as error:
+            raise NoSuchPackageError(
+                f"{error}; if the path of this name is meant, {build}" if build else error
+            ) from error
         # Only a terminal must be protected from control characters in manifests; programs get them unchanged.
         return printable(manifest, allow="\n\t") if sys.stdout.isatty() else manifest
 
     return print_answer(args, text, when_empty="no manifests")
+
+
+def _is_path(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # such as a name that is too long
+        return False
 
 
 def _validate(args: argparse.Namespace) -> int:
