@@ -7,10 +7,11 @@ from typing import cast
 import pytest
 import trio
 
+from tests.cluster.support.release_bench import cluster
 from tests.packages.support.charts import chart, manifest, write
 from tests.runtime.support.world import World, open_world
 from wharfinger.cluster.api.client import ClusterClient, ObjectList
-from wharfinger.cluster.api.errors import ForbiddenError
+from wharfinger.cluster.api.errors import ForbiddenError, NotFoundError, UnknownKindError
 from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.registry.address import RepositoryAddress
@@ -99,6 +100,18 @@ async def test_a_missing_namespace_is_created_only_on_request(tmp_path: Path) ->
         assert said[0] == "namespace elsewhere: created"
         assert sum("created" in line for line in said) == 1
         await world.client.get(ObjectKey(NAMESPACE, "", "elsewhere"))
+
+
+async def test_nothing_is_made_in_a_cluster_without_the_definitions(tmp_path: Path) -> None:
+    """The definitions are checked first, so a failed installation leaves no namespace behind."""
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    wanted = Wish(read_target(str(folder)), "elsewhere", "shop", {}, create_namespace=True)
+    async with cluster() as (client, transport):
+        with pytest.raises(UnknownKindError, match="Application"):
+            await request(client, wanted, lambda _: None)
+        assert transport.writes == []
+        with pytest.raises(NotFoundError):
+            await client.get(ObjectKey(NAMESPACE, "", "elsewhere"))
 
 
 class Restricted:

@@ -66,6 +66,8 @@ class Wish:
 
 async def request(client: ClusterClient, wish: Wish, report: Report) -> int:
     """Make the resources of a package; return the generation of its Application. Raises InstallError, ClusterError."""
+    for resource in (APPLICATION, PACKAGE_REPOSITORY):  # before anything is made
+        await client.resource_type(resource.api_version, resource.kind)
     await _check_namespace(client, wish, report)
     if wish.cluster_scope:
         labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED}
