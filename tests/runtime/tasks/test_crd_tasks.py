@@ -12,6 +12,7 @@ from tests.runtime.support.world import PATIENCE_S, World, open_ground, open_wor
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 from wharfinger.formats.json.value import JsonObject, find_int, find_list, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.packages.rendering import template_search
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.status.summary import State, summarize
 from wharfinger.runtime.tasks import crd_tasks
@@ -110,6 +111,26 @@ async def test_conversion_webhooks_are_there_before_the_release_and_belong_to_it
         await world.delete("", "harbour")
         await world.until_gone("", "harbour")
         await world.until_no_object(ObjectKey(CONVERSION_WEBHOOK, SYSTEM_NAMESPACE, "boats"))
+
+
+async def test_the_templates_of_one_content_are_searched_once_for_all_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[Path] = []
+
+    def counted(tree: Path, words: str) -> bool:
+        searched.append(tree)
+        return template_search.templates_mention(tree, words)
+
+    monkeypatch.setattr(crd_tasks, "templates_mention", counted)
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push("web", "1.0.0")
+        await world.push("other", "1.0.0")
+        for name, package in (("first", "web"), ("second", "web"), ("third", "other")):
+            await world.create("prod", name, package=package)
+            await world.until_state("prod", name, "Ready")
+    assert len(searched) == 2, "once for each content, and not once for each package"
 
 
 @pytest.mark.slow
