@@ -9,6 +9,7 @@ import trio
 import trio.testing
 
 from tests.cluster.support.release_bench import cluster
+from tests.runtime.core.test_release_events import until
 from tests.runtime.support.webhook_package import HOOKS, write_package
 from tests.runtime.support.webhook_world import Served, open_served
 from wharfinger.cluster.api.client import ClusterClient
@@ -18,7 +19,7 @@ from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks, Conversions
 from wharfinger.hooks.webhooks.configurations import CONFIGURATIONS, Server, configuration_name
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.kube.service_account import ServiceAccount
-from wharfinger.runtime.admission import certificates
+from wharfinger.runtime.admission import certificates, hook_webhooks
 from wharfinger.runtime.admission import server as server_module
 from wharfinger.runtime.admission.hook_webhooks import DEFINITION, HookWebhooks
 
@@ -115,6 +116,21 @@ async def test_a_definition_that_nobody_converts_any_more_is_not_looked_for() ->
         await webhooks.withdraw("crons", conversions=True)
         await webhooks.keep()
         assert not webhooks.misses_definitions, "all webhooks would be written again every two seconds"
+
+
+async def test_only_a_missing_definition_is_written_again_while_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, the configurations were written, too, so no series of writes had only the definition."""
+    monkeypatch.setattr(hook_webhooks, "MISSING_S", 0.01)
+    missing = BoundWebhooks(conversions={"nothing.example.com": Conversions({})})
+    write = "PATCH nothing.example.com"
+    async with cluster() as (client, transport), trio.open_nursery() as nursery:
+        webhooks = HookWebhooks(client, "wharfinger")
+        await webhooks.trust(Server("PEM", url="https://127.0.0.1:1"))
+        await webhooks.publish("crons", missing)
+        assert any(each != write for each in transport.writes)
+        nursery.start_soon(webhooks.run, lambda: frozenset({"crons"}))
+        await until(lambda: transport.writes[-5:] == [write] * 5)
+        nursery.cancel_scope.cancel()
 
 
 class Judged:

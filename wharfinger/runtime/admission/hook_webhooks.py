@@ -7,7 +7,7 @@ undone as soon as a watch reports it. A new certificate is written into all of t
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -149,13 +149,20 @@ class HookWebhooks:
 
     async def keep(self) -> None:
         """Write again each published object that differs. Raises ClusterError; a refusal by an API server is only logged."""
+        await self._keep(self._write)
+
+    async def keep_missing(self) -> None:
+        """Write the conversions of definitions that did not exist, and nothing else. Raises ClusterError as `keep`."""
+        await self._keep(self._write_missing)
+
+    async def _keep(self, write: Callable[[str, BoundWebhooks], Awaitable[None]]) -> None:
         async with self._writing:
             self._missing &= {crd for bound in self._published.values() for crd in bound.conversions}
             failure: ClusterError | None = None
             for package, bound in self.published().items():
                 try:
                     if bound:
-                        await self._write(package, bound)
+                        await write(package, bound)
                 except (ForbiddenError, InvalidError) as error:
                     log.warning("%s: the webhooks of its hooks cannot be published: %s", package, error)
                 except ClusterError as error:
@@ -193,9 +200,9 @@ class HookWebhooks:
                     min(swept_at, trio.current_time() + (MISSING_S if self.misses_definitions else SWEEP_S))
                 ):
                     await self._changed.wait()
-                self._changed = trio.Event()
+                is_changed, self._changed = self._changed.is_set(), trio.Event()
                 try:
-                    await self.keep()
+                    await (self.keep() if is_changed or trio.current_time() >= swept_at else self.keep_missing())
                     if trio.current_time() >= swept_at:
                         await self.sweep(known)
                         swept_at = trio.current_time() + SWEEP_S
@@ -222,7 +229,14 @@ class HookWebhooks:
                 await self._client.apply(wanted[kind], field_manager=self._manager, force=True)
             else:
                 await self._delete(ObjectKey(CONFIGURATIONS[kind], "", configuration_name(package)))
-        for crd in bound.conversions:
+        await self._write_conversions(package, bound.conversions.keys(), server)
+
+    async def _write_missing(self, package: str, bound: BoundWebhooks) -> None:
+        if self._server is not None:
+            await self._write_conversions(package, bound.conversions.keys() & self._missing, self._server)
+
+    async def _write_conversions(self, package: str, definitions: Iterable[str], server: Server) -> None:
+        for crd in definitions:
             key = ObjectKey(DEFINITION, "", crd)
             try:
                 await self._client.merge_patch(key, conversion_patch(package, crd, server))
