@@ -1,5 +1,6 @@
 """The answers to browsers."""
 
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from wharfinger.debug.dashboard.gate import Gate
 from wharfinger.debug.dashboard.pages import LONGEST, Pages
 from wharfinger.debug.dashboard.routes import HEADERS, MOST_STREAMS, make_dashboard_handler
 from wharfinger.formats.terminal_text import is_safe
-from wharfinger.httpd.messages import Handler, Response, StreamingResponse
+from wharfinger.httpd.messages import CutError, Handler, Response, StreamingResponse
 
 GATE = Gate("tok", "ses", "c", 10.0, "/f/")
 
@@ -98,6 +99,23 @@ async def test_streams_are_limited() -> None:
         assert refused.status == 503
         for other in others:
             await other.__aexit__(None, None, None)
+    assert isinstance(await handle(request("/f/changes?page=/queues", cookie="c=ses")), StreamingResponse)
+
+
+async def test_streams_that_are_requested_at_once_are_limited_when_they_open() -> None:
+    """Each request is answered before any stream is open; the browser asks again, and is refused then."""
+    handle = site()
+    answers = [await handle(request("/f/changes?page=/queues", cookie="c=ses")) for _ in range(MOST_STREAMS + 1)]
+    streams = [answer.open_chunks() for answer in answers if isinstance(answer, StreamingResponse)]
+    assert len(streams) == MOST_STREAMS + 1
+    async with AsyncExitStack() as stack:
+        for stream in streams[:-1]:
+            await stack.enter_async_context(stream)
+        with pytest.raises(CutError, match="pages are open"):
+            await stack.enter_async_context(streams[-1])
+        refused = await handle(request("/f/changes?page=/queues", cookie="c=ses"))
+        assert isinstance(refused, Response)
+        assert refused.status == 503
     assert isinstance(await handle(request("/f/changes?page=/queues", cookie="c=ses")), StreamingResponse)
 
 

@@ -15,7 +15,7 @@ from wharfinger.debug.dashboard.page_html import Templates
 from wharfinger.debug.dashboard.pages import LONGEST, PARAMETERS, Pages
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.graph.look import style_lines
-from wharfinger.httpd.messages import Answer, Handler, Request, Response, StreamingResponse
+from wharfinger.httpd.messages import Answer, CutError, Handler, Request, Response, StreamingResponse
 
 CHANGES: Final = "/changes"
 """The path of the changes of a page. Pages name all addresses relative to their folder."""
@@ -109,6 +109,8 @@ class _Site:
 
         @asynccontextmanager
         async def open_chunks() -> AsyncIterator[AsyncIterator[bytes]]:
+            if self._streams >= MOST_STREAMS:  # others were opened since the answer
+                raise CutError(f"more than {MOST_STREAMS} pages are open")
             self._streams += 1
             try:
                 async with aclosing(events_of(self._pages, self._templates, path, argument)) as events:
