@@ -57,9 +57,25 @@ async def _measure(rounds: int) -> list[Ratio]:
     what = f"{SLOW} slow clients, garbage: a second"
     return [
         Ratio("debug_socket", what, f"{SHARE} of a core", statistics.median(shares), SHARE, 1.0),
-        Ratio("debug_socket", "the same: a client is answered", "2 s", statistics.median(waits), 2.0, 1.0),
-        Ratio("debug_socket", "the same: memory afterwards", "before", after, before, 1.2, Unit.BYTES),
-        Ratio("debug_socket", "the same: 1 s of the daemon's own work", "without attack", slowdown, 1.0, MOST_SLOWDOWN),
+        Ratio(
+            "debug_socket",
+            f"{SLOW} slow clients: another client is answered",
+            "2 s",
+            statistics.median(waits),
+            2.0,
+            1.0,
+        ),
+        Ratio(
+            "debug_socket", f"{SLOW} slow clients: memory afterwards", "memory before", after, before, 1.2, Unit.BYTES
+        ),
+        Ratio(
+            "debug_socket",
+            f"{SLOW} slow clients: 1 s of the daemon's own work",
+            "without attack",
+            slowdown,
+            1.0,
+            MOST_SLOWDOWN,
+        ),
     ]
 
 

@@ -96,7 +96,7 @@ async def _idle(packages: int) -> Ratio:
             finally:
                 tracemalloc.stop()
     what = f"{packages} idle packages, memory of each"
-    return Ratio("memory", what, "their former memory", used / packages, FORMER_KIB * 1024, 1.0, Unit.BYTES)
+    return Ratio("memory", what, "the former memory of each", used / packages, FORMER_KIB * 1024, 1.0, Unit.BYTES)
 
 
 async def _bring_up(runtime: Runtime, first: int, count: int) -> None:

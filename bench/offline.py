@@ -46,17 +46,19 @@ def measure(long: bool) -> Iterator[Ratio]:
         write_tree(tree, {"clusters/p/wrong.yaml": kustomization("wrong", "./groups/g0", depends=("absent",))})
         again = _median(lambda _: _processor_time(lambda: _build(tree, cache)))
         yield Ratio(PART, f"cold build of {RELEASES} releases", "helm template for each, alone", cold, helm, 0.25)
-        yield Ratio(PART, "warm build", "the cold one", warm, cold, 0.1)
-        yield Ratio(PART, "build after a change of one file", "the cold one", changed, cold, 0.15)
-        yield Ratio(PART, "the same, by the clock", "0.3 s", median(each for _, each in changes), 0.3, 1)
-        yield Ratio(PART, "build with a dangling dependency", "the warm one", again, warm, 1.5)
+        yield Ratio(PART, "warm build", "the cold build", warm, cold, 0.1)
+        yield Ratio(PART, "build after a change of one file", "the cold build", changed, cold, 0.15)
+        yield Ratio(
+            PART, "build after a change of one file, by the clock", "0.3 s", median(each for _, each in changes), 0.3, 1
+        )
+        yield Ratio(PART, "build with a dangling dependency", "the warm build", again, warm, 1.5)
         if long:
             large = _tree(place / "large", LARGE)
             small = _memory(tree, place / "cache")
             yield Ratio(
                 PART,
                 f"memory of {LARGE} releases",
-                f"of {RELEASES}",
+                f"memory of {RELEASES} releases",
                 _memory(large, place / "cache"),
                 small,
                 2.5,

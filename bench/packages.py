@@ -132,9 +132,9 @@ async def _render(folder: Path) -> list[Ratio]:
                     budget=0.5,
                 )
             )
-    for what, ours, budget in (("memory", from_memory, 0.05), ("disk", from_disk, 0.1)):
+    for what, ours, budget in (("in memory", from_memory, 0.05), ("on disk", from_disk, 0.1)):
         found = await compare_async(
-            "packages", f"{small}, kept in {what}", "rendered", ours, lambda: renderer.render(request), budget=budget
+            "packages", f"{small}, kept {what}", "rendered anew", ours, lambda: renderer.render(request), budget=budget
         )
         compared.append(found.each_of(HITS))
     return compared

@@ -95,7 +95,9 @@ async def _compare_endings(ledger: ProcessLedger) -> Ratio:
     further children cost nothing; the budget keeps all of them within a second."""
     pairs = [(await _ending_s(TOGETHER, ledger), await _ending_s(1, ledger)) for _ in range(ENDINGS)]
     many, one = (statistics.median(column) for column in zip(*pairs, strict=True))
-    return Ratio("process", f"{TOGETHER} x cancelled at once, ignoring SIGTERM", "one of them", many, one, budget=3.0)
+    return Ratio(
+        "process", f"{TOGETHER} x cancelled at once, ignoring SIGTERM", "one such child", many, one, budget=3.0
+    )
 
 
 async def _ending_s(count: int, ledger: ProcessLedger) -> float:

@@ -133,11 +133,9 @@ async def _measure(packages: int, engine: str, long: bool) -> list[Ratio]:
     how, most = (" without the engine", 0.6) if engine == "none" else ("", 0.4)
     what = f"{packages} packages"
     rows = [
+        Ratio("scale", f"{what} to Ready{how}, processor each", f"{against}, processor each", installed, helm, most),
         Ratio(
-            "scale", f"{what} to Ready{how}, processor each", f"{against}, the client's, each", installed, helm, most
-        ),
-        Ratio(
-            "scale", f"{what} after a restart{how}, the same", f"{against}, the client's, each", restarted, helm, 0.4
+            "scale", f"{what} after a restart{how}, processor each", f"{against}, processor each", restarted, helm, 0.4
         ),
         Ratio("scale", f"{what} to Ready{how}, time each", f"{against}, one after another, each", each_s, helm_s, 0.5),
         Ratio("scale", f"{what} to Ready{how}, time each", "their objects applied, in turn", each_s, bare_s, 4),

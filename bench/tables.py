@@ -174,7 +174,9 @@ def _commits(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
     what = f"a row per transaction, among {LARGE}"
     yield compare("tables", what, f"among {SMALL}", of_large, of_small, budget=1.6, rounds=rounds).per(ALONE)
     what = f"{STEP} rows in a transaction on 100 tables"
-    yield compare("tables", what, "on the one that changes", together, apart, budget=1.5, rounds=rounds).per(ALONE)
+    yield compare("tables", what, "in a transaction on one table", together, apart, budget=1.5, rounds=rounds).per(
+        ALONE
+    )
 
 
 async def _propagation() -> Ratio:

@@ -52,9 +52,14 @@ def measure(long: bool) -> Iterator[Ratio]:
     yield Ratio("watches", each, quarter, steady, allowed, 1.0)
     yield Ratio("watches", each, parsed, steady, _median(RATE, _bare, rounds), 1.5)
     often = _median(RATE, _follow_often, rounds)
-    yield Ratio("watches", f"the same, {SUBSCRIBERS} subscribers", quarter, often, allowed, 1.0)
+    yield Ratio("watches", f"{each}, {SUBSCRIBERS} subscribers", quarter, often, allowed, 1.0)
     yield Ratio(
-        "watches", "the same, without a pause", parsed, _median(0, _follow, rounds), _median(0, _bare, rounds), 2.0
+        "watches",
+        "an event of 5 KiB, without a pause",
+        parsed,
+        _median(0, _follow, rounds),
+        _median(0, _bare, rounds),
+        2.0,
     )
 
 

@@ -32,7 +32,7 @@ COMMANDS: Final = (
     Command(
         "diff",
         "offline",
-        "show what the next apply of a package would change, or what a change of a tree changes",
+        "show what the next apply of a package would change, or how two trees of manifests differ",
         module="diff_command",
     ),
     Command(
@@ -41,18 +41,18 @@ COMMANDS: Final = (
     Command(
         "test",
         "offline",
-        "compare what a chart, a package or a folder of manifests builds with its author's tests, without a cluster",
+        "run the tests of a chart, a package or a folder of manifests, without a cluster",
         module="test_command",
     ),
     Command(
         "tree",
         "offline",
-        "list what a folder of manifests builds, or draw it, without a cluster",
+        "list or draw the releases and objects that a folder of manifests builds, without a cluster",
         module="tree_command",
     ),
     Command("cache", "offline", "show or clean up the cache of build, diff and check", module="cache_command"),
     Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
-    Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
+    Command("package", "packages", "check and lint packages, and push them to a registry or inspect them there"),
     Command("repository", "packages", "copy packages to another registry, or to a folder", module="mirror_command"),
     Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
     Command(
@@ -64,7 +64,7 @@ COMMANDS: Final = (
     Command(
         "install",
         "runtime",
-        "install a package of this machine or of a registry, and wait",
+        "install a package from this machine or from a registry, and wait until it is Ready",
         module="installing.commands",
     ),
     Command("uninstall", "runtime", "remove a package, and wait until it is gone", module="installing.commands"),
@@ -75,7 +75,7 @@ COMMANDS: Final = (
     Command(
         "approve",
         "runtime",
-        "approve the version that a package waits to be updated to",
+        "approve the version that waits to be installed for a package",
         module="daemon.approve_command",
     ),
     Command(
@@ -120,21 +120,24 @@ COMMANDS: Final = (
     Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
     Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),
     Command(
-        "replay", "runtime", "step a recording of a daemon again, and compare every state", module="recording.commands"
+        "replay",
+        "runtime",
+        "run the state machines of a daemon again from a recording, and compare every state",
+        module="recording.commands",
     ),
-    Command("dump", "debug", "dump the state of a running daemon"),
+    Command("dump", "debug", "print the complete state of a running daemon, or of one package, for programs"),
     Command("queues", "debug", "show the task queues of a running daemon"),
     Command("pools", "debug", "show the pools of warm hooks and of pods of a running daemon"),
     Command("scheduler", "debug", "show the scheduler of a running daemon"),
     Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
-    Command("statistics", "debug", "show counts of the work of a running daemon"),
+    Command("statistics", "debug", "show counters and limits of the work of a running daemon"),
     Command(
         "mcp",
         "debug",
         "serve read-only tools for agents (MCP) about a running daemon, over stdio",
         module="mcp_command",
     ),
-    Command("render", "debug", "render what a package of a running daemon would apply"),
+    Command("render", "debug", "print the manifests that the next apply of a package would write"),
     Command("validate", "debug", "ask a running daemon whether a package would accept settings"),
 )
 

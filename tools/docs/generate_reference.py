@@ -14,11 +14,29 @@ from wharfinger.formats.json.value import JsonObject, as_object, find, find_list
 from wharfinger.hooks.metrics.hook_metrics import HOOK_METRICS
 from wharfinger.runtime.inspection.daemon_metrics import DAEMON_METRICS
 from wharfinger.runtime.resources.custom_resources import own_crds
-from wharfinger.runtime.status.reasons import Reason
+from wharfinger.runtime.status.reasons import Again, Reason
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "docs" / "reference"
 NOTE = "<!-- Made by tools/docs/generate_reference.py; `make reference` writes it anew. -->\n"
+
+
+_NO_PROBLEM = {
+    Reason.PENDING: "work on the package has not begun yet",
+    Reason.READY: "the package is ready",
+    Reason.IDLE: "no work is in progress",
+    Reason.STALLED: "the package is not reconciled, because a failure has to be resolved first",
+    Reason.NOT_STALLED: "the package is not stalled",
+}
+"""The meanings of the reasons that have no text of their own in a status."""
+_AGAIN = {
+    Again.ITSELF: "automatically, with growing pauses",
+    Again.OTHERS: "when the object or the package that is missing or wrong changes",
+    Again.CHANGE: "when the resource or another input of the package changes, or on request",
+    Again.BY_ERROR: "automatically if a retry can help; otherwise when an input of the package changes, or on request",
+    Again.NOTHING: "(not a failure)",
+}
+"""The events that lead to another attempt, in words."""
 
 
 def pages() -> dict[str, str]:
@@ -29,7 +47,7 @@ def pages() -> dict[str, str]:
 def commands() -> str:
     """Return the page of commands: the help of each, as it is printed in a terminal of 100 columns."""
     os.environ["COLUMNS"] = "100"
-    parts = ["# Commands\n", NOTE, "[The command line](../command-line.md) explains how they fit together.\n"]
+    parts = ["# Commands\n", NOTE, "[The command line](../command-line.md) describes the commands by topic.\n"]
     for name, parser in sorted(_parsers(build_parser("*"), "wharfinger")):
         parser.prog = name
         parts.append(f"## {name}\n\n```\n{parser.format_help().rstrip()}\n```\n")
@@ -48,7 +66,7 @@ def _parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, 
 
 def kinds() -> str:
     """Return the page of kinds: each field of each custom resource, with its type and the description in its definition."""
-    parts = ["# Kinds\n", NOTE, "[Resources](../resources.md) explains them with examples.\n"]
+    parts = ["# Kinds\n", NOTE, "[Custom resources](../resources.md) explains the fields, with examples.\n"]
     for crd in sorted(own_crds(), key=lambda each: find_str(each, "spec", "names", "kind")):
         version = find_list(crd, "spec", "versions")[0]
         schema = as_object(find(version, "schema", "openAPIV3Schema"), "schema")
@@ -63,10 +81,12 @@ def kinds() -> str:
 
 
 def _fields(schema: JsonObject, path: str) -> Iterator[str]:
-    kind = find_str(schema, "type") or "any"
-    text = " ".join(find_str(schema, "description").split()).replace("|", "\\|")
-    yield f"| `{path}` | {kind} | {text} |"
-    if items := find_object(schema, "items"):
+    kind, items = find_str(schema, "type") or "any", find_object(schema, "items")
+    if items:
+        kind = f"{kind} of {find_str(items, 'type')}s"
+    if text := " ".join(find_str(schema, "description").split()).replace("|", "\\|"):
+        yield f"| `{path}` | {kind} | {text} |"
+    if items:
         yield from _fields(items, f"{path}[]")
     for name, below in sorted(find_object(schema, "properties").items()):
         yield from _fields(as_object(below, name), f"{path}.{name}")
@@ -77,7 +97,7 @@ def metrics() -> str:
     parts = [
         "# Metrics\n",
         NOTE,
-        "The metrics of the daemon, by their names. [Metrics](../metrics.md) explains them and their limits.\n",
+        "The metrics of the daemon, sorted by name. [Metrics](../metrics.md) explains the metrics and their limits.\n",
         "| name | kind | labels | meaning |",
         "|---|---|---|---|",
     ]
@@ -91,9 +111,12 @@ def metrics() -> str:
 
 def reasons() -> str:
     """Return the page of reasons of conditions."""
-    rows = [f"| `{each}` | {each.text} | {each.tip} | {each.again or 'it is not a failure'} |" for each in Reason]
+    rows = [f"| `{each}` | {each.text or _NO_PROBLEM[each]} | {each.tip} | {_AGAIN[each.again]} |" for each in Reason]
     head = ["| reason | meaning | what to do | tried again |", "|---|---|---|---|"]
-    intro = "The reasons of conditions. [Troubleshooting](../troubleshooting.md) has a paragraph for each failure.\n"
+    intro = (
+        "Each condition of an Application or a Module has one of these reasons. "
+        "[Troubleshooting](../troubleshooting.md) has a paragraph for each failure.\n"
+    )
     return "\n".join(["# Reasons\n", NOTE, intro, *head, *rows, ""])
 
 

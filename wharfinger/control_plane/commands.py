@@ -28,8 +28,8 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     from wharfinger.control_plane.access.kubeconfig_file import default_path  # noqa: PLC0415 - see the module's docstring
 
     parser.description = (
-        "Serve an embedded Kubernetes control plane: kubectl, helm and the daemon work against it. "
-        "Its state is in memory and lost when it stops, unless --data names a file to keep it in."
+        "Serve an embedded Kubernetes control plane: kubectl, helm and the daemon work against it. The state "
+        "is in memory and lost when the command stops, unless --data names a file for it."
     )
     parser.add_argument(
         "--listen",

@@ -98,9 +98,10 @@ def add_why(parser: argparse.ArgumentParser) -> None:
 def add_history(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger history NAME`."""
     parser.description = (
-        "Print the events of a package that the daemon keeps: each with the part of the daemon that decided, the cause, and "
-        "the state before and after. After a package is gone, its history is kept for a while. Exit code 0: printed; 1: no "
-        "daemon answers, or nothing is known about the package."
+        "Print the decisions that a running daemon has recorded about a package: each with the part of the "
+        "daemon that decided, the cause, and the state before and after. The daemon keeps the history of a "
+        "removed package for a while. Exit code 0: printed; 1: no daemon answers, or nothing is known about "
+        "the package."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -210,7 +211,8 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger validate NAME --settings FILE`."""
     parser.description = (
         "Ask a running daemon whether a package would accept these settings. Nothing is changed. Exit code 0: accepted; 1: not "
-        f"accepted, or no daemon answers; {EXIT_UNKNOWN}: not known yet."
+        f"accepted, or no daemon answers; {EXIT_UNKNOWN}: not known, because no version of the package is loaded or "
+        "installed yet."
     )
     add_name(parser, required=True)
     parser.add_argument(

@@ -26,17 +26,26 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
         "charts, and git commits. Everything in the cache can be fetched or built again."
     )
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
-    stats = actions.add_parser("stats", help="show what the cache holds", description="Show what the cache holds.")
+    stats = actions.add_parser(
+        "stats",
+        help="show what the cache holds",
+        description="Show the number and the size of the entries in the cache.",
+    )
     _add_common(stats)
     stats.set_defaults(handler=show_statistics)
     gc = actions.add_parser(
         "gc",
         help="remove entries that were not used for a long time",
-        description="Remove entries that were not used for a long time, then the least recently used ones until the rest is "
-        "small enough. A source that was used within the last hours stays. Exit code 0: done; 1: something could not be removed.",
+        description="Remove the entries of the cache that were not used for a long time (--unused-days). Then remove the "
+        "least recently used entries until the cache is small enough (--max-mib). A source that was used "
+        "within the last hours is kept. Exit code 0: done; 1: something could not be removed.",
     )
     gc.add_argument(
-        "--max-mib", type=_number, default=MAX_MIB, metavar="MIB", help="the size to keep (default: %(default)s MiB)"
+        "--max-mib",
+        type=_number,
+        default=MAX_MIB,
+        metavar="MIB",
+        help="the largest size of the cache afterwards (default: %(default)s MiB)",
     )
     gc.add_argument(
         "--unused-days",

@@ -21,17 +21,18 @@ EXIT_USAGE: Final = 2
 def add_build(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger build``."""
     parser.description = (
-        "Print the manifests that a cluster would get from a chart, a package, or a folder of manifests with Flux, Argo CD and "
-        "Wharfinger resources. No cluster is needed. Objects that cannot be built are reported with file and line; "
-        "everything that they do not affect is built. "
-        "Exit code 0: everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
+        "Print the manifests that a cluster would get from a chart, a package, or a folder of manifests with "
+        "Flux, Argo CD and Wharfinger resources. No cluster is needed. Objects that cannot be built are "
+        "reported with file and line; all objects that do not depend on them are built. Exit code 0: "
+        "everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
     )
     add_path(parser)
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FOLDER",
-        help="write one file for each producer into this folder (default: print all manifests)",
+        help="write one file for each producer (a release, a Kustomization or a package) into this folder (default: "
+        "print all manifests)",
     )
     parser.add_argument("-o", "--format", choices=("yaml", "json"), default="yaml", help="yaml (default) or json")
     parser.add_argument(

@@ -44,11 +44,12 @@ EXIT_DIFFERENT: Final = 2
 def add_diff(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger diff``."""
     parser.description = (
-        "Build paths as they are now and as they were, and show each object that differs, with a summary of what is added, "
-        "changed and deleted, which images change, and what is dangerous. Values of Secrets are hidden. Objects of a producer "
-        "that failed are not compared. "
-        "Exit code 0: no difference; 2: differences; 1: something failed, wrong usage, or an unreadable path. "
-        "`wharfinger diff NAME`, without --against, asks a running daemon what the next apply of a package would change."
+        "Build the paths as they are now and as they are on the other side (--against), and show each object "
+        "that differs, with a summary: what is added, changed and deleted, which images change, and which "
+        "changes are dangerous. Values of Secrets are hidden. Objects of a producer that failed are not "
+        "compared. Exit code 0: no difference; 2: differences; 1: something failed, wrong usage, or an "
+        "unreadable path. `wharfinger diff NAME`, without --against, asks a running daemon what the next apply "
+        "of a package would change."
     )
     add_path(parser)
     parser.add_argument(

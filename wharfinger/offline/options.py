@@ -81,8 +81,9 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILTER",
-        help="only objects that match, such as HelmRelease/web, apps/HelmRelease/web, or KEY=VALUE[,KEY=VALUE...] with the keys "
-        "kind, namespace, name, label and path; everything that they need is built. Of several filters one must match",
+        help="only objects that match, such as HelmRelease/web, apps/HelmRelease/web, or KEY=VALUE[,KEY=VALUE...] "
+        "with the keys kind, namespace, name, label and path; everything that these objects need is built; may "
+        "be repeated, then one of the filters must match",
     )
 
 
@@ -136,7 +137,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing-crds",
         action="store_true",
-        help="assume that definitions exist if a ResourceSet depends on them and the tree lacks them",
+        help="assume that a definition exists if a ResourceSet depends on it and the tree does not contain it",
     )
     parser.add_argument(
         "--application-scope",
@@ -145,7 +146,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="where Applications may change objects, as with `wharfinger run` (default: %(default)s)",
     )
     parser.add_argument(
-        "--no-progress", action="store_true", help="show no progress; it is shown only if stderr is a terminal"
+        "--no-progress",
+        action="store_true",
+        help="show no progress (default: show the progress if stderr is a terminal)",
     )
     _add_programs(parser)
 
@@ -175,14 +178,14 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=default_cache(),
         metavar="FOLDER",
-        help="where sources and renders are cached (default: the user's cache folder)",
+        help="the folder in which sources and renders are cached (default: the user's cache folder)",
     )
     group.add_argument(
         "--concurrency",
         type=_count,
         default=DEFAULT_CONCURRENCY,
         metavar="N",
-        help="number of nodes that are built at the same time (default: %(default)s)",
+        help="number of sources, releases and Kustomizations that are built at the same time (default: %(default)s)",
     )
     group.add_argument(
         "--attempts",

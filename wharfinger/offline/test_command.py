@@ -46,7 +46,8 @@ class _Target:
 def add_test(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger test``."""
     parser.description = (
-        f"Build paths with the values of each test, and compare the objects with its expectations. Tests are the files "
+        f"Build paths with the values of each test, and compare the objects with the expectations of the test. Tests are "
+        f"the files "
         f"{FOLDER}/*{SUFFIXES[0]} below each path, or those of --tests; docs/offline.md describes them. "
         "Exit code 0: all tests passed; 1: a test failed; 2: wrong usage, or a path or a test that cannot be read."
     )

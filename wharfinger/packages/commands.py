@@ -121,9 +121,10 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     check = actions.add_parser(
         "check",
         help="check a package's folder, as the daemon would",
-        description="Read a package as the daemon does when it loads one: its description, schemas and their rules, "
-        "conversions of settings, and the files of hooks. Convert the package's examples (openapi/conversions/testcases.yaml) "
-        "and, with --settings, check settings against it. The exit code is 0 without errors, else 1. Hooks are not run.",
+        description="Read a package as the daemon does when it loads one: its definition, its schemas and their rules, its "
+        "conversions of settings, and the files of its hooks. Run the examples of the conversions "
+        "(openapi/conversions/testcases.yaml) and, with --settings, check settings against the schemas. Hooks "
+        "are not run. Exit code 0: no errors; 1: errors.",
     )
     check.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
     check.add_argument(

@@ -37,9 +37,10 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         "mirror",
         help="copy packages, with the images that they reference, to another registry or to a folder",
         description="Copy packages by digest from SRC to DST, with their signatures and with the images that they name (in "
-        "the annotations artifacthub.io/images and images of Chart.yaml, or in images_digests.json). A package that names none "
-        "is rendered, and the images in its manifests are copied. An interrupted copy continues where it stopped. A daemon "
-        "without a network installs from a folder of layouts (spec.layout).",
+        "the annotations artifacthub.io/images and images of Chart.yaml, or in images_digests.json). A package "
+        "that names no images is rendered, and the images in its manifests are copied. An interrupted copy "
+        "continues where it stopped. A daemon without a network installs from a folder of layouts "
+        "(spec.layout).",
     )
     place = f"host[:port]/path below which the packages are, or {LAYOUT}FOLDER"
     mirror.add_argument("source", metavar="SRC", help=place)
@@ -59,13 +60,16 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         help="the settings to render package NAME with, YAML or JSON (may be repeated; default: those of the package)",
     )
     mirror.add_argument(
-        "--kubernetes-version", default="", metavar="V", help=f"the version to render for (default: {KUBE_VERSION})"
+        "--kubernetes-version",
+        default="",
+        metavar="V",
+        help=f"the version of Kubernetes to render for (default: {KUBE_VERSION})",
     )
     mirror.add_argument("--no-images", action="store_true", help="copy packages and signatures only")
     mirror.add_argument(
         "--dry-run",
         action="store_true",
-        help="list everything that would be copied, and the sum of its size, but copy nothing",
+        help="list everything that would be copied, with the total size, but copy nothing",
     )
     add_network_arguments(mirror)
     mirror.set_defaults(handler=_mirror, username=None, password_stdin=False)

@@ -58,7 +58,8 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST",
-        help="a host outside of the registry's domain that may get the login when the registry names it (may be repeated)",
+        help="a host outside of the registry's domain to which the login may be sent if the registry names this "
+        "host as its token realm (may be repeated)",
     )
     parser.add_argument(
         "--docker-config",

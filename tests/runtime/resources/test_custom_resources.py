@@ -202,7 +202,7 @@ async def test_what_is_depended_on_is_checked_by_the_api_server(kind: str) -> No
         (
             "Module",
             {"kind": "Application", "name": "db"},
-            ["a Module says in which namespace an Application is that it depends on"],
+            ["set the namespace of the required Application, because a Module has no namespace of its own"],
         ),
     ],
 )

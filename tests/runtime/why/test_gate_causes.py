@@ -196,7 +196,7 @@ def test_a_group_says_of_each_member_what_helps() -> None:
     assert cause.remedy == (
         "enable db (`wharfinger why db` says what keeps it off); "
         "or set spec.packageVersion of modules.wharfinger.dev old to a version that matches >=2; "
-        "or create the Application cache in namespace shop in a version that matches >=1; the daemon notices this automatically"
+        "or create the Application cache in namespace shop in a version that matches >=1; the daemon notices the change automatically"
     )
 
 
@@ -204,7 +204,7 @@ def test_a_group_that_is_not_distinguished() -> None:
     group = GroupSnapshot("anyOf", "store", (depends("db"),))
     shop = replace(node("shop.web", votes=(forbidden("AnyOfDependenciesUnmet", "m"),)), groups=(group,))
     (cause,) = votes(known(shop), shop)
-    assert cause.remedy == "create the Module db; the daemon notices this automatically"
+    assert cause.remedy == "create the Module db; the daemon notices the change automatically"
 
 
 def test_needs_of_the_resource_are_edited_there() -> None:
@@ -291,4 +291,4 @@ def test_an_absent_package() -> None:
 def test_an_absent_package_where_everything_is_known() -> None:
     cause = absence_cause(known(asks_daemon=False), "db", None)
     assert cause.line == "is not installed: there is no resource of that name"
-    assert cause.remedy == "create the Module db; the daemon notices this automatically"
+    assert cause.remedy == "create the Module db; the daemon notices the change automatically"

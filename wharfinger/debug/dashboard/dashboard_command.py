@@ -20,10 +20,11 @@ class DashboardExtraError(DebugError):
 def add_dashboard(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger dashboard`."""
     parser.description = (
-        "Serve a read-only page of a running daemon for a browser on this machine: the packages and their dependencies with live "
-        "states, a page for each package, and the queues. The address that is printed works once, within 10 minutes, and for "
-        "one browser; the page ends with this command (Ctrl-C). Nothing can be changed there, and secrets are masked. Exit code "
-        "0: ended by Ctrl-C or SIGTERM; 1: no daemon answers, or the page cannot be served."
+        "Serve a read-only page of a running daemon for a browser on this machine: the packages and their "
+        "dependencies with live states, a page for each package, and the queues. The address that is printed "
+        "works once, within 10 minutes, and for one browser; the page is served until this command ends "
+        "(Ctrl-C). The page cannot change anything, and secrets are masked. Exit code 0: ended by Ctrl-C or "
+        "SIGTERM; 1: no daemon answers, or the page cannot be served."
     )
     parser.add_argument(
         "--port",

@@ -36,11 +36,11 @@ class OutputFileError(DebugError):
 def add_graph(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger graph [NAME]`."""
     parser.description = (
-        "Draw the packages of a running daemon: the state of each, and the packages that it needs (always, if present, or one of "
-        "a group), excludes and subscribes to. With NAME: only this package, the packages that it names, and the packages that "
-        "name it, directly or through others. "
-        "Exit code 0: drawn, even if there are no packages; 1: no daemon answers, there is no such package, or the file cannot "
-        "be written."
+        "Draw the packages of a running daemon: the state of each package, and the packages that it requires "
+        "(always, only if they are installed, or one of a group), excludes and subscribes to. With NAME: only "
+        "this package, the packages that it names, and the packages that name it, directly or through others. "
+        "Exit code 0: drawn, even if there are no packages; 1: no daemon answers, there is no such package, or "
+        "the file cannot be written."
     )
     add_name(parser)
     parser.add_argument(
@@ -51,7 +51,7 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
         help="text (default): a list in the order in which packages start; dot: for Graphviz; mermaid: for pages that render "
         "Mermaid; svg: a picture; json: for programs",
     )
-    parser.add_argument("--output-file", type=Path, metavar="FILE", help="write there instead of to stdout")
+    parser.add_argument("--output-file", type=Path, metavar="FILE", help="write to this file instead of stdout")
     add_socket(parser)
     parser.set_defaults(handler=_graph)
 

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
 
 _EPILOG: Final = (
-    "NAME is a package (for repositories: a repository; for versions: a package in a repository; for pools: a pool). "
-    "-o jsonpath takes kubectl's templates and applies them to the document that -o json prints: `wharfinger get packages "
-    "-o jsonpath='{range .apps.*}{.name}{\"\\n\"}{end}'`. Exit code 0: printed, even if the list is empty; 1: no daemon answers, "
-    "or it knows no such name; 2: wrong usage."
+    "NAME is a package (for repositories: a repository; for versions: a package in a repository; for pools: a "
+    "pool). -o jsonpath takes kubectl's templates and applies them to the document that -o json prints: "
+    "`wharfinger get packages -o jsonpath='{range .apps.*}{.name}{\"\\n\"}{end}'`. Exit code 0: printed, even if "
+    "the list is empty; 1: no daemon answers, or the daemon does not know the name; 2: wrong usage."
 )
 
 

@@ -19,9 +19,10 @@ _MOST_TAIL: Final = 1_000_000
 def add_logs(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger logs NAME`."""
     parser.description = (
-        "Print the log lines of a running daemon about one package, and the output of its hooks. The daemon keeps the last lines "
-        "of each package in memory, without secrets, even after the package is gone. For the daemon's whole log, use journalctl "
-        "or kubectl logs. Exit code 0: printed; 1: no daemon answers, or it knows no such package."
+        "Print the log lines of a running daemon about one package, and the output of its hooks. The daemon "
+        "keeps the last lines of each package in memory, without secrets, even after the package is gone. For "
+        "the daemon's whole log, use journalctl or kubectl logs. Exit code 0: printed; 1: no daemon answers, "
+        "or the daemon does not know the package."
     )
     add_name(parser, required=True)
     parser.add_argument(

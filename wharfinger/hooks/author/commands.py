@@ -79,8 +79,9 @@ def _add_shell_library(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     library = commands.add_parser(
         "shell-lib",
         help="print the folder of the library for hooks in bash, or install it",
-        description="Print the folder that contains shell_lib.sh: hooks run by wharfinger find it as $FRAMEWORK_DIR. "
-        "With --install, write it to the paths where hooks look for it, below the root of an image, and print each file.",
+        description="Print the folder that contains shell_lib.sh. Hooks that wharfinger runs find this folder in "
+        "$FRAMEWORK_DIR. With --install, write the library below the root of an image, to the paths where "
+        "hooks look for it, and print the name of each file.",
     )
     library.add_argument(
         "--install", type=Path, metavar="ROOT", help="write shell_lib.sh and its fragments below this folder"

@@ -36,10 +36,11 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
     lint = actions.add_parser(
         "lint",
         help="check a package for problems that would show later, with line numbers",
-        description="Find everything that `package check` finds, and more: hooks that cannot be run or are configured wrongly, "
-        "filters and crontabs, misspelt keywords of schemas, values that their schema refuses, templates that Helm cannot "
-        "render with defaults, wrong CRDs. Findings are printed as FILE:LINE: SEVERITY: MESSAGE. Hooks are run with --config. "
-        "Exit code 0: no errors; 1: errors (with --strict also warnings); 2: wrong usage, or the check is not possible now.",
+        description="Find everything that `package check` finds, and more: hooks that cannot be run, invalid "
+        "configurations of hooks with their filters and crontabs, misspelt keywords of schemas, values that "
+        "their schema refuses, templates that Helm cannot render with the defaults, and invalid CRDs. Findings "
+        "are printed as FILE:LINE: SEVERITY: MESSAGE. Hooks are run with --config. Exit code 0: no errors; 1: "
+        "errors (with --strict also warnings); 2: wrong usage, or the check is not possible now.",
     )
     lint.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
     lint.add_argument(

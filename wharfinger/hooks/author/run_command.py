@@ -43,10 +43,10 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     run = commands.add_parser(
         "run",
         help="run one hook and print its results",
-        description="Run one hook as the daemon would, in the hook's own folder. Its output goes to stderr as it comes; "
-        "its results go to stdout as one document: patches of objects and values, the values after them, metrics and "
-        "responses of webhooks. Nothing is applied. "
-        "Exit code 0 if the hook succeeded, 1 if it failed or its values patch is refused, 130 after Ctrl-C.",
+        description="Run one hook as the daemon would, in the hook's own folder. The output of the hook is copied to "
+        "stderr. Its results are printed to stdout as one document: patches of objects and values, the values "
+        "after these patches, metrics, and responses of webhooks. Nothing is applied. Exit code 0: the hook "
+        "succeeded; 1: the hook failed, or its values patch is refused; 130: ended by Ctrl-C.",
     )
     run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
     run.add_argument(
@@ -60,10 +60,12 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "--values",
         type=Path,
         metavar="FILE",
-        help="values, YAML or JSON (default: those of the package that contains the hook: its static "
-        "values and the defaults of its schemas, with the user's own)",
+        help="values, YAML or JSON (default: the values of the package that contains the hook: its values.yaml and "
+        "the defaults of its schemas, overridden by --config-values)",
     )
-    run.add_argument("--config-values", type=Path, metavar="FILE", help="the user's own values (default: none)")
+    run.add_argument(
+        "--config-values", type=Path, metavar="FILE", help="the settings of the user, YAML or JSON (default: none)"
+    )
     run.add_argument("--cwd", type=Path, metavar="FOLDER", help="the folder to run in (default: the hook's own folder)")
     run.add_argument(
         "--batch",

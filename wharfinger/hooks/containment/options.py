@@ -56,7 +56,7 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
         help="run each hook in a sandbox of bubblewrap; BWRAP is its program (default: bwrap)",
     )
     sizes: tuple[tuple[str, int | None, str], ...] = (
-        ("memory", None, "address space of each process"),
+        ("memory", None, "size of the address space of each process of a hook"),
         ("file-size", FILE_BYTES, "size of each file that a hook writes"),
     )
     for name, default, what in sizes:
@@ -65,8 +65,11 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
             f"--hook-{name}", type=size_of, default=default, metavar="SIZE", help=f"{what}, or none (default: {shown})"
         )
     counts = (
-        ("processes", "processes of a run; needs --hook-users, or --hook-sandbox and a daemon that is not root"),
-        ("open-files", "open files of each process"),
+        (
+            "processes",
+            "number of processes of a run; needs --hook-users, or --hook-sandbox and a daemon that is not root",
+        ),
+        ("open-files", "number of open files of each process of a hook"),
     )
     for name, what in counts:
         group.add_argument(

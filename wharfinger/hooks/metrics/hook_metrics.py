@@ -32,7 +32,7 @@ BYTES: Final = Description(
 REFUSED: Final = Description(
     "wharfinger_hook_metric_refused_total",
     MetricKind.COUNTER,
-    "Operations of hooks that were refused: invalid names, conflicting kinds, or a limit is reached.",
+    "Operations of hooks that were left out, because of an invalid name, a conflicting kind, or a limit.",
 )
 HOOK_METRICS: Final = (*RUN_METRICS, SERIES, BYTES, REFUSED)
 """The descriptions of everything in `HookMetrics.exposition`."""

@@ -14,7 +14,7 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "admission",
         "a validating webhook for Applications, Modules and PackageRepositories, which refuses what the daemon would refuse "
-        f"later; API servers wait up to {TIMEOUT_S} s for its answer, and go on without an answer",
+        f"later; API servers wait up to {TIMEOUT_S} s for its answer, and then continue without it",
     )
     group.add_argument(
         "--admission",
@@ -26,7 +26,8 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
         "--admission-service",
         default="",
         metavar="NAMESPACE/NAME",
-        help="the Service, at port 443, by which API servers reach the address of --admission, in a cluster",
+        help="for a daemon in a cluster: the Service (port 443) through which API servers reach the address of "
+        "--admission",
     )
     group.add_argument(
         "--admission-pod-ip",

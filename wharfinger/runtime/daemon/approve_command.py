@@ -40,7 +40,11 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
     )
     add_package_name(parser)
     parser.add_argument(
-        "version", metavar="VERSION", nargs="?", default="", help="the version to approve (default: the one that waits)"
+        "version",
+        metavar="VERSION",
+        nargs="?",
+        default="",
+        help="the version to approve (default: the version that waits)",
     )
     add_cluster(parser)
     parser.set_defaults(handler=_approve)

@@ -64,9 +64,9 @@ OF_MAIN = ("admission", "worker_pools", "modules_dir", "global_hooks_dir")
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger run``."""
     parser.description = (
-        "Run the daemon in the foreground until SIGTERM or Ctrl-C: it watches Applications and Modules, and keeps "
-        "them installed. "
-        "A second signal stops it at once. Exit code 0 after a clean stop, 1 after a forced one or a failed start."
+        "Run the daemon in the foreground until SIGTERM or Ctrl-C: it watches Applications and Modules, and "
+        "keeps them installed. A second signal stops it at once. Exit code 0: a clean stop; 1: a forced stop, "
+        "or a failed start."
     )
     parser.add_argument(
         "--kubeconfig",
@@ -153,7 +153,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--worker-pools",
         action="store_true",
-        help="keep the pods of WorkerPools ready, and assign them to WorkerClaims (default: off; then neither kind is served)",
+        help="keep the pods of WorkerPools ready, and assign them to WorkerClaims (default: the daemon ignores both "
+        "kinds)",
     )
     add_hooks(parser)
     add_containment_options(parser)
@@ -263,7 +264,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=least.window_s,
         metavar="SECONDS",
-        help="time for which a download may be slower than that (default: %(default)g)",
+        help="time for which a download may be slower than --download-least-speed (default: %(default)g)",
     )
 
 

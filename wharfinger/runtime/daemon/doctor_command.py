@@ -20,10 +20,10 @@ _JSON: Final = "json"
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger doctor``."""
     parser.description = (
-        "Examine this machine and the cluster for everything that the daemon needs: programs, the state folder, a running "
-        "daemon, the kubeconfig, the API server and its clock, rights, definitions, and the registries of PackageRepositories. "
-        "Each failure is shown with a remedy, and nothing is changed. Exit code 0 if nothing failed, although there may be "
-        "warnings; 1 otherwise."
+        "Examine this machine and the cluster for everything that the daemon needs: programs, the state "
+        "folder, a running daemon, the kubeconfig, the API server and its clock, rights, definitions, and the "
+        "registries of PackageRepositories. Each failure is shown with a remedy, and nothing is changed. Exit "
+        "code 0: nothing failed, but there may be warnings; 1: something failed."
     )
     parser.add_argument(
         "--kubeconfig",
@@ -40,12 +40,12 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         "--socket", type=Path, default=None, metavar="FILE", help="debug socket (default: in the state folder)"
     )
     parser.add_argument("--helm", default="helm", help="helm 3 or 4 (default: helm on PATH)")
-    parser.add_argument("--worker-pools", action="store_true", help="examine also what `run --worker-pools` needs")
-    parser.add_argument("--admission", action="store_true", help="examine also what `run --admission` needs")
+    parser.add_argument("--worker-pools", action="store_true", help="also examine what `run --worker-pools` needs")
+    parser.add_argument("--admission", action="store_true", help="also examine what `run --admission` needs")
     parser.add_argument(
         "--require-service-account",
         action="store_true",
-        help="examine also what `run --require-service-account` needs",
+        help="also examine what `run --require-service-account` needs",
     )
     parser.add_argument("-o", "--output", choices=(_TEXT, _JSON), default=_TEXT, help="text (default) or json")
     parser.set_defaults(handler=run_doctor)

@@ -75,19 +75,26 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=config_map_key,
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
-        help="settings of these modules and whether they are enabled, as addon-operator's ConfigMap has them (default: "
+        help="the ConfigMap that contains the settings of these modules and enables or disables them, in the format of "
+        "addon-operator (default: "
         f"${_CONFIG_MAP[0]} and ${_CONFIG_MAP[1]}, or none)",
     )
     starts = parser.add_argument_group(
         "restarts",
-        "what is repeated when the daemon is restarted; by layout: everything for addon-operator's module folders, "
-        "only what is needed for packages with a package.yaml",
+        "which hooks run again when the daemon is restarted; layout: all of them in addon-operator's module "
+        "folders, and only those that are needed in packages with a package.yaml",
     )
     for option, what in (
-        ("--on-startup", "onStartup hooks run; needed: once for each version"),
+        (
+            "--on-startup",
+            "when hooks run for onStartup; always: at each start of the daemon; needed: once for each version of the package",
+        ),
         (
             "--synchronization",
-            "hooks are shown all objects they watch; needed: if the cluster differs from what they were last shown",
+            (
+                "when hooks run for Synchronization, with all objects that they watch; always: at each start of the daemon; "
+                "needed: if the cluster differs from what the hook was last shown"
+            ),
         ),
     ):
         starts.add_argument(
@@ -99,7 +106,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         )
     given = parser.add_argument_group(
         "environment of hooks",
-        "hooks get an environment of their own, with only those of the daemon's variables that are harmless or named here",
+        "hooks do not inherit the daemon's environment: they get only harmless variables, and those that "
+        "--hook-env names",
     )
     add_environment_option(given)
     given.add_argument(
@@ -110,7 +118,9 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         help="the hooks that get the daemon's credentials in their KUBECONFIG: modules: hooks of Modules and global hooks; all: "
         "also hooks of Applications; none: no hooks (default: %(default)s)",
     )
-    warm = parser.add_argument_group("warm hooks", "interpreters that have started before a hook needs them")
+    warm = parser.add_argument_group(
+        "warm hooks", "Python interpreters that are started in advance, so that a hook need not wait for their start"
+    )
     warm.add_argument(
         "--warm-hooks",
         type=_workers,
@@ -125,9 +135,9 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_pool_memory,
         default=0,
         metavar="SIZE",
-        help="the memory that idle workers, their interpreters and persistent hooks may take together, such as 512Mi; beyond it "
-        "hooks are started as new processes, and idle workers end (default: a fifth of the memory of the machine or of the "
-        "control group)",
+        help="the memory that idle workers, their interpreters and persistent hooks may take together, such as "
+        "512Mi; beyond this limit, hooks are started as new processes, and idle workers end (default: a fifth "
+        "of the memory of the machine or of the control group)",
     )
 
 

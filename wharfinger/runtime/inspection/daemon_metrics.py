@@ -46,8 +46,8 @@ def _counter(name: str, what: str, *labels: str) -> Description:
     return Description(f"wharfinger_{name}", MetricKind.COUNTER, what, labels)
 
 
-BUILD: Final = _gauge("build_info", "Always 1; the version that runs.", "version")
-STARTED: Final = _gauge("start_time_seconds", "When the daemon started, in seconds since 1970.")
+BUILD: Final = _gauge("build_info", "Always 1. The label version is the version of the daemon.", "version")
+STARTED: Final = _gauge("start_time_seconds", "Time at which the daemon started, in seconds since 1970.")
 READY: Final = _gauge("ready", "1 while the daemon is ready.")
 LEADS: Final = _gauge("leads", "1 while the daemon holds the Lease.")
 CPU: Final = _counter("process_cpu_seconds_total", "Processor time of the daemon itself, without its children.")
@@ -56,26 +56,34 @@ FILES: Final = _gauge("process_open_fds", "Files and sockets that the daemon has
 PACKAGES: Final = _gauge("packages", "Packages by kind and state.", "kind", "state")
 INFO: Final = _gauge(
     "package_info",
-    "Always 1; the wanted version of a package, and its state.",
+    "Always 1, for each package. The labels contain the wanted version of the package and its state.",
     *("module", "namespace", "kind", "package", "version", "state"),
 )
 LENGTH: Final = _gauge("tasks_queue_length", "Tasks in a package's queue; an empty queue is not listed.", "queue")
 TASKS: Final = _gauge("tasks", "Tasks by state: running, backing_off, parked, or waiting behind another task.", "state")
 RETIRED: Final = _counter("tasks_retired_total", "Tasks that succeeded.")
-DROPPED: Final = _counter("tasks_dropped_total", "Tasks that were dropped: superseded, or their package is gone.")
+DROPPED: Final = _counter(
+    "tasks_dropped_total", "Tasks that were dropped, because they were superseded or their package was removed."
+)
 FAILURES: Final = _counter("task_failures_total", "Runs of tasks that failed.")
 BUGS: Final = _counter("task_bugs_total", "Runs of tasks that failed because of a defect of the daemon.")
-LIMIT: Final = _gauge("slots_limit", "Slots for a kind of work.", "kind")
+LIMIT: Final = _gauge("slots_limit", "Number of slots for a kind of work, such as downloads or renders.", "kind")
 USED: Final = _gauge("slots_used", "Slots in use for a kind of work.", "kind")
 WAITING: Final = _gauge("slots_waiting", "Requests that wait for a slot of a kind of work.", "kind")
-CRONTABS: Final = _gauge("schedule_crontabs", "Different crontabs that hooks are bound to.")
-TICKS: Final = _counter("schedule_ticks_total", "Ticks of crontabs since the start.")
+CRONTABS: Final = _gauge("schedule_crontabs", "Distinct crontabs in the configurations of hooks.")
+TICKS: Final = _counter("schedule_ticks_total", "Times at which a crontab was due, since the start of the daemon.")
 OBJECTS: Final = _gauge(
     "kube_snapshot_objects", "Objects in the snapshot of a binding, over all of its watches.", *BINDING
 )
-EVENTS: Final = _counter("kube_events_total", "Events of a binding since its hooks were started.", *BINDING)
-LOST: Final = _counter("kube_events_dropped_total", "Changes of a binding that its filter failed on.", *BINDING)
-SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Monitors of hooks that share a watch.", *WATCH)
+EVENTS: Final = _counter(
+    "kube_events_total", "Events of a binding since the hooks of the package were started.", *BINDING
+)
+LOST: Final = _counter(
+    "kube_events_dropped_total",
+    "Changes of watched objects that were dropped, because the filter of the binding failed.",
+    *BINDING,
+)
+SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Subscribers that share a watch.", *WATCH)
 WATCH_ERRORS: Final = _counter("kube_watch_errors_total", "Lists and watches that failed.", *WATCH)
 WORKERS: Final = _gauge("pool_workers", "Worker processes for jq filters, CEL rules and charts.", "pool")
 REQUESTS: Final = _counter("pool_requests_total", "Requests to worker processes.", "pool")

@@ -18,12 +18,24 @@ def _described(name: str, kind: MetricKind, what: str, *labels: str) -> Descript
     return Description(f"wharfinger_worker_pool_{name}", kind, what, (*_POOL, *labels))
 
 
-PODS: Final = _described("pods", MetricKind.GAUGE, "Pods of a WorkerPool by their state.", "state")
-DESIRED: Final = _described("desired", MetricKind.GAUGE, "Idle pods that are wanted.")
+PODS: Final = _described(
+    "pods", MetricKind.GAUGE, "Pods of a WorkerPool by state: ready, reserved, starting or claimed.", "state"
+)
+DESIRED: Final = _described("desired", MetricKind.GAUGE, "Idle pods that should exist now.")
 WAITING: Final = _described("waiting", MetricKind.GAUGE, "Claims that wait for a pod.")
-CLAIMS: Final = _described("claims_total", MetricKind.COUNTER, "Ends of claims and requests for pods.", "outcome")
-DISPATCH: Final = _described("dispatch_seconds_total", MetricKind.COUNTER, "Time from requests to their first claims.")
-CLAIMED: Final = _described("claim_seconds_total", MetricKind.COUNTER, "Time from requests to their pods.")
+CLAIMS: Final = _described(
+    "claims_total", MetricKind.COUNTER, "Claims and requests for pods that have ended, by outcome.", "outcome"
+)
+DISPATCH: Final = _described(
+    "dispatch_seconds_total",
+    MetricKind.COUNTER,
+    "Total time from requests for a pod or a worker to the first claim, in seconds.",
+)
+CLAIMED: Final = _described(
+    "claim_seconds_total",
+    MetricKind.COUNTER,
+    "Total time from requests for a pod to the assignment of the pod, in seconds.",
+)
 REPLACED: Final = _described(
     "replaced_total", MetricKind.COUNTER, "Pods that were replaced because they did not become ready."
 )

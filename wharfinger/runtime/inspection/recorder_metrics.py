@@ -10,7 +10,10 @@ from wharfinger.runtime.recording.recorder import Recorder
 KEPT: Final = Description("wharfinger_recorder_kept_events", MetricKind.GAUGE, "Events that are kept in memory.", ())
 EVENTS: Final = Description("wharfinger_recorder_events_total", MetricKind.COUNTER, "Events that were recorded.", ())
 FAILURES: Final = Description(
-    "wharfinger_recorder_failures_total", MetricKind.COUNTER, "Events that a defect of the recorder lost.", ()
+    "wharfinger_recorder_failures_total",
+    MetricKind.COUNTER,
+    "Events that were lost because of a defect of the recorder.",
+    (),
 )
 WRITTEN: Final = Description(
     "wharfinger_flight_recorder_written_bytes_total",

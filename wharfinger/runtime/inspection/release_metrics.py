@@ -19,25 +19,30 @@ def _counter(name: str, what: str, *labels: str) -> Description:
     return Description(f"wharfinger_{name}", MetricKind.COUNTER, what, labels)
 
 
-OBJECTS: Final = _gauge("release_objects", "Objects of releases by the work that is pending on them.", "state")
+OBJECTS: Final = _gauge(
+    "release_objects", "Objects of releases by state: pending, refreshing, failing or done.", "state"
+)
 OPERATIONS: Final = _counter(
     "apply_operations_total", "Operations: objects applied, objects deleted, and prunes.", "operation"
 )
-ERRORS: Final = _counter("apply_errors_total", "Objects and prunes whose operation failed, to be retried.", "operation")
+ERRORS: Final = _counter(
+    "apply_errors_total", "Operations on objects, and prunes, that failed and will be retried.", "operation"
+)
 SECONDS: Final = _counter("apply_seconds_total", "Time spent on applying, deleting and pruning.", "operation")
 HEALTHY: Final = _gauge("apply_healthy", "1 while no object and no prune fails.")
 PRUNED: Final = _counter(
     "pruned_objects_total", "Objects that were deleted because their release no longer contains them."
 )
 SLOW: Final = _gauge("apply_slow_operations", "Operations that hang, and retries of releases whose operations hang.")
-DRIFTED: Final = _gauge("drifted_objects", "Objects that are not as applied now.")
-FIGHTS: Final = _gauge(
-    "drift_fights", "Objects that another manager changes again and again after they were corrected."
-)
+DRIFTED: Final = _gauge("drifted_objects", "Objects that now differ from their applied state.")
+FIGHTS: Final = _gauge("drift_fights", "Objects that another manager changes again after each correction.")
 CORRECTIONS: Final = _counter(
     "drift_corrections_total", "Objects that were applied again because another manager changed them."
 )
-SUSPICIONS: Final = _counter("drift_suspicions_total", "Changes that were checked twice.")
+SUSPICIONS: Final = _counter(
+    "drift_suspicions_total",
+    "Changes that looked like drift, so that the object was read from the API server to confirm them.",
+)
 KINDS: Final = _gauge("live_kinds", "Kinds of objects that releases have and that are watched.")
 BLIND: Final = _gauge("live_kinds_failing", "Kinds of objects that cannot be watched now.")
 RENDERS: Final = _counter("renders_total", "Renders by source: memory, disk, helm, uncached.", "source")

@@ -23,26 +23,44 @@ def _counter(name: str, what: str, *labels: str) -> Description:
 STARTS: Final = _counter("starts_total", "Hooks by their start: in a warm worker, or as a new process.", "start")
 WORKERS: Final = _gauge("workers", "Workers that are ready, or reserved for a hook.", "interpreter", "state")
 WAITING: Final = _gauge("waiting", "Hooks that wait for a worker.", "interpreter")
-CLAIMS: Final = _counter("claims_total", "Ends of claims and requests for workers.", "interpreter", "outcome")
-DISPATCH: Final = _counter("dispatch_seconds_total", "Time from requests to their first claims.", "interpreter")
+CLAIMS: Final = _counter(
+    "claims_total", "Claims and requests for workers that have ended, by outcome.", "interpreter", "outcome"
+)
+DISPATCH: Final = _counter(
+    "dispatch_seconds_total", "Total time from requests for a worker to the first claim, in seconds.", "interpreter"
+)
 CLAIMED: Final = _counter(
     "claim_seconds_total",
-    "Time from successful requests to the start of their scripts.",
+    "Total time from requests for a worker to the start of the script in the worker, in seconds.",
     "interpreter",
 )
-RESTARTS: Final = _counter("zygote_restarts_total", "Zygotes that ended and were replaced.", "interpreter")
+RESTARTS: Final = _counter(
+    "zygote_restarts_total",
+    "Zygotes (the processes from which workers are forked) that ended and were replaced.",
+    "interpreter",
+)
 
-MEMORY: Final = _gauge("memory_bytes", "Memory of idle workers, zygotes and persistent hooks, and its limit.", "kind")
+MEMORY: Final = _gauge(
+    "memory_bytes",
+    "Memory of idle workers, zygotes and persistent hooks together (used), and the limit of this memory (limit), "
+    "in bytes.",
+    "kind",
+)
 REFUSED: Final = _counter(
     "memory_refused_total", "Processes that were not started because the memory limit is reached."
 )
 ENDED: Final = _counter("memory_ended_total", "Idle processes that were ended because the memory limit was exceeded.")
 PERSISTENT: Final = _gauge("persistent_processes", "Processes of persistent hooks.")
 PERSISTENT_RUNS: Final = _counter(
-    "persistent_runs_total", "Runs of persistent hooks, in a process that is kept or as a new process.", "start"
+    "persistent_runs_total",
+    "Runs of persistent hooks, in a process that was kept running, or in a new process.",
+    "start",
 )
 PERSISTENT_STARTS: Final = _counter("persistent_starts_total", "Processes of persistent hooks that were started.")
-BROKEN: Final = _counter("persistent_broken_total", "Processes of persistent hooks that ended within a run.")
+BROKEN: Final = _counter(
+    "persistent_broken_total",
+    "Processes of persistent hooks that ended during a run, or that the daemon ended because of a run.",
+)
 
 WARM_METRICS: Final = (
     *(STARTS, WORKERS, WAITING, CLAIMS, DISPATCH, CLAIMED, RESTARTS, MEMORY, REFUSED, ENDED),

@@ -16,20 +16,29 @@ OTHERS: Final = ("(others)", "", "", "")
 HEARD: Final = Description(
     "wharfinger_watch_last_heard_timestamp_seconds",
     MetricKind.GAUGE,
-    "When the API server last answered or sent anything on a watch, in seconds since 1970; 0 if never.",
+    "Time at which the API server last answered or sent anything on a watch, in seconds since 1970; 0 if never.",
     WATCH,
 )
 STALE: Final = Description(
     "wharfinger_watch_stale", MetricKind.GAUGE, "Watches that hang; /livez fails while any watch hangs.", ()
 )
 LIMIT: Final = Description(
-    "wharfinger_api_requests_limit", MetricKind.GAUGE, "Requests that may be under way at once now.", ("client",)
+    "wharfinger_api_requests_limit",
+    MetricKind.GAUGE,
+    "The number of requests that may be in progress at once now. It falls while the API server is overloaded.",
+    ("client",),
 )
 UNDER_WAY: Final = Description(
-    "wharfinger_api_requests_under_way", MetricKind.GAUGE, "Requests that are under way.", ("client",)
+    "wharfinger_api_requests_under_way",
+    MetricKind.GAUGE,
+    "Requests that are in progress, or wait for the delay that the API server requested.",
+    ("client",),
 )
 WAITING: Final = Description(
-    "wharfinger_api_requests_waiting", MetricKind.GAUGE, "Requests that wait for their turn.", ("client",)
+    "wharfinger_api_requests_waiting",
+    MetricKind.GAUGE,
+    "Requests that wait until fewer requests are in progress.",
+    ("client",),
 )
 REFUSED: Final = Description(
     "wharfinger_api_requests_refused_total",

@@ -39,10 +39,11 @@ TIMEOUT_S: Final = 600.0
 def add_install(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger install TARGET`."""
     parser.description = (
-        "Make an Application, and a PackageRepository if it needs one, with your own rights, and wait until the daemon has "
-        "installed it. TARGET is a folder or a chart's archive of this machine (carried to the daemon in Secrets), "
-        "oci://HOST/PATH/NAME[:VERSION], or NAME[@VERSION or RANGE] of a PackageRepository. Run it again to change the package. "
-        f"Exit code 0: it is Ready; {EXIT_LATE}: it is not Ready in time, and the daemon continues; 1: it cannot be installed."
+        "Create an Application (and a PackageRepository, if the package has none yet) with your own rights, and wait until the "
+        "daemon has installed the package. TARGET is a folder or a chart's archive of this machine (copied into Secrets for the "
+        "daemon), oci://HOST/PATH/NAME[:VERSION], or NAME[@VERSION or RANGE] of a PackageRepository. Run the command again to "
+        f"change the package. Exit code 0: the package is Ready; {EXIT_LATE}: it is not Ready in time, but the daemon continues; "
+        "1: it cannot be installed."
     )
     parser.add_argument(
         "target", metavar="TARGET", help="./chart, web-1.2.3.tgz, oci://HOST/PATH/NAME[:VERSION] or NAME[@RANGE]"
@@ -59,12 +60,12 @@ def add_install(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster-scope",
         action="store_true",
-        help="label the namespace, so that its Applications may reach the whole cluster",
+        help="label the namespace, so that its Applications may change objects in the whole cluster",
     )
     parser.add_argument(
         "--create-namespace", action="store_true", help="create the namespace if there is none (uninstall keeps it)"
     )
-    parser.add_argument("--no-wait", action="store_true", help="return when the resources are made")
+    parser.add_argument("--no-wait", action="store_true", help="do not wait until the package is Ready")
     _add_common(parser)
     parser.set_defaults(handler=_install)
 
@@ -73,8 +74,8 @@ def add_uninstall(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger uninstall NAME`."""
     parser.description = (
         "Delete an Application with your own rights, wait until the daemon has removed the package, and delete the "
-        f"PackageRepository that `wharfinger install` made for it. Exit code 0: it is gone; {EXIT_LATE}: it is not gone in "
-        "time, and the daemon goes on; 1: there is no such Application, or it cannot be deleted."
+        f"PackageRepository that `wharfinger install` made for it. Exit code 0: the Application is gone; {EXIT_LATE}: it is "
+        "not gone in time, but the daemon continues; 1: there is no such Application, or it cannot be deleted."
     )
     complete_names(parser, parser.add_argument("name", metavar="NAME", help="name of the Application"))
     _add_common(parser)

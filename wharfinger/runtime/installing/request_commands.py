@@ -47,7 +47,8 @@ def add_reconcile(parser: argparse.ArgumentParser) -> None:
         dest="annotation",
         action="store_const",
         const=RESET,
-        help="also forget which one-time steps were done, the values that hooks have set, and immutable settings",
+        help="also forget which one-time steps were done, the values that hooks have set, and the former values of "
+        "immutable settings",
     )
     parser.set_defaults(handler=_request, annotation=REQUESTED)
 

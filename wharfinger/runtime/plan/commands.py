@@ -29,9 +29,10 @@ EXIT_UNREADABLE: Final = 2
 def add_plan(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger plan``."""
     parser.description = (
-        "Find out, without a cluster, whether Applications and Modules can converge: which of their packages would be on and "
-        "in which order they would be run, and why the others would not. Neither hooks nor enabled scripts are run. "
-        "Exit code 0: everything that is wanted would be on; 1: something would not; 2: wrong usage, or unreadable input."
+        "Determine, without a cluster, whether Applications and Modules can converge: print which of their "
+        "packages would be on, in which order they would run, and why each other package would not be on. "
+        "Neither hooks nor enabled scripts are run. Exit code 0: all wanted packages would be on; 1: a wanted "
+        "package would not be on; 2: wrong usage, or unreadable input."
     )
     parser.add_argument(
         "-f",

@@ -21,15 +21,15 @@ def add_platform(parser: "argparse._ArgumentGroup") -> None:
         type=_word,
         default="",
         metavar="NAME",
-        help="the edition of the platform; goes together with --bundle",
+        help="the edition of the platform; needs --bundle",
     )
     parser.add_argument(
         "--bundle",
         type=_word,
         default="",
         metavar="NAME",
-        help="a Module that does not say whether it is enabled is on if its package names this bundle for the edition "
-        "(default: such Modules are on)",
+        help="the bundle of the platform: a Module without spec.enabled is on if its package lists this bundle for "
+        "the edition; needs --edition (default: a Module without spec.enabled is on)",
     )
 
 

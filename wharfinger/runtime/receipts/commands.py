@@ -38,12 +38,13 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
     rights = actions.add_parser(
         "rights",
         help="show the smallest roles with which a package can be installed, upgraded and removed",
-        description="Install, upgrade and remove a package on an embedded control plane that judges every request, and print the "
-        "roles that its service account needs: for the package, its hooks, an upgrade, and its removal. The roles are then "
-        "proved to be sufficient in a second run. Hooks are run, with the credentials of that control plane. A hook "
-        "that did not run (because its schedule was not due, or the object that it watches does not exist) is not in "
-        "the receipt; --objects creates such objects. Exit code 0: "
-        "done; 1: not possible; 2: wrong usage, or, with --against, the package needs rights that the older one did not need.",
+        description="Install, upgrade and remove a package on an embedded control plane that judges every request, and "
+        "print the roles that its service account needs: for the package, its hooks, an upgrade, and its "
+        "removal. A second run under exactly these roles proves that they are sufficient. Hooks are run, with "
+        "the credentials of that control plane. A hook that did not run (because its schedule was not due, or "
+        "the object that it watches does not exist) is not in the receipt; --objects creates such objects. "
+        "Exit code 0: done; 1: not possible; 2: wrong usage, or, with --against, the package needs rights that "
+        "the older version did not need.",
     )
     rights.add_argument("path", type=Path, metavar="PATH", help="the package's folder")
     rights.add_argument(
@@ -60,7 +61,7 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "--namespace",
         default="",
         metavar="NAMESPACE",
-        help="the namespace of its release (default: default for an Application, wharfinger-system for a Module)",
+        help="the namespace of the release (default: default for an Application, wharfinger-system for a Module)",
     )
     rights.add_argument(
         "--module", action="store_true", help="install the package as a Module, if it allows both kinds"

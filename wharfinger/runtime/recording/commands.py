@@ -28,9 +28,10 @@ MOST_DIFFERENCES = 20
 def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger replay FILE|DIR`."""
     parser.description = (
-        "Replay the state machines of packages from a recording (`wharfinger run --flight-recorder DIR`), and compare every "
-        "state and effect with the recorded one. No daemon and no cluster is needed. Exit code 0: all are identical; 1: "
-        "one differs, or the recording is damaged or cannot be read."
+        "Replay the state machines of packages from a recording (`wharfinger run --flight-recorder DIR`), and "
+        "compare every state and effect with the recorded one. No daemon and no cluster is needed. Exit code "
+        "0: all states and effects are identical; 1: a state or an effect differs, or the recording is damaged "
+        "or cannot be read."
     )
     parser.add_argument(
         "path", type=Path, metavar="FILE|DIR", help="a file of the recording, or the folder with all files"

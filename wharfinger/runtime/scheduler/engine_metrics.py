@@ -11,12 +11,14 @@ Rows = Sequence[tuple[Sequence[str], float]]
 NODES: Final = Description(
     "wharfinger_scheduler_nodes",
     MetricKind.GAUGE,
-    "Nodes of the engine by state: queued, running, waiting for an answer from outside, or settled.",
+    "Nodes of the scheduler's engine by state: queued, running, waiting for an answer from outside, or settled.",
     ("state",),
 )
-RUNS: Final = Description("wharfinger_scheduler_runs_total", MetricKind.COUNTER, "Orders to run a package.")
+RUNS: Final = Description(
+    "wharfinger_scheduler_runs_total", MetricKind.COUNTER, "Requests of the scheduler to run a package."
+)
 STAMPS: Final = Description(
-    "wharfinger_scheduler_changes_total", MetricKind.COUNTER, "Changes that the engine has seen."
+    "wharfinger_scheduler_changes_total", MetricKind.COUNTER, "Changes that the scheduler's engine has processed."
 )
 
 SCHEDULER_METRICS: Final = (NODES, RUNS, STAMPS)

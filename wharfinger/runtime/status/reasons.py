@@ -79,7 +79,7 @@ class Reason(StrEnum):
     ARTIFACT_NOT_FOUND = (
         "ArtifactNotFound",
         Again.ITSELF,
-        "the registry does not have that package or version",
+        "the registry does not have the requested package or version",
         "push the package, or correct spec.packageName or spec.packageVersion",
     )
     DIGEST_MISMATCH = (
@@ -106,7 +106,7 @@ class Reason(StrEnum):
     FOLDER_NOT_FOUND = (
         "FolderNotFound",
         Again.ITSELF,
-        "the folder of packages on the daemon's machine does not have that package",
+        "the folder of packages on the daemon's machine does not have the requested package",
         "create the package's folder there, or correct spec.packageName or the path in the PackageRepository",
     )
     FOLDER_INVALID = (
@@ -114,9 +114,9 @@ class Reason(StrEnum):
         Again.CHANGE,
         "the package's folder on the daemon's machine is not a package, or a file in it is wrong",
         (
-            "correct the file that the message names (`wharfinger package check FOLDER` checks a folder); a modules "
-            "directory is read again after a change, for any other folder change the annotation "
-            "wharfinger.dev/reconcile-requested-at"
+            "correct the file that the message names (`wharfinger package check FOLDER` checks a folder); the daemon "
+            "reads a modules directory again by itself; for any other folder, change the annotation "
+            "wharfinger.dev/reconcile-requested-at afterwards"
         ),
     )
     STORE_FAILED = (
@@ -178,7 +178,7 @@ class Reason(StrEnum):
         Again.OTHERS,
         "the cluster is not bootstrapped yet",
         (
-            "finish the bootstrap of the cluster: it is finished when the ConfigMap exists that the daemon's option "
+            "finish the bootstrap of the cluster: the bootstrap is finished when the ConfigMap exists that the daemon's option "
             "--bootstrapped-by names"
         ),
     )
@@ -210,7 +210,7 @@ class Reason(StrEnum):
         "ExclusiveGroupTaken",
         Again.OTHERS,
         "another Module of the same exclusive group takes precedence",
-        "disable or delete the Module that the message names, or disable this one",
+        "disable or delete the Module that the message names, or disable this Module",
     )
     DEPENDENCY_CYCLE = (
         "DependencyCycle",
@@ -372,8 +372,8 @@ class Reason(StrEnum):
         "ReleaseBusy",
         Again.ITSELF,
         (
-            "another writer is working on the package's release, or was interrupted there; the message names the "
-            "writer, and how long the daemon waits for it"
+            "another writer is working on the package's release, or was interrupted during its work; the message names "
+            "the writer, and how long the daemon waits for it"
         ),
         "wait until the named writer has finished, or until its lock has expired",
     )
@@ -402,7 +402,10 @@ class Reason(StrEnum):
         "NotPermitted",
         Again.ITSELF,
         "the API server refused a request, because no rule of a role allows it",
-        "add the rule that the message ends with to a role of the account, or set another spec.serviceAccountName",
+        (
+            "add the missing rule, which is the last part of the message, to a role of the account, or set another "
+            "spec.serviceAccountName"
+        ),
     )
     STATE_FAILED = (
         "StateFailed",
@@ -414,15 +417,15 @@ class Reason(StrEnum):
         "NotReady",
         Again.OTHERS,
         "the package is applied, but not all of its objects are ready yet",
-        "check the objects that the message names: they are still starting, or they fail",
+        "check the objects that the message names: each of them is still starting, or fails",
     )
     WORKLOAD_FAILED = (
         "WorkloadFailed",
         Again.OTHERS,
         "the package is applied, but a workload failed permanently",
         (
-            "check the workload that the message names: correct its program or its configuration, or wait until it "
-            "recovers"
+            "check the workload that the message names: correct its program or its configuration, or wait until the "
+            "workload recovers"
         ),
     )
     ROLLING_OUT = (
@@ -458,7 +461,7 @@ class Reason(StrEnum):
         "Internal",
         Again.ITSELF,
         "a defect of Wharfinger",
-        "this is a defect of Wharfinger; please report it with the daemon's log",
+        "report this defect of Wharfinger, with the daemon's log",
     )
 
     # Work being done.
@@ -550,6 +553,6 @@ def advice(word: str, *, permanent: bool = False) -> str:
         case Again.ITSELF | Again.BY_ERROR if reason.tip and not permanent:
             return f"{reason.tip}; the daemon retries automatically"
         case Again.OTHERS:
-            return f"{reason.tip}; the daemon notices this automatically"
+            return f"{reason.tip}; the daemon notices the change automatically"
         case _:
             return reason.tip
