@@ -196,7 +196,8 @@ def test_a_group_says_of_each_member_what_helps() -> None:
     assert cause.remedy == (
         "enable db (`wharfinger why db` says what keeps it off); "
         "or set spec.packageVersion of modules.wharfinger.dev old to a version that matches >=2; "
-        "or create the Application cache in namespace shop in a version that matches >=1; the daemon notices the change automatically"
+        "or create the Application cache in namespace shop in a version that matches >=1; "
+        "the daemon notices the change automatically"
     )
 
 

@@ -108,11 +108,11 @@ NEEDED: Final = (
 
 
 FOR_POOLS: Final = (
-    Right(_READ, GROUP, "workerpools", "see which pods to keep ready"),
+    Right(_READ, GROUP, "workerpools", "read how many pods to keep ready"),
     Right(("patch",), GROUP, "workerpools/status", "report the status of WorkerPools"),
-    Right((*_READ, "create", "delete"), GROUP, "workerclaims", "see which pods are wanted, and claim pods for hooks"),
+    Right((*_READ, "create", "delete"), GROUP, "workerclaims", "read which claims wait for a pod, and claim pods for hooks"),
     Right(("patch",), GROUP, "workerclaims/status", "report the result of WorkerClaims"),
-    Right((*_READ, "create", "patch", "delete"), "", "pods", "keep the pods of WorkerPools, and claim them"),
+    Right((*_READ, "create", "patch", "delete"), "", "pods", "create, claim and delete the pods of WorkerPools"),
     Right(("get", "create"), "", "pods/exec", "run hooks in pods of WorkerPools"),
 )
 """The rights that a daemon needs in addition with `--worker-pools`."""
@@ -140,7 +140,7 @@ FOR_ADMISSION_SERVICE: Final = (
         ("create", "patch"),
         "discovery.k8s.io",
         "endpointslices",
-        "lead its Service to the daemon at work",
+        "direct the admission Service to the daemon at work",
         namespace=SYSTEM_NAMESPACE,
     ),
 )
