@@ -110,7 +110,12 @@ NEEDED: Final = (
 FOR_POOLS: Final = (
     Right(_READ, GROUP, "workerpools", "read how many pods to keep ready"),
     Right(("patch",), GROUP, "workerpools/status", "report the status of WorkerPools"),
-    Right((*_READ, "create", "delete"), GROUP, "workerclaims", "read which claims wait for a pod, and claim pods for hooks"),
+    Right(
+        (*_READ, "create", "delete"),
+        GROUP,
+        "workerclaims",
+        "read which claims wait for a pod, and claim pods for hooks",
+    ),
     Right(("patch",), GROUP, "workerclaims/status", "report the result of WorkerClaims"),
     Right((*_READ, "create", "patch", "delete"), "", "pods", "create, claim and delete the pods of WorkerPools"),
     Right(("get", "create"), "", "pods/exec", "run hooks in pods of WorkerPools"),
