@@ -14,6 +14,7 @@ from mcp.types import CallToolResult, TextContent
 
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.samples import package
+from tests.programs import PATIENCE_S
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.mcp_command import MAX_CHARS, ToolInputError, Tools, make_server
 from wharfinger.debug.server.server import open_debug_server
@@ -118,6 +119,6 @@ def test_ctrl_c_ends_the_command_on_a_terminal(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert "Ctrl-C ends it" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == -signal.SIGINT
+        assert process.wait(timeout=PATIENCE_S) == -signal.SIGINT
     os.close(screen)
     os.close(terminal)

@@ -11,6 +11,7 @@ import trio
 
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.socket_client import exchange_in_thread, socket_client
+from tests.programs import PATIENCE_S
 from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, run_without_loop
 from wharfinger.debug.errors import NoDaemonError
@@ -151,7 +152,7 @@ def test_a_daemon_that_is_stopped(tmp_path: Path) -> None:
     ],
 )
 def test_answers_of_any_server(answer: bytes, reply: Reply | str, tmp_path: Path) -> None:
-    check_answer(answer, reply, tmp_path, Question("/x", {"a": "b c"}, 5.0))
+    check_answer(answer, reply, tmp_path, Question("/x", {"a": "b c"}, PATIENCE_S))
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -173,7 +174,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     ],
 )
 def test_streamed_answers(answer: bytes, reply: Reply | str, tmp_path: Path) -> None:
-    check_answer(answer, reply, tmp_path, Question("/x", {}, 5.0, streamed=True))
+    check_answer(answer, reply, tmp_path, Question("/x", {}, PATIENCE_S, streamed=True))
 
 
 def check_answer(answer: bytes, reply: Reply | str, tmp_path: Path, asked: Question) -> None:
@@ -185,9 +186,8 @@ def check_answer(answer: bytes, reply: Reply | str, tmp_path: Path, asked: Quest
         def serve() -> None:
             with server.accept()[0] as client:
                 client.recv(10_000)
-                with suppress(
-                    BrokenPipeError
-                ):  # a client that has read too much closes before the whole answer is sent
+                # A client that has read too much closes before the whole answer is sent.
+                with suppress(BrokenPipeError, ConnectionResetError):
                     client.sendall(answer)
 
         thread = Thread(target=serve)

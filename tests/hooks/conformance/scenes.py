@@ -12,6 +12,7 @@ import trio.testing
 
 from tests.cluster.support.clusters import memory_cluster
 from tests.hooks.conformance.telling import asking, read
+from tests.hooks.support.patience import PATIENT_FILTERS
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.http_client import HttpClusterClient
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
@@ -117,7 +118,7 @@ async def scene(config: str, state: str = "") -> AsyncIterator[Scene]:
 async def following(client: ClusterClient, hook: Hook) -> AsyncIterator[PackageHooks]:
     """A hook as a package's only one."""
     async with (
-        open_jq_pool(None) as filters,
+        open_jq_pool(None, limits=PATIENT_FILTERS) as filters,
         open_shared_watches(client) as shared,
         open_package_hooks(
             "p", (hook,), client, shared, filters, namespace=None, on_event=lambda _hooks, _box: None

@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
+from tests.hooks.support.patience import PATIENT_FILTERS
 from tests.programs import ROOT
 from wharfinger.formats.json.value import JsonValue, canonical_json, decode_json
 from wharfinger.hooks.watching.filters import FilterError
-from wharfinger.hooks.watching.jq_pool import JqLimits, JqPool, open_jq_pool
+from wharfinger.hooks.watching.jq_pool import JqPool, open_jq_pool
 
-PATIENT: Final = JqLimits(seconds=60)
 DOCS: Final = ROOT / "docs" / "jq.md"
 POD: Final[JsonValue] = {
     "kind": "Pod",
@@ -81,13 +81,13 @@ async def given(pool: JqPool, program: str, value: JsonValue = POD) -> JsonValue
 
 
 async def test_what_filters_give() -> None:
-    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+    async with open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as pool:
         assert {program: await given(pool, program) for program in GIVES} == GIVES
     assert len(GIVES) >= 29
 
 
 async def test_the_first_error_fails_the_whole_filter() -> None:
-    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+    async with open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as pool:
         for program, why in FAILS.items():
             with pytest.raises(FilterError, match=why):
                 await given(pool, program)
@@ -95,7 +95,7 @@ async def test_the_first_error_fails_the_whole_filter() -> None:
 
 
 async def test_what_cannot_be_compiled_is_known_without_an_object() -> None:
-    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+    async with open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as pool:
         for program in ("", ".metadata |", "unheard_of"):
             with pytest.raises(FilterError):
                 await pool.check(program)
@@ -106,7 +106,7 @@ async def test_what_cannot_be_compiled_is_known_without_an_object() -> None:
 async def test_a_program_is_used_again_and_leaves_its_input_alone() -> None:
     value: JsonValue = {"spec": {"replicas": 1}, "list": [3, 1, 2]}
     before = canonical_json(value)
-    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+    async with open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as pool:
         for _ in range(3):
             assert await pool.apply(".spec.replicas += 1 | .list |= sort | [.spec.replicas, .list]", value) == [
                 2,
@@ -119,7 +119,7 @@ async def test_a_program_is_used_again_and_leaves_its_input_alone() -> None:
 
 async def test_where_it_is_not_the_dialect_of_hooks_that_is_listed() -> None:
     table = DOCS.read_text()
-    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+    async with open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as pool:
         for program, (elsewhere, here) in OTHERWISE.items():
             assert await given(pool, program) == here
             shown = program.removeprefix('"ab" | ').replace("|", "\\|")

@@ -9,6 +9,7 @@ from tests.cluster.support.clusters import memory_cluster
 from tests.cluster.support.faulty_transport import in_turn, status_reply
 from tests.cluster.support.scripted_client import Server, client_of
 from tests.hooks.support.patching import PATCHES, applied, data_of, exists, failed, meddled_cluster, patch_of
+from tests.hooks.support.patience import PATIENT_FILTERS
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.hook_made import HookMark
 from wharfinger.formats.json.value import JsonObject, find, find_object, find_str
@@ -346,7 +347,7 @@ async def test_a_kind_defined_by_an_operation_is_known_to_the_next() -> None:
 
 
 async def test_with_the_real_jq() -> None:
-    async with memory_cluster() as client, open_jq_pool(None, workers=1) as filters:
+    async with memory_cluster() as client, open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as filters:
         await client.create(config_map("a", v="1"))
         programs = (".data.v |= (tonumber + 1 | tostring)", ".data.v | tonumber", "empty", ". , .", ".data.v |= error")
         documents: list[JsonObject] = [patch_of("JQPatch", jqFilter=program) for program in programs]

@@ -12,6 +12,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests.hooks.support.patience import PATIENT_FILTERS
 from tests.process.children import is_alive
 from tests.scale import scaled
 from wharfinger.formats.jq.protocol import JqAnswer, JqResults, JqText
@@ -23,7 +24,6 @@ from wharfinger.hooks.watching.slow_programs import LATE_IN_A_ROW
 from wharfinger.process.command import Command
 from wharfinger.process.ledger import ProcessLedger, open_ledger
 
-PATIENT = JqLimits(seconds=60)
 ENDLESS = "last(repeat(1))"
 EATS_MEMORY = 'reduce range(40) as $i ("0123456789"; . + .) | length'
 
@@ -37,7 +37,7 @@ def ledger(tmp_path: Path) -> Iterator[ProcessLedger]:
 
 @asynccontextmanager
 async def one_worker(ledger: ProcessLedger) -> AsyncIterator[JqPool]:
-    async with open_jq_pool(ledger, workers=1, limits=PATIENT) as pool:
+    async with open_jq_pool(ledger, workers=1, limits=PATIENT_FILTERS) as pool:
         yield pool
 
 
@@ -88,7 +88,7 @@ async def test_texts_in_and_out(ledger: ProcessLedger, program: str, text: bytes
 
 async def test_a_text_that_cannot_be_filtered_costs_no_worker(ledger: ProcessLedger) -> None:
     deep = b"[" * 300 + b"]" * 300
-    async with open_jq_pool(ledger, workers=1, limits=replace(PATIENT, input_bytes=1000)) as pool:
+    async with open_jq_pool(ledger, workers=1, limits=replace(PATIENT_FILTERS, input_bytes=1000)) as pool:
         for program, text, why in (
             (".a.b", b'{"a":"x"}', "Cannot index string with string"),
             (".", b'{"a":', "is not JSON: Input data was truncated"),
@@ -174,7 +174,7 @@ async def test_one_that_takes_too_long_is_ended(ledger: ProcessLedger) -> None:
 
 
 async def test_one_that_says_too_much_is_ended(ledger: ProcessLedger) -> None:
-    async with open_jq_pool(ledger, workers=1, limits=replace(PATIENT, answer_bytes=1000)) as pool:
+    async with open_jq_pool(ledger, workers=1, limits=replace(PATIENT_FILTERS, answer_bytes=1000)) as pool:
         assert await pool.apply('"x" * 900', None) == "x" * 900
         with pytest.raises(FilterError, match="answer is too large") as caught:
             await pool.apply('"x" * 2000', None)
@@ -193,7 +193,7 @@ async def test_a_worker_refuses_to_send_what_no_one_takes(ledger: ProcessLedger)
 
 @pytest.mark.slow
 async def test_one_that_crashes_takes_no_other_with_it(ledger: ProcessLedger) -> None:
-    async with open_jq_pool(ledger, workers=2, limits=PATIENT) as pool, trio.open_nursery() as nursery:
+    async with open_jq_pool(ledger, workers=2, limits=PATIENT_FILTERS) as pool, trio.open_nursery() as nursery:
         results: list[JsonValue] = []
 
         async def crash() -> None:
@@ -221,7 +221,7 @@ async def test_one_that_dies_while_idle_is_replaced_without_an_error(ledger: Pro
 
 
 async def test_all_of_them_gets_the_own_answer(ledger: ProcessLedger) -> None:
-    async with open_jq_pool(ledger, workers=2, limits=PATIENT) as pool:
+    async with open_jq_pool(ledger, workers=2, limits=PATIENT_FILTERS) as pool:
 
         async def ask(number: int) -> None:
             assert await pool.apply('{n: ., s: "x" * (. * 100 + 1) | length}', number) == {
@@ -310,7 +310,7 @@ async def test_a_program_that_is_no_worker(
 )
 async def test_what_a_filter_stumbles_over_is_not_quoted(program: str, said: str) -> None:
     """The object may be a Secret, and the message goes into a status."""
-    async with open_jq_pool(None) as pool:
+    async with open_jq_pool(None, limits=PATIENT_FILTERS) as pool:
         with pytest.raises(FilterError) as caught:
             await pool.apply(program, {"data": "hunter22", "nested": {"a": {"b": "hunter22 (x)"}}})
     assert "hunter22" not in str(caught.value)
@@ -337,7 +337,7 @@ async def test_who_waits_for_a_used_worker_when_it_is_closed_is_told(ledger: Pro
 
 
 async def test_one_owner_takes_one_slot_whatever_it_asks(ledger: ProcessLedger) -> None:
-    async with open_jq_pool(ledger, workers=2, limits=PATIENT) as pool, trio.open_nursery() as nursery:
+    async with open_jq_pool(ledger, workers=2, limits=PATIENT_FILTERS) as pool, trio.open_nursery() as nursery:
         greedy, other = pool.of("greedy"), pool.of("other")
         nursery.start_soon(greedy.apply, ENDLESS, 0)
         while not pool.statistics().requests:
@@ -353,7 +353,7 @@ async def test_one_owner_takes_one_slot_whatever_it_asks(ledger: ProcessLedger) 
 
 
 async def test_a_caller_who_leaves_does_not_give_the_slot_to_the_next_of_the_same_owner(ledger: ProcessLedger) -> None:
-    async with open_jq_pool(ledger, workers=2, limits=PATIENT) as pool, trio.open_nursery() as nursery:
+    async with open_jq_pool(ledger, workers=2, limits=PATIENT_FILTERS) as pool, trio.open_nursery() as nursery:
         greedy = pool.of("greedy")
         leaving = trio.CancelScope()
         nursery.start_soon(_left, leaving, greedy)

@@ -10,6 +10,7 @@ from trio.testing import MockClock
 from tests.cluster.support.client_contract import config_map, key
 from tests.cluster.support.clusters import memory_cluster
 from tests.hooks.support.bindings import binding
+from tests.hooks.support.patience import PATIENT_FILTERS
 from tests.hooks.support.watching import (
     ADDED,
     DELETED,
@@ -315,7 +316,7 @@ async def test_with_the_real_jq() -> None:
     told, heard = trio.open_memory_channel[MonitorEvent](10)
     async with (
         memory_cluster() as client,
-        open_jq_pool(None, workers=2) as filters,
+        open_jq_pool(None, workers=2, limits=PATIENT_FILTERS) as filters,
         open_shared_watches(client) as watches,
     ):
         await write(client, obj("a", v="1"), obj("b"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.packages.support.faulty_registry import FaultyRegistry, Reply, error_body, open_faulty_registry
 from tests.registry_server import make_certificate, open_registry_server
@@ -23,7 +24,6 @@ BASIC = PORTER.basic()
 GET = RegistryRequest("GET", "/v2/x", "x", "the thing")
 PATIENT = Timeouts()
 PULL = TokenScope("x", write=False)
-NO_TIME = Timeouts(connect_s=5, read_s=0.1, write_s=5, answer_s=5)
 
 
 @asynccontextmanager
@@ -91,9 +91,18 @@ async def test_answers_that_are_not_accepted_are_errors() -> None:
             await wire.ask(GET, max_bytes=10)
 
 
-async def test_an_answer_that_never_comes() -> None:
-    async with pair(patience=NO_TIME) as (faulty, wire):
+async def test_an_answer_that_never_comes(mock_clock: MockClock) -> None:
+    mock_clock.rate = 1
+    async with pair() as (faulty, wire), trio.open_nursery() as nursery:
         faulty.on("GET", "/v2/x", Reply(hang=True))
+
+        async def lose_patience() -> None:
+            while not faulty.requests:
+                await trio.lowlevel.checkpoint()
+            await wait_all_tasks_blocked()
+            mock_clock.jump(PATIENT.read_s)
+
+        nursery.start_soon(lose_patience)
         with pytest.raises(RegistryError, match=r"no answer in time \(ReadTimeout\)") as caught:
             await wire.ask(GET, max_bytes=10)
         assert caught.value.transient

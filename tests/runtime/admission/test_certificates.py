@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import trio
 
+from tests.programs import PATIENCE_S
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.runtime.admission.certificates import (
     RENEW,
@@ -82,5 +83,5 @@ async def test_a_replacement_works_for_those_who_know_it_and_for_those_who_do_no
     use(second, context)
     await handshake(context, second.bundle, NAMES[0])
     with pytest.RaisesGroup(trio.BrokenResourceError, flatten_subgroups=True, allow_unwrapped=True):
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             await handshake(context, first.bundle, NAMES[0])

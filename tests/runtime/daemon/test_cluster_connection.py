@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from tests.cluster.api.test_connection import SECRET, write_kubeconfig, write_plugin
+from tests.programs import PATIENCE_S
 from wharfinger.cluster.api.connection import (
     ConnectionConfigError,
     KubeconfigAuthorization,
@@ -77,7 +78,7 @@ async def test_a_kubeconfig_in_a_pipe_is_read_once(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("KUBECONFIG", str(pipe))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.to_thread.run_sync, pipe.write_bytes, path.read_bytes())
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             connection = await read_connection(None, "", tmp_path / "certificates", None)
     assert connection == load_connection(path)
 

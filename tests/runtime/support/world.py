@@ -14,6 +14,7 @@ from pathlib import Path
 import trio
 import trio.testing
 
+from tests.hooks.support.patience import PATIENT_FILTERS
 from tests.packages.support.charts import chart
 from tests.registry_server import PASSWORD, USER, open_registry_server
 from tests.runtime.support.beginning import storage_to_begin_with
@@ -346,7 +347,7 @@ async def open_ground(
         open_control_plane(storage=await storage_to_begin_with()) as control_plane,
         open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,
         open_store(folder / "state") as store,
-        open_jq_pool(None) as filters,
+        open_jq_pool(None, limits=PATIENT_FILTERS) as filters,
         open_cel_pool(None) as rules,
     ):
         login = Credentials(USER, PASSWORD) if with_password else None
