@@ -2,7 +2,7 @@
 
 import pytest
 
-from wharfinger.formats.listing import listed
+from wharfinger.formats.listing import counted, listed
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,10 @@ from wharfinger.formats.listing import listed
 )
 def test_at_most_two_are_named(items: list[str], separator: str, text: str) -> None:
     assert listed(items, 2, separator) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "none", "text"), [(0, "0", "0 hooks"), (0, "no", "no hooks"), (1, "no", "1 hook"), (2, "0", "2 hooks")]
+)
+def test_a_number_has_its_noun(number: int, none: str, text: str) -> None:
+    assert counted(number, "hook", none=none) == text

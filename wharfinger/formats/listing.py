@@ -1,4 +1,4 @@
-"""Lists in messages, cut after the first items."""
+"""Lists in messages, cut after the first items, and numbers of items."""
 
 from collections.abc import Iterable
 
@@ -13,3 +13,8 @@ def listed(items: Iterable[object], most: int, separator: str = ", ") -> str:
     if len(every) <= most:
         return shown
     return f"{shown}{' ' if separator == ', ' else separator}and {len(every) - most} more"
+
+
+def counted(number: int, noun: str, *, none: str = "0") -> str:
+    """Return ``1 object`` or ``3 objects``; ``none`` is written in place of the number 0."""
+    return f"{number or none} {noun}{'' if number == 1 else 's'}"

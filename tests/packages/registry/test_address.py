@@ -9,6 +9,7 @@ from wharfinger.packages.registry.address import (
     PackageReference,
     RegistryAddress,
     RepositoryAddress,
+    checked_package,
     is_repository,
     is_tag,
     parse_reference,
@@ -193,3 +194,11 @@ def test_any_text_is_an_address_or_an_address_error(text: str) -> None:
     else:
         assert is_repository(reference.repository.path)
         assert str(reference.repository.registry)
+
+
+def test_the_name_of_a_package_is_the_path_of_a_repository() -> None:
+    assert checked_package("team/web-1") == "team/web-1"
+    with pytest.raises(
+        AddressError, match=r"^'\.\./web' is not a valid package name: use lower-case letters and digits"
+    ):
+        checked_package("../web")

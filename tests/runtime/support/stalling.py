@@ -199,7 +199,9 @@ async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int, lo
             return replace(
                 ground.make_tools(services, releases, enough),
                 renderer=HelmRenderer(helm, scratch, ledger, RenderLimits(wall_s=LONG_S, at_once=count)),
-                hook_runner=ProcessHookRunner(scratch, Limits(wall_s=LONG_S, stdout_bytes=1024, term_grace_s=LONG_S), ledger),
+                hook_runner=ProcessHookRunner(
+                    scratch, Limits(wall_s=LONG_S, stdout_bytes=1024, term_grace_s=LONG_S), ledger
+                ),
             )
 
         facts = Facts(await ground.client.server_version(), "", UTC)

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.records import Counts
 from wharfinger.cluster.reconciler.retries import Failure
+from wharfinger.formats.listing import counted
 
 K = TypeVar("K", bound=Hashable)
 
@@ -72,7 +73,7 @@ def health(rows: int, failures: Iterable[Failure[K]], prune_error: ClusterError 
     if prune_error is not None:
         errors.insert(0, f"prune: {prune_error}")
     if not errors:
-        return f"OK, {rows} object{'' if rows == 1 else 's'}"
+        return f"OK, {counted(rows, 'object')}"
     omitted = len(errors) - NAMED
-    more = f"; {omitted} further error{'' if omitted == 1 else 's'} omitted" if omitted > 0 else ""
-    return f"Degraded, {len(errors)} error{'' if len(errors) == 1 else 's'}: {'; '.join(errors[:NAMED])}{more}"
+    more = f"; {counted(omitted, 'further error')} omitted" if omitted > 0 else ""
+    return f"Degraded, {counted(len(errors), 'error')}: {'; '.join(errors[:NAMED])}{more}"

@@ -10,6 +10,7 @@ from typing import Final
 
 from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState
 from wharfinger.debug.printing.node import moment_text
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import width
 
@@ -75,7 +76,7 @@ def _tiers(graph: Graph) -> Iterator[tuple[str, list[GraphNode]]]:
 
 
 def _count(members: list[GraphNode]) -> str:
-    packages = "1 package" if len(members) == 1 else f"{len(members)} packages"
+    packages = counted(len(members), "package")
     active = sum(node.state is NodeState.ACTIVE for node in members)
     return f"{packages}, {active} active" if active else packages
 

@@ -23,10 +23,9 @@ from wharfinger.debug.package.wait_goal import (
     read_goal,
     unknown_condition,
 )
-from wharfinger.formats.duration import parse_time_limit
-from wharfinger.formats.errors import FormatError
 from wharfinger.formats.terminal_line import TerminalLine
 from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.time_option import time_option
 from wharfinger.runtime.inspector import PackageSnapshot
 
 EXIT_LATE: Final = 3
@@ -63,7 +62,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     complete_by(goal, _complete_goal)
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=time_option,
         default=_TIMEOUT_S,
         metavar="TIME",
         help="the longest wait, such as 90s or 1h30m (default: 5m); 0s: check once",
@@ -82,14 +81,6 @@ def _goal(text: str) -> Goal:
 
 def _complete_goal(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:  # noqa: ARG001
     return [each for each in (READY, DELETED, "condition=") if each.startswith(prefix)]
-
-
-def _seconds(text: str) -> float:
-    """Parse the value of ``--timeout``. Raises ArgumentTypeError."""
-    try:
-        return parse_time_limit(text)
-    except FormatError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _wait(args: argparse.Namespace) -> int:

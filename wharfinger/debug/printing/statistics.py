@@ -6,6 +6,7 @@ workers.
 
 from collections.abc import Iterator
 
+from wharfinger.formats.listing import counted
 from wharfinger.formats.text_table import layout
 from wharfinger.kube.times import format_exact_time
 from wharfinger.runtime.daemon_details import StatisticsSnapshot, StoreSnapshot
@@ -42,8 +43,8 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
     due = "" if schedules.next_due is None else f", next at {format_exact_time(schedules.next_due)}"
     yield (
         "schedules",
-        f"{schedules.crontabs} {'crontab' if schedules.crontabs == 1 else 'crontabs'}{due}",
-        f"{schedules.ticks} {'tick' if schedules.ticks == 1 else 'ticks'}",
+        f"{counted(schedules.crontabs, 'crontab')}{due}",
+        counted(schedules.ticks, "tick"),
     )
     yield (
         "definitions",

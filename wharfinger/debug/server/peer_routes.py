@@ -26,6 +26,7 @@ from wharfinger.debug.server.answers import Route, text_answer
 from wharfinger.debug.server.document_routes import DOCUMENT_ROUTES, GLOBAL
 from wharfinger.debug.server.package_routes import PACKAGE_ROUTES
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.httpd.messages import Request, Response
 from wharfinger.runtime.inspector import Inspector, PackageSnapshot, TaskSnapshot
@@ -134,7 +135,7 @@ async def _queue_list(inspector: Inspector, request: Request) -> Response:
     lines += [
         "Summary:",
         f"- 'main' queue: {_tasks(mains) if mains else 'empty'}.",
-        f"- {_counted(len(queues) - 1, 'other queue')} ({counts}): {_tasks(total - mains)}.",
+        f"- {counted(len(queues) - 1, 'other queue')} ({counts}): {_tasks(total - mains)}.",
         f"- total {_tasks(total)} to handle." if total else "- no tasks to handle.",
     ]
     return _document(_parts(request)[1], document, "\n".join(map(printable, lines)))
@@ -150,12 +151,8 @@ def _queue_lines(name: str, tasks: list[str]) -> Iterable[str]:
     ]
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def _tasks(number: int) -> str:
-    return _counted(number, "task")
+    return counted(number, "task")
 
 
 # --- modules, global values and hooks ----------------------------------------------------------------------------------------

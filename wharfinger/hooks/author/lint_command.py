@@ -10,6 +10,7 @@ from typing import Final, cast
 import trio
 
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.listing import counted
 from wharfinger.hooks.author.lint_crds import RefusedFields
 from wharfinger.hooks.author.lint_templates import Rendering
 from wharfinger.hooks.author.package_lint import LintReport, LintTools, lint_package
@@ -138,11 +139,7 @@ def _summary(report: LintReport) -> str:
     definition = report.definition
     who = "the package" if definition is None else f"{definition.name} {definition.version}".strip()
     errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
-    return f"{who}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
+    return f"{who}: {counted(errors, 'error', none='no')}, {counted(warnings, 'warning', none='no')}"
 
 
 def _json(report: LintReport) -> str:

@@ -16,9 +16,9 @@ from typing import Final, cast
 
 import trio
 
-from wharfinger.formats.duration import parse_time_limit
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object
+from wharfinger.formats.time_option import time_option
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.hooks.author.local_package import OwnValues, sample_identity, section_of_hook, values_of_hook
 from wharfinger.hooks.author.printing import add_output, refuse, rendered, say, tell
@@ -181,10 +181,7 @@ def _document_in(path: Path) -> JsonValue:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = parse_time_limit(text)
-    except FormatError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    seconds = time_option(text)
     if not seconds:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration; give one above 0, such as 30s")
     return seconds

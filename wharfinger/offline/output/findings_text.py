@@ -6,6 +6,7 @@ from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.checking.findings import Finding, Rule, Severity
 from wharfinger.offline.store.identity import shown
@@ -17,12 +18,8 @@ def findings_text(findings: Sequence[Finding], objects: int) -> str:
     """Return one line for each finding, and a summary."""
     errors = sum(each.severity is Severity.ERROR for each in findings)
     warnings = len(findings) - errors
-    last = f"{_counted(objects, 'object')} checked: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}"
+    last = f"{counted(objects, 'object')} checked: {counted(errors, 'error')}, {counted(warnings, 'warning')}"
     return "".join(f"{line}\n" for line in [*map(str, findings), last])
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def findings_json(findings: Sequence[Finding], objects: int) -> str:

@@ -5,6 +5,7 @@ A node that several nodes make is listed below the first of them. Names come fro
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.output.nodes import Node, NodeState
 from wharfinger.offline.store.identity import shown
@@ -36,8 +37,7 @@ def _parent(node: Node, listed: Mapping[Id, Node]) -> Id | None:
 def _lines(
     node: Node, below: Mapping[Id | None, Sequence[Node]], states: Mapping[Id, NodeState], indent: str
 ) -> Iterator[str]:
-    state = f"{node.objects} objects" if node.state is NodeState.BUILT and node.objects != 1 else ""
-    state = "1 object" if node.state is NodeState.BUILT and node.objects == 1 else state or node.state
+    state = counted(node.objects, "object") if node.state is NodeState.BUILT else node.state
     needs = ", ".join(f"{shown(each)}{_mark(states, each)}" for each in node.depends_on if each != node.made_by)
     text = f"{shown(node.id)} ({state})" + (f" -> {needs}" if needs else "")
     yield f"{indent}{printable(text)}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from wharfinger.formats.listing import listed
+from wharfinger.formats.listing import counted, listed
 from wharfinger.offline.orchestrator.result import Failure, Result
 from wharfinger.offline.store.identity import shown
 from wharfinger.runtime.fixpoint.model import Id
@@ -30,8 +30,7 @@ def summary(result: Result) -> str:
     """Return one line with the counts."""
     primary = sum(each.is_primary for each in result.failed.values())
     derived = len(result.failed) - primary
-    objects = len(result.objects)
-    text = f"{objects} object{'' if objects == 1 else 's'} built"
+    text = f"{counted(len(result.objects), 'object')} built"
     if result.failed:
         text += f"; {primary} failed, and {derived} blocked by them" if derived else f"; {primary} failed"
     return text

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.testing.verdicts import Verdict
 
@@ -51,5 +52,4 @@ def _lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
         yield f"{'PASS' if each.passed else 'FAIL'}  {each.case.file}: {each.case.name}"
         yield from (f"      {problem}" for problem in each.problems)
     failed = sum(not each.passed for each in verdicts)
-    tests = "1 test" if len(verdicts) == 1 else f"{len(verdicts)} tests"
-    yield f"{tests}: {len(verdicts) - failed} passed, {failed} failed"
+    yield f"{counted(len(verdicts), 'test')}: {len(verdicts) - failed} passed, {failed} failed"

@@ -3,6 +3,7 @@
 import json
 
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.listing import counted
 from wharfinger.packages.author.package_check import CheckReport, Severity
 
 
@@ -41,16 +42,15 @@ def _summary(report: CheckReport) -> str:
     if definition is not None:
         kind = definition.layout.value + (f", {definition.type.value}" if definition.type else "")
         who = " ".join(part for part in (definition.name, definition.version, f"({kind})") if part)
-    said = [_counted(report.count(Severity.ERROR), "error"), _counted(report.count(Severity.WARNING), "warning")]
+    said = [
+        counted(report.count(Severity.ERROR), "error", none="no"),
+        counted(report.count(Severity.WARNING), "warning", none="no"),
+    ]
     if report.cases:
-        said.append(f"{_counted(report.cases, 'conversion')} tried")
+        said.append(f"{counted(report.cases, 'conversion')} tried")
     if report.settings_checked:
         said.append("settings checked")
     return f"{who}: {', '.join(said)}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
 
 
 def _printable(text: str) -> str:

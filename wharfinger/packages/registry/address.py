@@ -177,6 +177,16 @@ def check_repository(text: str) -> None:
         raise AddressError(f"{_shown(text)} is not a valid repository")
 
 
+def checked_package(name: str) -> str:
+    """Return a package name, which is the path of a repository. Raises AddressError if the grammar does not allow it."""
+    if not is_repository(name):
+        raise AddressError(
+            f"{name[:200]!r} is not a valid package name: use lower-case letters and digits, with '-', '.', '_' or "
+            "'/' only between them"
+        )
+    return name
+
+
 def _split_scheme(text: str) -> tuple[Scheme | None, str]:
     if len(text) > MAX_LENGTH:
         raise AddressError(f"{_shown(text)}: {len(text)} characters; an address has at most {MAX_LENGTH}")

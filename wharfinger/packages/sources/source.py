@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from wharfinger.formats.proxies import NO_PROXIES, Proxies
-from wharfinger.packages.errors import AddressError
 from wharfinger.packages.network.tls import ClientCertificate
-from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, is_repository
+from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, checked_package
 from wharfinger.packages.registry.authorizations import Authorizations
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.docker_logins import DockerLogins
@@ -121,17 +120,17 @@ async def open_source(
         case HelmSource():
             server = await _server(source, source.url, network)
             keyring = source.verify.keyring if source.verify is not None else ""
-            yield PackedRegistry(HelmPacker(network.helm, server, keyring), source.url), _checked(package)
+            yield PackedRegistry(HelmPacker(network.helm, server, keyring), source.url), checked_package(package)
         case GitSource(url):
             place = await _with_login(source, network)
-            yield PackedRegistry(GitPacker(network.git, place), url), _checked(package)
+            yield PackedRegistry(GitPacker(network.git, place), url), checked_package(package)
         case ArchiveSource():
             server = await _server(source, source.server, network)
-            yield PackedRegistry(ArchivePacker(source, server), "archives"), _checked(package)
+            yield PackedRegistry(ArchivePacker(source, server), "archives"), checked_package(package)
         case LayoutSource(path, verify):
-            yield _trusted(OciLayout(path), verify, str(path)), _checked(package)
+            yield _trusted(OciLayout(path), verify, str(path)), checked_package(package)
         case FolderSource(path):
-            yield FolderRegistry(path, network.folders), _checked(package)
+            yield FolderRegistry(path, network.folders), checked_package(package)
         case _:
             assert_never(source)
 
@@ -289,12 +288,3 @@ def _trusted(registry: Registry, policy: Policy | None, where: str) -> Registry:
 
 def _policy_text(policy: Policy | None) -> str:
     return "" if policy is None else f" verified-by:{policy.checksum}"
-
-
-def _checked(package: str) -> str:
-    if not is_repository(package):
-        raise AddressError(
-            f"{package[:200]!r} is not a valid package name: use lower-case letters and digits, with '-', '.', '_' or "
-            "'/' only between them"
-        )
-    return package

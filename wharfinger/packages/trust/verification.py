@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.formats.listing import listed
+from wharfinger.formats.listing import counted, listed
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import ArtifactError, PackageError
 from wharfinger.packages.trust.claims import Claim, read_claim
@@ -70,7 +70,7 @@ def refusal(signatures: Sequence[Signature], subject: Subject, policy: Policy) -
             f"expected a signed statement of the type {missing[0]}, found none; make one with `cosign attest`, or correct "
             "spec.verify.attestations"
         )
-    count = f"{len(signatures)} signature{'' if len(signatures) == 1 else 's'}"
+    count = counted(len(signatures), "signature")
     if unread := next((each.reason for each in verdicts if each.reason != _OTHER_KEY), ""):
         return f"expected a signature by {_trusted(policy)}, found {count} that cannot be read: {unread}; sign the artifact again"
     signer = "with one of these keys, or add the signer's key to spec.verify.keys" if policy.keys else "as one of these"

@@ -13,10 +13,10 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.connection import ConnectionConfigError, load_connection
 from wharfinger.cluster.api.errors import ClusterError, NotFoundError, UnknownKindError
 from wharfinger.cluster.api.http_client import open_client
-from wharfinger.formats.duration import parse_time_limit
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import find_list
 from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.time_option import time_option
 from wharfinger.packages.definition.requirements import is_instance_name
 from wharfinger.packages.errors import PackageError
 from wharfinger.runtime.installing.command_arguments import add_cluster, complete_names
@@ -86,20 +86,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", default="default", metavar="NS", help="namespace (default: %(default)s)")
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=time_option,
         default=TIMEOUT_S,
         metavar="TIME",
         help="time to wait, such as 90s or 5m; a number counts seconds (default: %(default)g)",
     )
     add_cluster(parser)
-
-
-def _seconds(text: str) -> float:
-    """Parse the value of ``--timeout``. Raises ArgumentTypeError."""
-    try:
-        return parse_time_limit(text)
-    except FormatError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 async def install(client: ClusterClient, wish: Wish, *, wait: bool, limit_s: float = math.inf) -> list[str]:

@@ -19,9 +19,9 @@ import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.packages.definition.definition import Definition, read_definition
-from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError, PackageError
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, PackageError
 from wharfinger.packages.files.disk_files import disk_errors
-from wharfinger.packages.registry.address import is_repository, tag_of_version
+from wharfinger.packages.registry.address import checked_package, is_repository, tag_of_version
 from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
 from wharfinger.packages.sources.source import LayoutSource, open_source
 from wharfinger.packages.store.disk_store import open_store
@@ -42,12 +42,7 @@ class PackageFolder:
 
     async def definition(self, package: str, version: str) -> Definition:
         """Return the definition of a version of a package. Raises PackageError."""
-        if not is_repository(package):
-            raise AddressError(
-                f"{package[:200]!r} is not a valid package name: use lower-case letters and digits, with '-', '.', '_' or "
-                "'/' only between them"
-            )
-        layout = self.root / package / LAYOUT_FILE
+        layout = self.root / checked_package(package) / LAYOUT_FILE
         if await trio.to_thread.run_sync(layout.is_file):
             return await self._from_layout(package, version)
         return await trio.to_thread.run_sync(

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.listing import listed
+from wharfinger.formats.listing import counted, listed
 from wharfinger.formats.text_table import layout
 from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.runtime.plan.plan import Plan, PlannedPackage, PlanState
@@ -100,15 +100,11 @@ def _summary(plan: Plan) -> Iterator[str]:
     if blocked:
         yield f"{blocked} of {on + blocked} wanted packages would not be on"
     elif on:
-        yield f"everything that is wanted would be on: {_counted(on, 'package')} in {_counted(tiers, 'tier')}"
+        yield f"everything that is wanted would be on: {counted(on, 'package')} in {counted(tiers, 'tier')}"
     else:
         yield "nothing is wanted"
     if plan.left_alone:
-        yield f"{_counted(plan.left_alone, 'document')} ignored (of another kind, or being deleted)"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+        yield f"{counted(plan.left_alone, 'document')} ignored (of another kind, or being deleted)"
 
 
 def _document(plan: Plan, facts: Facts) -> JsonObject:

@@ -12,6 +12,7 @@ import logging
 from operator import attrgetter
 
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.listing import counted
 from wharfinger.hooks.config.bindings import HookConfig
 from wharfinger.hooks.config.config import MAIN_QUEUE as HOOK_MAIN_QUEUE
 from wharfinger.hooks.errors import HookError
@@ -104,8 +105,7 @@ async def startup(instance: Instance, tools: Tools, host: Host) -> None:
         scope = WorkScope(f"hooks of {instance.id.name}")
         host.emit(instance, HooksStarting(scope))
     if instance.hooks.started is None:
-        number = len(instance.files.hooks)
-        message = f"starting {number} {'hook' if number == 1 else 'hooks'}"
+        message = f"starting {counted(len(instance.files.hooks), 'hook')}"
         host.emit(instance, Progressed(Stage.HOOKS, "StartingHooks", message))
     if early:
         await _run_startup_hooks(instance, tools, host)
