@@ -45,6 +45,8 @@ LOOK_S: Final = 0.05
 ADMIN: Final = "receipt-admin"
 _DAEMON: Final = "wharfinger/"
 _SOON: Final = BackoffPolicy(initial_s=0.5, max_s=1.0)
+_LEASE_S: Final = 300.0
+"""The duration of the daemon's Lease. No other daemon waits for it, and a busy machine might renew a short one too late."""
 
 OpenServer = Callable[[Path, Callable[[JudgedRequest], None]], AbstractAsyncContextManager[Path]]
 """A function that opens a server in this process, with a folder and an observer of its requests. It yields the
@@ -254,6 +256,7 @@ def _config(kubeconfig: Path, folder: Path, programs: Programs) -> DaemonConfig:
         hook_credentials=CredentialsPolicy.ALL,
         require_account=True,
         backoff=_SOON,
+        lease_s=_LEASE_S,
     )
 
 
