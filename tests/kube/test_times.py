@@ -2,7 +2,16 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from wharfinger.kube.times import age, format_exact_time, format_micro_time, format_time, human_duration, parse_time
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.kube.times import (
+    age,
+    format_exact_time,
+    format_micro_time,
+    format_time,
+    human_duration,
+    parse_time,
+    transition_time,
+)
 
 NOW = datetime(2026, 11, 21, 4, 3, 2, 999_999, tzinfo=UTC)
 
@@ -62,3 +71,22 @@ def test_ages() -> None:
     assert age("2026-11-21T04:03:00Z", NOW) == "2s"
     assert age("", NOW) == "<unknown>"
     assert age("nonsense", NOW) == "<unknown>"
+
+
+_SET = "2026-02-02T00:00:00Z"
+_SINCE = "2026-01-01T00:00:00Z"
+_OTHER: JsonValue = {"type": "Other", "status": "True", "lastTransitionTime": "2025-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("before", "time"),
+    [
+        ([], _SET),
+        ([_OTHER], _SET),
+        ([_OTHER, {"type": "Ready", "status": "True", "lastTransitionTime": _SINCE}], _SINCE),
+        ([{"type": "Ready", "status": "False", "lastTransitionTime": _SINCE}], _SET),
+        ([{"type": "Ready", "status": "True"}, "no condition"], _SET),
+    ],
+)
+def test_a_condition_with_the_same_status_keeps_its_time(before: list[JsonValue], time: str) -> None:
+    assert transition_time(before, "Ready", "True", _SET) == time

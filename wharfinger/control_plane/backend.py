@@ -18,13 +18,13 @@ from wharfinger.control_plane.access.users import ByToken, no_account
 from wharfinger.control_plane.catalog.catalog import Catalog, Served
 from wharfinger.control_plane.storage.interface import Change, Collection, CommitError, Key, Storage
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.names import GENERATED
 
 if TYPE_CHECKING:
     from wharfinger.control_plane.api.common.admission import Policies
 
 _DRAWS: Final[ContextVar[random.Random | None]] = ContextVar("_DRAWS", default=None)
 """The source of random values for the current request; None means the server's own source."""
-_SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 NAME_LIMIT: Final = 63
 
@@ -121,7 +121,7 @@ class Backend:
 
     def generate_name(self, prefix: str) -> str:
         """Return the prefix with a random suffix; the prefix is cut so that the name has at most 63 characters."""
-        suffix = "".join(self._draws.choice(_SUFFIX_ALPHABET) for _ in range(SUFFIX_LENGTH))
+        suffix = "".join(self._draws.choice(GENERATED) for _ in range(SUFFIX_LENGTH))
         return prefix[: NAME_LIMIT - SUFFIX_LENGTH] + suffix
 
     def draw(self, count: int) -> int:

@@ -11,6 +11,8 @@ SUBDOMAIN: Final = rf"{LABEL}(\.{LABEL})*"
 KEY_PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 MAX_LABEL: Final = 63
 MAX_SUBDOMAIN: Final = 253
+GENERATED: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""The characters of generated names (apimachinery's ``rand.SafeEncodeString``); most words contain some other letter."""
 
 _LABEL: Final = re.compile(LABEL)
 _SUBDOMAIN: Final = re.compile(SUBDOMAIN)

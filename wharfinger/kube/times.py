@@ -1,8 +1,11 @@
 """Times in RFC 3339 and UTC, as Kubernetes and Helm write them, and ages as kubectl shows them."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+from wharfinger.formats.json.value import JsonValue, find, find_str
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -87,3 +90,10 @@ def age(text: str, now: datetime) -> str:
     """Return the age of a timestamp as shown in a table, ``<unknown>`` without a timestamp."""
     moment = parse_time(text) if text else None
     return "<unknown>" if moment is None else human_duration(now - moment)
+
+
+def transition_time(conditions: Iterable[JsonValue], kind: str, status: str, now: str) -> str:
+    """Return the ``lastTransitionTime`` of a condition that is set: ``now``, unless it has this status already."""
+    before = next((one for one in conditions if find(one, "type") == kind), None)
+    since = find_str(before, "lastTransitionTime") if find(before, "status") == status else ""
+    return since or now

@@ -14,7 +14,6 @@ from wharfinger.control_plane.api.by_kind.defaults import apply_defaults
 from wharfinger.control_plane.kinds.type_shapes import ListTypes, builtin_list_types, crd_list_types
 from wharfinger.control_plane.merging.managed_fields import Manager, Operation, managers_of, record_update
 from wharfinger.control_plane.merging.server_side_apply import (
-    LAST_APPLIED,
     ApplyConflict,
     ApplyRefusedError,
     UndeclaredFieldError,
@@ -23,6 +22,7 @@ from wharfinger.control_plane.merging.server_side_apply import (
 )
 from wharfinger.control_plane.merging.typed_fields import fields_of
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, to_json
+from wharfinger.formats.redaction.redaction import LAST_APPLIED
 from wharfinger.kube.field_sets import FieldSet, same_value
 
 NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -2,6 +2,7 @@
 
 from tests.offline.support import flux_id
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.redaction.redaction import LAST_APPLIED
 from wharfinger.offline.orchestrator.result import Failure, Manifest, Result
 from wharfinger.offline.output.comparison import (
     HIDDEN,
@@ -12,7 +13,6 @@ from wharfinger.offline.output.comparison import (
     compared,
     images_of,
 )
-from wharfinger.offline.output.wiped_secrets import LAST_APPLIED
 from wharfinger.offline.store.identity import object_id
 from wharfinger.runtime.fixpoint.model import Id
 

@@ -3,8 +3,9 @@
 import base64
 
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.redaction.redaction import LAST_APPLIED
 from wharfinger.offline.orchestrator.result import Manifest
-from wharfinger.offline.output.wiped_secrets import LAST_APPLIED, wiped, with_wiped_secrets
+from wharfinger.offline.output.wiped_secrets import wiped, with_wiped_secrets
 from wharfinger.runtime.fixpoint.model import Id
 
 SECRET = Manifest(

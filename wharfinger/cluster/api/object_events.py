@@ -19,6 +19,7 @@ from wharfinger.cluster.api.raw_object import RawObject
 from wharfinger.cluster.api.watch_stream import MAX_LINE_BYTES
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find_str
+from wharfinger.kube.names import GENERATED
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.kube.times import parse_time
 
@@ -28,8 +29,7 @@ MAX_CHARS: Final = 300
 CLUSTER_NAMESPACE: Final = "default"
 """The namespace of events about objects that have no namespace."""
 
-_SAFE: Final = "[bcdfghjklmnpqrstvwxz2456789]"
-"""The letters of generated names (apimachinery's ``rand.SafeEncodeString``); most other words contain some other letter."""
+_SAFE: Final = f"[{GENERATED}]"
 _CHILDREN: Final = {
     "Deployment.apps": ("ReplicaSet", "Pod"),
     "ReplicaSet.apps": ("Pod",),

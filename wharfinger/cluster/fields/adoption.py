@@ -17,12 +17,13 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_list, find_str
+from wharfinger.formats.redaction.redaction import LAST_APPLIED
 from wharfinger.kube.field_sets import FieldSet
 
 HELM_MANAGERS: Final = frozenset({"helm", "helm3", "helm4"})
 """The manager names of a user's helm for the same release; its fields are always adopted."""
 KUBECTL_MANAGERS: Final = frozenset({"kubectl-client-side-apply", "before-first-apply"})
-_LAST_APPLIED: Final = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
+_LAST_APPLIED_FIELD: Final = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 
 
 def adoption_patch(live: JsonObject, manager: str) -> list[JsonValue]:
@@ -45,7 +46,7 @@ def adoption_patch(live: JsonObject, manager: str) -> list[JsonValue]:
         **joined[-1],
         "manager": manager,
         "operation": "Apply",
-        "fieldsV1": fields.difference(FieldSet.of_paths([_LAST_APPLIED])).to_fields_v1(),
+        "fieldsV1": fields.difference(FieldSet.of_paths([_LAST_APPLIED_FIELD])).to_fields_v1(),
     }
     ours.pop("subresource", None)
     gone = [own, *taken]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from wharfinger.control_plane.access.users import user_info
 from wharfinger.control_plane.api.common.admission import Admission, Operation
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.conversions import shown
@@ -10,7 +11,7 @@ from wharfinger.control_plane.catalog.custom_versions import converted_custom
 from wharfinger.control_plane.catalog.scales import scale_of
 from wharfinger.control_plane.kinds.kind import Kind, KindVersion
 from wharfinger.control_plane.kinds.type_shapes import builtin_list_types
-from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject
 
 SCALE: Final = "scale"
 
@@ -85,13 +86,6 @@ def request_document(admission: Admission, asked: Resource, matched: Resource) -
 
     ``asked`` is the resource in the version that the user has requested, ``matched`` in the version that the policy matches.
     """
-    user = admission.user
-    who: dict[str, JsonValue] = {
-        "username": user.name,
-        "uid": user.uid,
-        "groups": [*user.groups],
-        "extra": {name: [*values] for name, values in user.extra.items()},
-    }
     form, options = form_of(admission), _OPTIONS.get(admission.operation)
     document: JsonObject = {
         "uid": "",
@@ -104,7 +98,7 @@ def request_document(admission: Admission, asked: Resource, matched: Resource) -
         "name": admission.name,
         "namespace": namespace_of(admission),
         "operation": admission.operation.value,
-        "userInfo": {name: value for name, value in who.items() if value},
+        "userInfo": user_info(admission.user),
         "object": None,
         "oldObject": None,
         "dryRun": admission.dry_run,

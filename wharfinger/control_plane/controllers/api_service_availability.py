@@ -15,6 +15,7 @@ from wharfinger.control_plane.objects.amounts import number
 from wharfinger.control_plane.objects.lenient_fields import part, parts, texts
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object, find_str
+from wharfinger.kube.times import transition_time
 
 MANAGER: Final = "kube-apiserver"
 _TYPE: Final = "Available"
@@ -55,11 +56,10 @@ class AvailabilityController:
         reason, message = self._problem(one, wanted)
         conditions = parts(one, "status", "conditions")
         known = next((item for item in conditions if item.get("type") == _TYPE), {})
-        since = known.get("lastTransitionTime") if known.get("status") == "False" else None
         condition: JsonObject = {
             "type": _TYPE,
             "status": "False",
-            "lastTransitionTime": since or self._state.time(),
+            "lastTransitionTime": transition_time(conditions, _TYPE, "False", self._state.time()),
             "reason": reason,
             "message": message,
         }

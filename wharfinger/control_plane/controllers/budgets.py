@@ -7,7 +7,6 @@ from wharfinger.control_plane.controllers.framework.controller import Controller
 from wharfinger.control_plane.controllers.framework.objects import (
     BUDGETS,
     PODS,
-    condition_of,
     generation_of,
     is_deleted,
     is_over,
@@ -20,7 +19,8 @@ from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.rolling import share
 from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object
+from wharfinger.kube.times import transition_time
 
 _ALLOWED: Final = "DisruptionAllowed"
 
@@ -85,17 +85,16 @@ class BudgetController:
 
     def _conditions(self, budget: JsonObject, allowed: int) -> list[JsonValue]:
         status, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
-        old = condition_of(budget, _ALLOWED)
-        since = find_str(old, "lastTransitionTime") if find(old, "status") == status else ""
+        before = find_list(budget, "status", "conditions")
         condition: JsonObject = {
             "type": _ALLOWED,
             "status": status,
             "reason": reason,
             "message": "",
-            "lastTransitionTime": since or self._state.time(),
+            "lastTransitionTime": transition_time(before, _ALLOWED, status, self._state.time()),
             "observedGeneration": generation_of(budget),
         }
-        return [*(one for one in find_list(budget, "status", "conditions") if find(one, "type") != _ALLOWED), condition]
+        return [*(one for one in before if find(one, "type") != _ALLOWED), condition]
 
 
 def _selects(budget: JsonObject, pod: JsonValue) -> bool:

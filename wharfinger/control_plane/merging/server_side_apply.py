@@ -34,6 +34,7 @@ from wharfinger.control_plane.merging.typed_fields import (
 )
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, decode_json, find, find_object, find_str
+from wharfinger.formats.redaction.redaction import LAST_APPLIED
 from wharfinger.kube.field_sets import EMPTY, FieldSet, path_text, same_value
 from wharfinger.kube.times import format_time, parse_time
 
@@ -41,7 +42,6 @@ BEFORE_FIRST_APPLY: Final = "before-first-apply"
 """The manager that owns the fields of an object without entries when it is applied for the first time."""
 
 KUBECTL: Final = "kubectl"
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_LAST_APPLIED_BYTES: Final = 262_144
 
 _SERVER_OWNED: Final = frozenset({"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink"})

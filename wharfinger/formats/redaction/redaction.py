@@ -20,7 +20,7 @@ from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key, may_be
 RedactPath: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the root; ``"*"`` matches every key or item of one level."""
 
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_FIELDS: Final = frozenset({"data", "stringData"})
 _NAMING: Final = frozenset({"name", "secretName", "path"})
 _REFERENCE: Final = _NAMING | {
@@ -85,7 +85,7 @@ def _object(obj: JsonObject, wanted: _Wanted, depth: int, *, in_secret_list: boo
     for key, item in obj.items():
         printed = _unused_key(wanted.text.redact(key), result)
         below = wanted.below(key)
-        if below.is_here or key == _LAST_APPLIED:
+        if below.is_here or key == LAST_APPLIED:
             result[printed] = _replaced(item)
         elif (is_secret and key in _SECRET_FIELDS) or (is_sensitive_pair and key == "value"):
             result[printed] = _with_values_replaced(item, wanted, depth + 1)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find_list, find_object, find_str
+from wharfinger.formats.redaction.redaction import LAST_APPLIED
 from wharfinger.offline.controllers.gate import Need, ReconcileError
 from wharfinger.offline.store.identity import shown
 from wharfinger.offline.store.store import ObjectStore, Stored
@@ -28,7 +29,6 @@ _RESERVED: Final = frozenset(
     }
 )
 """Words that cannot be names of variables in CEL."""
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Readiness:
@@ -89,7 +89,7 @@ def _as_ready(obj: JsonObject) -> JsonObject:
     """Return an object as a cluster would show it when it is ready."""
     metadata = find_object(obj, "metadata")
     annotations: JsonObject = {
-        key: value for key, value in find_object(metadata, "annotations").items() if key != _APPLIED
+        key: value for key, value in find_object(metadata, "annotations").items() if key != LAST_APPLIED
     }
     labels = find_object(metadata, "labels")
     conditions: list[JsonValue] = [

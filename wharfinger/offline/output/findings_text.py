@@ -3,12 +3,13 @@
 import json
 from collections.abc import Sequence
 from typing import Final
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element, SubElement
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.checking.findings import Finding, Rule, Severity
+from wharfinger.offline.output.junit import junit_report
 from wharfinger.offline.store.identity import shown
 
 SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -56,13 +57,9 @@ def findings_junit(findings: Sequence[Finding], objects: int, *, strict: bool) -
     Each finding is a test case, which fails if the finding is an error, or, with ``strict``, a warning. One more test case always
     passes, and states the number of objects that were checked.
     """
-    failures = [each for each in findings if strict or each.severity is Severity.ERROR]
-    numbers = {"tests": str(len(findings) + 1), "failures": str(len(failures)), "errors": "0"}
-    suite = Element("testsuite", {"name": "wharfinger check", **numbers})
-    SubElement(suite, "testcase", {"classname": "wharfinger.check", "name": f"{objects} objects checked"})
-    for each in findings:
-        suite.append(_case(each, is_failure=each in failures))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suite, encoding="unicode")}\n'
+    checked = Element("testcase", {"classname": "wharfinger.check", "name": f"{objects} objects checked"})
+    cases = [_case(each, is_failure=strict or each.severity is Severity.ERROR) for each in findings]
+    return junit_report("wharfinger check", [checked, *cases])
 
 
 def _case(finding: Finding, *, is_failure: bool) -> Element:

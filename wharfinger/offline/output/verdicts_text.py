@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element, SubElement
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
+from wharfinger.offline.output.junit import junit_report
 from wharfinger.offline.testing.verdicts import Verdict
 
 
@@ -35,16 +36,15 @@ def verdicts_json(verdicts: Sequence[Verdict]) -> str:
 
 def verdicts_junit(verdicts: Sequence[Verdict]) -> str:
     """Return the verdicts as a JUnit report."""
-    failed = sum(not each.passed for each in verdicts)
-    numbers = {"tests": str(len(verdicts)), "failures": str(failed), "errors": "0"}
-    suite = Element("testsuite", {"name": "wharfinger test", **numbers})
-    for each in verdicts:
-        names = {"classname": printable(each.case.file), "name": printable(each.case.name)}
-        case = SubElement(suite, "testcase", names)
-        if not each.passed:
-            failure = SubElement(case, "failure", {"message": printable(each.problems[0])})
-            failure.text = "\n".join(map(printable, each.problems))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suite, encoding="unicode")}\n'
+    return junit_report("wharfinger test", list(map(_case, verdicts)))
+
+
+def _case(verdict: Verdict) -> Element:
+    made = Element("testcase", {"classname": printable(verdict.case.file), "name": printable(verdict.case.name)})
+    if not verdict.passed:
+        failure = SubElement(made, "failure", {"message": printable(verdict.problems[0])})
+        failure.text = "\n".join(map(printable, verdict.problems))
+    return made
 
 
 def _lines(verdicts: Sequence[Verdict]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.formats.redaction.redaction import LAST_APPLIED
 from wharfinger.offline.discovery.documents import placeholder
 from wharfinger.offline.orchestrator.result import Manifest
 from wharfinger.offline.store.kinds import SECRET
@@ -16,7 +17,6 @@ from wharfinger.runtime.fixpoint.model import Id
 
 PUBLIC: Final = frozenset({"apiVersion", "kind", "metadata", "type", "immutable"})
 """The fields of a Secret that hold no values."""
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def with_wiped_secrets(manifests: Mapping[Id, tuple[Manifest, ...]]) -> dict[Id, tuple[Manifest, ...]]:

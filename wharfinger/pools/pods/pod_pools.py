@@ -22,6 +22,7 @@ from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.cluster.watch.informer import Informer, open_informer, wait_listed
 from wharfinger.cluster.watch.object_cache import ObjectChange
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_object, find_str
+from wharfinger.kube.names import GENERATED
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.pools.pods.claim_controller import ClaimController, claim_key
 from wharfinger.pools.pods.pod_pool import PodPool
@@ -41,13 +42,11 @@ log = logging.getLogger(__name__)
 CLOSING_S: Final = 15.0
 """The time that the end may take: claims under way, and the status of claims that got a pod."""
 SALT_CHARS: Final = 5
-ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""The letters of generated names, as in Kubernetes."""
 
 
 def salt() -> str:
     """Return a random part of the names of pods."""
-    return "".join(random.choices(ALPHABET, k=SALT_CHARS))  # noqa: S311 - a name
+    return "".join(random.choices(GENERATED, k=SALT_CHARS))  # noqa: S311 - a name
 
 
 class PodPools:

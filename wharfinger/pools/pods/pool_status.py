@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
-from wharfinger.kube.times import format_time
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_list
+from wharfinger.kube.times import format_time, transition_time
 from wharfinger.pools.pods.pod_state import Phase
 from wharfinger.pools.pods.sizing_machine import SizingState, current_idle, total, wanted_idle
 
@@ -90,13 +90,11 @@ def _condition(
     now: datetime,
 ) -> JsonValue:
     status = "True" if holds else "False"
-    known = next((one for one in find_list(written, "conditions") if find(one, "type") == READY), None)
-    since = find_str(known, "lastTransitionTime") if find(known, "status") == status else ""
     return {
         "type": READY,
         "status": status,
         "reason": reason,
         "message": message,
-        "lastTransitionTime": since or format_time(now),
+        "lastTransitionTime": transition_time(find_list(written, "conditions"), READY, status, format_time(now)),
         "observedGeneration": generation,
     }

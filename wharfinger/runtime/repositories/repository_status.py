@@ -8,7 +8,7 @@ from typing import Final, Literal
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
 from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.kube.times import format_time
+from wharfinger.kube.times import format_time, transition_time
 from wharfinger.runtime.resources.resources import APPLICATION
 from wharfinger.runtime.status.reasons import Reason, advice
 from wharfinger.runtime.versions.package_index import PackageIndex
@@ -117,13 +117,12 @@ def _package(index: PackageIndex, problems: Mapping[str, str]) -> JsonObject:
 
 
 def _condition(written: JsonObject, generation: int, verdict: Verdict, now: datetime) -> JsonObject:
-    before = next((each for each in find_list(written, "conditions") if find(each, "type") == "Ready"), None)
-    same = before is not None and find(before, "status") == verdict.ready
+    before = find_list(written, "conditions")
     return {
         "type": "Ready",
         "status": verdict.ready,
         "reason": str(verdict.reason),
         "message": verdict.message[:MAX_MESSAGE],
-        "lastTransitionTime": find_str(before, "lastTransitionTime") if same else format_time(now),
+        "lastTransitionTime": transition_time(before, "Ready", verdict.ready, format_time(now)),
         "observedGeneration": generation,
     }

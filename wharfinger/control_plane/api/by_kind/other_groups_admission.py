@@ -7,6 +7,7 @@ from typing import Final
 from wharfinger.control_plane.access.users import user_info
 from wharfinger.control_plane.api.certificates.certificate_requests import organizations
 from wharfinger.control_plane.api.common.admission import Admission, Operation, Plugin
+from wharfinger.control_plane.api.common.default_class import INGRESS_MARKS, default_class
 from wharfinger.control_plane.api.core.secrets import decoded
 from wharfinger.control_plane.api.networking.ingresses import CLASS_ANNOTATION
 from wharfinger.control_plane.objects.amounts import text
@@ -14,7 +15,6 @@ from wharfinger.control_plane.objects.lenient_fields import part
 from wharfinger.control_plane.wire import status
 from wharfinger.formats.json.value import JsonObject, find
 
-DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
 _MASTERS: Final = "system:masters"
 _REQUESTER: Final = ("username", "uid", "groups", "extra")
@@ -29,16 +29,8 @@ def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
         or find(ingress, "metadata", "annotations", CLASS_ANNOTATION) is not None
     ):
         return ingress
-    classes = [
-        item
-        for item in admission.view.objects("networking.k8s.io", "ingressclasses")
-        if find(item, "metadata", "annotations", DEFAULT_CLASS) == "true"
-    ]
-    if not classes:
-        return ingress
-    classes.sort(key=lambda item: text(item, "metadata", "name"))
-    newest = max(classes, key=lambda item: text(item, "metadata", "creationTimestamp"))
-    return {**ingress, "spec": {**(part(ingress, "spec") or {}), "ingressClassName": text(newest, "metadata", "name")}}
+    name = default_class(admission.view.objects("networking.k8s.io", "ingressclasses"), INGRESS_MARKS)
+    return {**ingress, "spec": {**(part(ingress, "spec") or {}), "ingressClassName": name}} if name else ingress
 
 
 def record_requester(admission: Admission, request: JsonObject) -> JsonObject:

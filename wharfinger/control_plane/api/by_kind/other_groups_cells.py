@@ -15,24 +15,18 @@ from wharfinger.control_plane.api.common.cells import (
     said,
     strings,
 )
+from wharfinger.control_plane.api.common.default_class import INGRESS_MARKS, STORAGE_MARKS, is_default_class
 from wharfinger.control_plane.api.common.filling import objects
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
 from wharfinger.kube.times import age, human_duration
 
 _HOSTS_SHOWN: Final = 3
 _MAX_SECONDS: Final = 1 << 32
-_DEFAULT_CLASSES: Final = (
-    "ingressclass.kubernetes.io/is-default-class",
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
 
 
 def class_name(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     """Return the name, marked if the class is the default one."""
-    ours = _DEFAULT_CLASSES[:1] if obj.get("kind") == "IngressClass" else _DEFAULT_CLASSES[1:]
-    annotations = find_object(obj, "metadata", "annotations")
-    default = any(annotations.get(name) == "true" for name in ours)
+    default = is_default_class(obj, INGRESS_MARKS if obj.get("kind") == "IngressClass" else STORAGE_MARKS)
     return f"{said(obj, 'metadata', 'name')} (default)" if default else said(obj, "metadata", "name")
 
 

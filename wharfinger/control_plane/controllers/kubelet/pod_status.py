@@ -6,6 +6,7 @@ from typing import Final
 
 from wharfinger.control_plane.controllers.framework.objects import generation_of, name_of, uid_of
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
+from wharfinger.kube.times import transition_time
 
 HOST_IP: Final = "192.168.0.2"
 
@@ -89,13 +90,11 @@ def _conditions(pod: JsonObject, fate: Fate, facts: StatusFacts) -> list[JsonVal
 
 def _condition(pod: JsonObject, kind: str, true: bool, why: JsonObject, time: str) -> JsonObject:  # noqa: FBT001
     status = "True" if true else "False"
-    old = _old(pod, kind)
-    since = find_str(old, "lastTransitionTime") if find(old, "status") == status else ""
     return {
         "type": kind,
         "status": status,
         "lastProbeTime": None,
-        "lastTransitionTime": since or time,
+        "lastTransitionTime": transition_time(find_list(pod, "status", "conditions"), kind, status, time),
         "observedGeneration": generation_of(pod),
         **why,
     }

@@ -39,6 +39,7 @@ from wharfinger.control_plane.controllers.workloads.template_hash import templat
 from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
+from wharfinger.formats.redaction.redaction import LAST_APPLIED
 
 REVISION: Final = "deployment.kubernetes.io/revision"
 HISTORY: Final = "deployment.kubernetes.io/revision-history"
@@ -46,7 +47,7 @@ HASH_LABEL: Final = "pod-template-hash"
 _COMPONENT: Final = "deployment-controller"
 _NOT_COPIED: Final = frozenset(
     {
-        "kubectl.kubernetes.io/last-applied-configuration",
+        LAST_APPLIED,
         REVISION,
         HISTORY,
         rolling.DESIRED,

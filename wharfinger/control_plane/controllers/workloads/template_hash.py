@@ -16,9 +16,9 @@ from typing import Final
 
 from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
+from wharfinger.kube.names import GENERATED
 
 _TYPES: Final = table(Path(__file__).with_name("template_types.json"))
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _PRIME: Final = 0x01000193
 _BASIS: Final = 0x811C9DC5
 _MASK: Final = 0xFFFFFFFF
@@ -32,7 +32,7 @@ Fields = tuple[tuple[str, str, str], ...]
 
 def safe_encoded(number: int) -> str:
     """Return a number's digits as characters that are used in generated names."""
-    return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(number))
+    return "".join(GENERATED[ord(digit) % len(GENERATED)] for digit in str(number))
 
 
 def template_hash(template: JsonValue, collisions: int | None = None) -> str:

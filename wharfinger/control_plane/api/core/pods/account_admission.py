@@ -15,11 +15,11 @@ from wharfinger.control_plane.objects.lenient_fields import part, parts, text_ma
 from wharfinger.control_plane.objects.strategy import ClusterView
 from wharfinger.control_plane.wire import status
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.names import GENERATED
 
 DEFAULT: Final = "default"
 _TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path in containers
 _VOLUME_PREFIX: Final = "kube-api-access-"
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _TOKEN_SECONDS: Final = 3607
 """The lifetime of automatically mounted tokens in seconds; the odd number distinguishes them from requested tokens."""
@@ -63,7 +63,7 @@ def _mount_token(spec: JsonObject, view: ClusterView) -> None:
     """Mount the token in every container that has no mount at its path. Modifies ``spec``, which must be a copy."""
     volumes = parts(spec, "volumes")
     known = [text(volume, "name") for volume in volumes if text(volume, "name").startswith(_VOLUME_PREFIX)]
-    suffix = "".join(_ALPHABET[view.draw(len(_ALPHABET))] for _ in range(_SUFFIX_LENGTH))
+    suffix = "".join(GENERATED[view.draw(len(GENERATED))] for _ in range(_SUFFIX_LENGTH))
     name = known[0] if known else _VOLUME_PREFIX + suffix
     mount: JsonObject = {"name": name, "readOnly": True, "mountPath": _TOKEN_PATH}
     needed = False

@@ -3,6 +3,7 @@
 from typing import Final
 
 from wharfinger.control_plane.api.common.admission import Admission, Operation, Plugin
+from wharfinger.control_plane.api.common.default_class import STORAGE_MARKS, default_class
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import flag, part, texts
 from wharfinger.control_plane.wire import status
@@ -10,7 +11,6 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.quantities import amount
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _PROTECTION: Final = {
     "PersistentVolume": "kubernetes.io/pv-protection",
     "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
@@ -31,16 +31,8 @@ def fill_class(admission: Admission, claim: JsonObject) -> JsonObject:
     """Set the class of a claim without a class to the default class, or to the newest default class if there are several."""
     if admission.subresource or _class_of(claim) is not None:
         return claim
-    classes = [item for item in admission.view.objects("storage.k8s.io", "storageclasses") if _is_default(item)]
-    if not classes:
-        return claim
-    classes.sort(key=lambda item: text(item, "metadata", "name"))
-    newest = max(classes, key=lambda item: text(item, "metadata", "creationTimestamp"))
-    return {**claim, "spec": {**(part(claim, "spec") or {}), "storageClassName": text(newest, "metadata", "name")}}
-
-
-def _is_default(storage_class: JsonObject) -> bool:
-    return any(find(storage_class, "metadata", "annotations", name) == "true" for name in _DEFAULT)
+    name = default_class(admission.view.objects("storage.k8s.io", "storageclasses"), STORAGE_MARKS)
+    return {**claim, "spec": {**(part(claim, "spec") or {}), "storageClassName": name}} if name else claim
 
 
 def _class_of(claim: JsonObject | None) -> str | None:
