@@ -68,7 +68,7 @@ def run(tree: Path, *command: str, **steps: int | str) -> tuple[int, list[str]]:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     return done.returncode, done.stdout.splitlines()
 

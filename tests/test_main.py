@@ -3,13 +3,16 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import wharfinger
+from tests.hooks.support.patience import PATIENT_FILTERS
 from wharfinger.__main__ import build_parser, is_live_diff, main
 from wharfinger.command_table import COMMANDS
+from wharfinger.hooks.watching import jq_pool
 
 pytestmark = pytest.mark.measured  # it tests __main__, mostly in children
 
@@ -17,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(*command: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_every_way_to_start_it(tmp_path: Path) -> None:
@@ -152,7 +155,7 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     os.close(writer)
     assert "Traceback" not in done.stderr
@@ -348,7 +351,10 @@ def test_a_namespace_beside_a_full_name_is_refused_with_the_form_of_names(capsys
     assert "unrecognized arguments: -n prod; an Application is named NAMESPACE.NAME here" in capsys.readouterr().err
 
 
-def test_package_check_has_jq_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_package_check_has_jq_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(jq_pool, "open_jq_pool", partial(jq_pool.open_jq_pool, limits=PATIENT_FILTERS))
     conversions = tmp_path / "web" / "openapi" / "conversions"
     conversions.mkdir(parents=True)
     (tmp_path / "web" / "package.yaml").write_text("{}")

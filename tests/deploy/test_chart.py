@@ -57,7 +57,7 @@ def helm(*arguments: str, kubeconfig: Path | None = None) -> subprocess.Complete
     """Run helm to its end."""
     where = () if kubeconfig is None else ("--kubeconfig", str(kubeconfig))
     return subprocess.run(
-        [tool("helm"), *arguments, *where], capture_output=True, text=True, check=False, timeout=60, cwd=ROOT
+        [tool("helm"), *arguments, *where], capture_output=True, text=True, check=False, timeout=300, cwd=ROOT
     )
 
 

@@ -275,6 +275,6 @@ def _ask_helm(folder: Path, cases: list[tuple[str, str]]) -> list[bool]:
         capture_output=True,
         check=True,
         text=True,
-        timeout=60,
+        timeout=300,
     ).stdout
     return [answer == "1" for answer in printed.split('"')[1]]

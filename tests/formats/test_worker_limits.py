@@ -17,7 +17,7 @@ def test_limits_of_a_process() -> None:
         "print(json.dumps([resource.getrlimit(x)[0] for x in (resource.RLIMIT_AS, resource.RLIMIT_CORE,"
         " resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)] + [dict(os.environ)]))"
     )
-    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, timeout=300, check=True)
     assert json.loads(done.stdout) == [worker_limits.ADDRESS_SPACE_BYTES, 0, 0, worker_limits.OPEN_FILES, {}]
 
 

@@ -22,7 +22,7 @@ _HEAD = "apiVersion: example.dev/v1\nkind: Row\nmetadata:\n  name: row\nspec:\n"
 
 def _kubectl(text: str) -> subprocess.CompletedProcess[bytes]:
     argv = ["kubectl", "annotate", "--local", "--filename", "-", "--output", "json", "asked=yes"]
-    return subprocess.run(argv, input=text.encode(), capture_output=True, check=False, timeout=60)
+    return subprocess.run(argv, input=text.encode(), capture_output=True, check=False, timeout=300)
 
 
 def _object(spec: str) -> str:

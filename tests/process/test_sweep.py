@@ -245,7 +245,7 @@ with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, start_n
 def test_a_sweep_leaves_no_zombies_to_a_subreaper(tag: str) -> None:
     env = {"PATH": PATH, TAG: tag, MARKER: "token"}
     done = subprocess.run(
-        [sys.executable, "-c", ADOPTING], cwd=ROOT, env=env, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", ADOPTING], cwd=ROOT, env=env, capture_output=True, text=True, check=True, timeout=300
     )
 
     assert done.stdout.split() == ["2", "0", "no", "child", "left"]

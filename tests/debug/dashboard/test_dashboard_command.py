@@ -39,10 +39,10 @@ async def test_it_serves_until_a_signal(tmp_path: Path, number: signal.Signals) 
             if not re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{43}/\?token=[\w-]{43}", address):
                 process.kill()
                 raise AssertionError(address, *process.communicate())
-            with httpx.Client(follow_redirects=True, timeout=60) as client:
+            with httpx.Client(follow_redirects=True, timeout=300) as client:
                 assert "prod.shop" in client.get(address).text
             process.send_signal(number)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=300)
             assert "it works once" in err
             return process.returncode
 

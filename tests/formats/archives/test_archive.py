@@ -294,7 +294,7 @@ def test_a_tree_packed_by_tar_is_unpacked_unchanged(tmp_path: Path, flags: list[
     if flags not in (["--format=v7"], ["--format=ustar"]):
         (source / "chart" / ("long" * 40)).write_text("long")
     packed = subprocess.run(
-        ["tar", *flags, "-c", "-C", str(source), "."], capture_output=True, check=True, timeout=60
+        ["tar", *flags, "-c", "-C", str(source), "."], capture_output=True, check=True, timeout=300
     ).stdout
 
     extract(packed, tmp_path / "scratch")

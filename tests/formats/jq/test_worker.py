@@ -244,7 +244,7 @@ def run_worker(*programs: str) -> tuple[list[JqAnswer], subprocess.CompletedProc
         check=False,
         cwd="/",
         env={"TOKEN": "secret", "HOME": "/"},
-        timeout=60,
+        timeout=300,
     )
     return read_answers(done.stdout), done
 

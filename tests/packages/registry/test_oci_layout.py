@@ -211,7 +211,7 @@ trio.run(push, OciLayout(pathlib.Path(sys.argv[1])), "latest", b"new")
 def push_killed_at(root: Path, step: int) -> int:
     """Push again in a process that dies at that step; its exit code."""
     command = [sys.executable, "-c", KILLED, str(root), str(step)]
-    return subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode
+    return subprocess.run(command, cwd=ROOT, timeout=300, check=False).returncode
 
 
 @pytest.mark.slow
