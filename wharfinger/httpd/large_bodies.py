@@ -33,7 +33,7 @@ class LargeBodies:
         self._most = most
         self._taken = 0
         self._held: dict[BodyHolder, int] = {}
-        """The bytes for the present request of each connection, oldest first."""
+        """The number of bytes that are reserved for the present request of each connection, in the order of the reservations."""
 
     def take(self, holder: BodyHolder, size: int) -> None:
         """Reserve memory for the body of a request, unless it was reserved before.

@@ -225,7 +225,7 @@ class QueueWorker:
             if work.on_done is not None:
                 work.on_done()
         except Exception as error:
-            log.exception("%s: a bug in the callback for the success of this task; the task is parked", work.task.name)
+            log.exception("%s: the callback that runs after this task has a bug; the task is parked", work.task.name)
             counters = self._shared.counters
             counters.bugs += 1
             text = f"bug after success: {one_line(error)}"

@@ -27,7 +27,7 @@ order 999: 2 packages
   ├─ waits for prod.shop (scheduled)
   ├─ subscribes to ingress (active)
   ├─ excludes old: legacy <1 (off)
-  ├─ needs, if it is there, metrics (absent)
+  ├─ optionally needs metrics (absent)
   ├─ needs any of database: mysql >=8 (absent)
   ├─ needs any of database: postgres (absent)
   └─ needs prod.shop ~1.2 (scheduled, waited for)

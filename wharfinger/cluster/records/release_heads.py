@@ -49,7 +49,7 @@ class ReleaseHead:
 
     @property
     def state(self) -> tuple[str, str, str]:
-        """Return a value that identifies this state of this record in its namespace."""
+        """Return a value that identifies, within the namespace, the Secret of the revision and its present content."""
         return (self.secret, self.uid, self.version)
 
 

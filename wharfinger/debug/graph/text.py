@@ -18,7 +18,7 @@ _LEAST_COLUMNS: Final = 30
 """The terminal width below which lines are not wrapped, because the terminal wraps them anyway."""
 _VERBS: Final = {
     EdgeKind.NEEDS: "needs",
-    EdgeKind.NEEDS_IF_THERE: "needs, if it is there,",
+    EdgeKind.NEEDS_IF_THERE: "optionally needs",
     EdgeKind.ANY_OF: "needs any of",
     EdgeKind.EXCLUDES: "excludes",
     EdgeKind.SUBSCRIBES: "subscribes to",

@@ -22,8 +22,8 @@ _NO_ANSWER: Final = "1: no daemon answers, or there is no such package"
 def add_values(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger values NAME`."""
     parser.description = (
-        "Print the values that a package of a running daemon was rendered with last: the defaults, overridden by "
-        f"its settings and by the patches of its hooks. Secrets are masked. Exit code 0: printed; {_NO_ANSWER}."
+        "Print the current values of a package of a running daemon: the defaults, overridden by its settings and then by the "
+        f"patches of its hooks. Secrets are masked. Exit code 0: printed; {_NO_ANSWER}."
     )
     add_name(parser, required=True)
     parser.add_argument(

@@ -15,7 +15,7 @@ from wharfinger.formats.json.value import JsonValue
 from wharfinger.formats.yaml.reader import read_yaml, read_yaml_documents
 
 MAX_PACKED: Final = 256 * 1024
-"""The largest size of the packed values of one text that is kept."""
+"""The maximum size, in bytes, of the packed values of one text. Larger values are not kept."""
 
 
 class ParsedTexts:

@@ -214,7 +214,9 @@ class JqPool:
         self._jobs.close()
 
     async def ask(self, request: JqRequest, owner: _Owner | None) -> JqResults | JqText:
-        """Return the answer to a request, in the owner's turn. Raises FilterError, even if the program was refused."""
+        """Send a request to a worker when it is the owner's turn, and return the answer. Raises FilterError, also if the worker
+        refuses the program.
+        """
         program, size = request.program, len(request.text or b"")
         if len(program) > self._limits.program_characters:
             raise FilterError(program, f"longer than {self._limits.program_characters} characters")

@@ -45,8 +45,8 @@ class SourceController:
         return NodeResult(revision=artifact.revision)
 
     def secret_of(self, stored: Stored, gate: Gate) -> dict[str, bytes] | None:
-        """Return the data of the Secret that a source names; None if it does not name a Secret, or if only the cluster has the
-        Secret.
+        """Return the data of the Secret that a source names; None if it does not name a Secret, or if the tree lacks
+        the Secret and this is allowed. Raises MissingError.
         """
         name = find_str(stored.object, "spec", "secretRef", "name")
         if not name:

@@ -95,7 +95,7 @@ class _Work:
         return changed
 
     async def _marked(self, patches: Sequence[JsonObject]) -> set[int]:
-        """Build every group with patches, some of which are probes; return the numbers of the probes that have marked an
+        """Build every group with patches, some of which are probes; return the indexes of the probes that have marked an
         object.
         """
         found: set[int] = set()

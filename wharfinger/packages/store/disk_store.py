@@ -325,7 +325,9 @@ class DiskStore:
 
     @asynccontextmanager
     async def _temporary(self) -> AsyncIterator[Path]:
-        """Yield an unused name below ``tmp``; its content is deleted at the end, or by `collect` if that takes too long."""
+        """Yield an unused path below ``tmp``. The file or folder there is deleted at the end; if the deletion takes too long,
+        `collect` deletes the rest.
+        """
         path = self._tmp / f"{os.getpid()}-{next(self._numbers)}"
         self._in_work.add(path.name)
         try:

@@ -13,7 +13,7 @@ class Departures:
         self._arrived = trio.Event()
 
     def put(self, name: str) -> None:
-        """Add a package whose last task succeeded."""
+        """Add a package whose removal is complete, so that the runtime forgets it."""
         self._names.append(name)
         self._arrived.set()
 

@@ -142,7 +142,9 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
 
 
 def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> AddonFolders:
-    """Return the folders from the options of `add_hooks`, or from the environment; absolute."""
+    """Return the folders, as absolute paths, and the ConfigMap. What no option of `add_hooks` names is read from the
+    environment; a ConfigMap only if there are folders.
+    """
     named = cast("list[str]", args.modules_dir) or [_first(environment, _MODULES)]
     modules = tuple(Path(part).resolve() for text in named for part in text.split(":") if part)
     global_hooks = cast("str", args.global_hooks_dir) or _first(environment, _GLOBAL)

@@ -42,7 +42,7 @@ operations. A suspension never prevents a removal: a suspended package that is n
 package created again after its removal is a new one that a late completion cannot touch. A desired state that arrives
 while a package is being removed is neither adopted nor lost: the answer is REMOVING, and the caller submits it again
 after the removal (in the public peer it was lost with the package's entry: spec/runtime §13 item 19). A removal whose
-last task succeeded is *leaving*: it cannot be started again, so none of its tasks runs beside the next package of that
+final task succeeded is *leaving*: it cannot be started again, so none of its tasks runs beside the next package of that
 name.
 
 Invariants: at most one live scope of a kind; while removing, none but the removal's; while suspended, none but Suspend's and

@@ -151,7 +151,9 @@ class ReconciliationOrdered(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationBegun(NodeBase):
-    """A reconciliation began, or none can run now; an earlier Disable does not count any more."""
+    """The scheduler started a reconciliation, even if it cannot run now because the package is suspended or being removed. An
+    earlier Disable no longer counts.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ LIMIT: Final = 8
 """The default for the most packages that are read at the same time."""
 SCRIPT_NOT_ASKED: Final = "its enabled script was not run"
 LEFT_TO_PEOPLE: Final = "spec.maintenance: its applied objects would not be reconciled"
-SUSPENDED: Final = "spec.suspend: it would not be reconciled"
+SUSPENDED: Final = "spec.suspend: the package would not be reconciled"
 
 
 class PlanState(StrEnum):

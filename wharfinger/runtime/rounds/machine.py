@@ -252,7 +252,7 @@ def _go_on(rounds: Rounds, *, changed: bool) -> Next:
     if not changed:
         return replace(rounds, again=0), (Simple.LOOK,)
     if rounds.again < MAX_ROUNDS:
-        said = Log("afterAll hooks changed the global values; another round")
+        said = Log("afterAll hooks changed the global values; another round begins")
         return replace(rounds, again=rounds.again + 1), (said, Tell(Rescheduled(GLOBAL, "AfterAllChangedGlobalValues")))
     message = (
         f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must not change them "

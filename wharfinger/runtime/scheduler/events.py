@@ -1,4 +1,4 @@
-"""The events of the scheduler and its orders (spec/runtime §4.7); `machine` explains them."""
+"""The events of the scheduler and its effects (spec/runtime §4.7); `machine` explains them."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

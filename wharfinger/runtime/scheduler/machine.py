@@ -117,7 +117,7 @@ def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
 
 
 class _Turn:
-    """One step under way: the changed parts of the graph, and the orders so far."""
+    """One step under way: the changed parts of the graph, and the effects so far."""
 
     def __init__(self, graph: Graph, at: datetime | None) -> None:
         self.before = graph

@@ -40,7 +40,7 @@ class Broken:
 class EngineCounts:
     """The counts of the engine: all nodes, nodes that are to run, nodes that run, and nodes that wait for an answer from outside.
 
-    Counted since the start: ``stamps``, changes that the engine has seen, and ``runs``, orders to run a package.
+    Counted since the start: ``stamps``, changes that the engine has seen, and ``runs``, how often a package was ordered to run.
     """
 
     nodes: int
@@ -67,7 +67,9 @@ class Scheduler:
         self.observe = observe
 
     def apply(self, event: Event, at: datetime | None = None) -> tuple[Effect, ...]:
-        """Process an event that happened ``at``; return the orders, in sequence. Raises CycleError, which changes nothing."""
+        """Process an event that happened ``at``; return its effects, in the order in which to perform them. Raises CycleError; the
+        state is unchanged then.
+        """
         before = self._graph
         self._graph, effects = step(before, event, at)
         if self.observe is not None:

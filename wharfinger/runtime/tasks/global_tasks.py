@@ -1,7 +1,8 @@
-"""The tasks of the Module ``global``: its run, and its afterAll hooks, which surround the runs of all other packages.
+"""The tasks of the Module ``global``: its run, with the beforeAll hooks, and its afterAll hooks. All other packages run after the
+beforeAll hooks and before the afterAll hooks.
 
-It has no chart; its reconciliation is its hooks. BeforeAll hooks wait until every package that is being loaded has been loaded
-once, because they see all Modules. See :mod:`~wharfinger.runtime.rounds.machine` for the order.
+The Module has no chart: its reconciliation only runs hooks. BeforeAll hooks wait until every package that is being loaded has
+been loaded once, because they see all Modules. See :mod:`~wharfinger.runtime.rounds.machine` for the order.
 """
 
 import logging

@@ -61,7 +61,7 @@ async def _purge_kind(instance: Instance, tools: Tools, resource: ResourceType, 
         try:
             with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
                 await client.delete(key, uid=find_str(obj, "metadata", "uid"))
-                log.info("%s: deleted %s, which it left behind", instance.id, key)
+                log.info("%s: deleted %s, which the package's workloads had left behind", instance.id, key)
         except ClusterError as error:
             problems.append(error)
 

@@ -228,7 +228,7 @@ def pod_of(one: JsonObject, number: int, revision: JsonObject) -> JsonObject:
 
 
 def claims_of(one: JsonObject, number: int) -> list[JsonObject]:
-    """Return the claims of the Pod with an ordinal."""
+    """Return the PersistentVolumeClaims that the Pod with the ordinal ``number`` needs."""
     labels = find_object(one, "spec", "selector", "matchLabels")
     made: list[JsonObject] = []
     for template in find_list(one, "spec", "volumeClaimTemplates"):
