@@ -122,6 +122,39 @@ async def test_without_processes_it_measures_after_an_admission_or_rarely(
             assert trio.current_time() == after_s
 
 
+async def test_an_admission_during_the_pause_is_remembered(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that was admitted last exists only after the pause."""
+    sizes(monkeypatch, {1: 50 * MIB})
+    holder = Holder()
+    async with open_memory_budget(100 * MIB) as budget:
+        with budget.joined(holder):
+            await trio.sleep(1)
+            assert budget.admits()
+            await trio.sleep(0.8 * module.MEASURE_S)
+            assert budget.admits()
+            await budget.wait_measured()
+            holder.idle[1] = 0.0
+            await budget.wait_measured()
+            assert (trio.current_time(), budget.used) == (1 + 2 * module.MEASURE_S, 50 * MIB)
+
+
+async def test_a_process_that_starts_late_is_measured_soon(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes(monkeypatch, {1: 50 * MIB})
+    holder = Holder()
+    async with open_memory_budget(100 * MIB) as budget:
+        with budget.joined(holder):
+            assert budget.admits()
+            await budget.wait_measured()
+            holder.idle[1] = 0.0
+            budget.note_start()
+            await budget.wait_measured()
+            assert trio.current_time() == 2 * module.MEASURE_S
+
+
 @given(
     st.lists(st.tuples(st.floats(0, 100), st.integers(0, 50), st.integers(0, 50)), max_size=12), st.integers(-10, 300)
 )

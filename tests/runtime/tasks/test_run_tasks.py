@@ -127,6 +127,47 @@ async def test_a_restart_that_finds_everything_in_place_writes_nothing_to_the_jo
                 assert {effect.name for effect in seen if isinstance(effect, Keep)} == {"apply/1"}
 
 
+REACTING = """\
+seen=$(jq .hooked.seen "$VALUES_PATH")
+echo "seen$seen" >>"{folder}/notes"
+[ -e "{folder}/react" ] || exit 0
+if [ "$seen" = 0 ]; then
+  echo '{{"op": "add", "path": "/hooked/seen", "value": 1}}' >"$VALUES_JSON_PATCH_PATH"
+elif [ ! -e "{folder}/go" ]; then
+  sleep 600 &
+  echo $$ $! >"{folder}/held"
+  wait
+fi
+"""
+"""An afterHelm hook that changes a value once, and is held in the round after that."""
+
+
+@pytest.mark.slow
+async def test_an_after_helm_hook_that_was_interrupted_after_a_round_without_an_apply_runs_again(
+    tmp_path: Path,
+) -> None:
+    """The first round of a request changes nothing in the cluster, but the hook of that round belongs to it."""
+    os.mkfifo(tmp_path / "held")
+    hook = bash("{configVersion: v1, afterHelm: 1}", REACTING.format(folder=tmp_path))
+    async with open_ground(tmp_path) as ground:
+        with closing(JournalFile(tmp_path / "journal.db")) as file:
+            with trio.CancelScope() as daemon:
+                async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                    await world.repository()
+                    await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": hook}), "hooked", "1.0.0")
+                    await world.create("prod", "app", package="hooked")
+                    await world.until_state("prod", "app", "Ready")
+                    (tmp_path / "react").touch()
+                    await world.request("prod", "app")
+                    await trio.to_thread.run_sync(held, tmp_path)
+                    daemon.cancel()
+            assert notes(tmp_path) == ["seen0", "seen0", "seen1"]
+            (tmp_path / "go").touch()
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                await world.until_runtime(lambda: notes(tmp_path) == ["seen0", "seen0", "seen1", "seen1"])
+                await world.until_state("prod", "app", "Ready")
+
+
 @pytest.mark.slow
 async def test_what_was_being_uninstalled_is_installed_again_by_a_daemon_that_finds_it_wanted(tmp_path: Path) -> None:
     """The daemon ended when the release was gone and the last hook had not ended: nothing of it is to be taken for there."""

@@ -154,6 +154,7 @@ class InterpreterPool:
         """Fork workers as they are needed, until the zygote ends, or is to be replaced."""
         self._folders, self._outdated = zygote.folders, trio.Event()
         self.zygote_pid, self._started = zygote.pid, True
+        self._budget.note_start()
         async with trio.open_nursery() as nursery:
 
             async def watch() -> None:

@@ -112,6 +112,10 @@ class MemoryBudget:
         self.refused += 1
         return False
 
+    def note_start(self) -> None:
+        """Record that an admitted process has started, perhaps long after it was admitted, so that it is measured soon."""
+        self._admitted.set()
+
     async def wait_measured(self) -> None:
         """Wait for the next measurement; a process that was refused may be admitted then."""
         await self._measured.wait()
@@ -144,9 +148,9 @@ class MemoryBudget:
         cancelled."""
         while True:
             if not self._processes():
-                self._admitted = trio.Event()
                 with trio.move_on_after(EMPTY_S):
                     await self._admitted.wait()
+            self._admitted = trio.Event()
             await trio.sleep(MEASURE_S)
             if self._holders:
                 await self.measure()

@@ -2,9 +2,10 @@
 
 A step has effects outside the process and is costly to repeat: a download, an unpacked tree, a hook run, an applied release. It
 is journalled as in flight before its first effect and as complete after its last. So after a kill, a step is either done, or in
-flight and to be done again (at least once). A step that turns out to need no effect is not journalled. The operation that
-resumes the killed one skips the steps that are done. It is the same operation if its *fingerprint*, which stands for all its
-inputs, is the same; an operation with another fingerprint begins with nothing done.
+flight and to be done again (at least once). A step that needs no effect, or only one that may be repeated, is not journalled,
+unless later steps of the operation depend on its result. The operation that resumes the killed one skips the steps that are
+done. It is the same operation if its *fingerprint*, which stands for all its inputs, is the same; an operation with another
+fingerprint begins with nothing done.
 
 Within one process, an attempt that failed begins anew: a beforeHelm hook, say, may have to look at what made the apply fail.
 """

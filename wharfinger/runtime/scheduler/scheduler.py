@@ -67,8 +67,9 @@ class Scheduler:
         self.observe = observe
 
     def apply(self, event: Event, at: datetime | None = None) -> tuple[Effect, ...]:
-        """Process an event that happened ``at``; return its effects, in the order in which to perform them. Raises CycleError; the
-        state is unchanged then.
+        """Process an event that happened ``at``; return its effects, in the order in which to perform them.
+
+        Raises CycleError; then the state is unchanged.
         """
         before = self._graph
         self._graph, effects = step(before, event, at)

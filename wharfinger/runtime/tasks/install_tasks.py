@@ -113,7 +113,7 @@ async def _former(instance: Instance, tools: Tools) -> Manifest | None:
 async def _keep_former(instance: Instance, tools: Tools) -> None:
     """Keep the content of the former revision, to which the package may return, if that content is on the disk."""
     record = await instance.recorded(tools)
-    if _may_return(instance, record) and (ready := record.state.ready) is not None:
+    if instance.wish.directives.upgrade.rollback and (ready := record.state.ready) is not None:
         manifest = await tools.store.installed(Digest(ready.wish.digest))
         if manifest is not None:
             await tools.store.deploy(former_name(instance.id.name), manifest)

@@ -143,9 +143,10 @@ async def _apply_round(
         host.emit(instance, Released(int(revision)))
         return applied
     applied = checksum(instance.configuration.values)
-    # With hooks, the run is not complete when the release is applied.
+    # With hooks, the run is not complete when the release is applied. The steps of afterHelm hooks belong to the apply of their
+    # round, so it is journalled even if it has no effect.
     stamp = "" if instance.files.hooks else stamp_of(inputs, applied)
-    with steps.taking_if_started(step) as taken:
+    with steps.taking(step) if instance.files.hooks else steps.taking_if_started(step) as taken:
         deployed = await apply(instance, tools, host, definition, start=taken.start, unchanged=unchanged, stamp=stamp)
         taken.result = f"{deployed} {applied}"
     return applied
