@@ -554,7 +554,7 @@ warning: old: is deprecated
 prod.shop: not valid for version 1.2.3
 """,
         ),
-        ("test.shop", 3, "test.shop: not known: it is not loaded yet\n"),
+        ("test.shop", 3, "test.shop: not known: the package is not loaded yet\n"),
     ],
 )
 async def test_validate(name: str, code: int, said: str, tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ async def test_after_a_restart_a_release_is_still_whose_it_was(tmp_path: Path) -
             await trio.testing.wait_all_tasks_blocked()
             await world.until_runtime(lambda: world.runtime.status("prod.web") is not None)
             refused = await world.until("prod", "web", has_reason("SpecInvalid"))
-            assert "Module web has the release web" in find_str(refused, "status", "summary", "message")
+            assert "Module web already has the release web" in find_str(refused, "status", "summary", "message")
             await world.until_runtime(lambda: world.runtime.status("web") is not None)
             await world.until_state("", "web", "Ready")
             kept = await world.config_map("prod", "web")

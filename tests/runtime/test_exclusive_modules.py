@@ -56,7 +56,7 @@ async def test_only_one_of_a_group_is_on_and_the_next_takes_its_place(tmp_path: 
         await world.create_module("flannel")
         flannel = await world.until("", "flannel", EXCLUDED)
         assert find_str(flannel, "status", "summary", "message") == (
-            "of the exclusive group 'cni' only one Module is installed: cilium"
+            "only one Module of the exclusive group 'cni' is installed: cilium"
         )
         assert await applied(world) == ["cilium"]
         # One that takes precedence, and is installed later, takes the place; the other one is uninstalled.

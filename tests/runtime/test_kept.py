@@ -91,7 +91,9 @@ def test_what_a_user_does_with_helm_is_told_and_left_until_the_package_changes(t
         run("helm", "rollback", "app", "1", env={"KUBECONFIG": str(kubectl.kubeconfig)})
         warnings = warned_of(kubectl, 2)
         assert warnings[0] == "drift: ConfigMap default/app: /data/text by helm"
-        assert warnings[1].startswith("release: a helm command (field manager Helm) changed it last (revision 3)")
+        assert warnings[1].startswith(
+            "release: a helm command (field manager Helm) changed the release last (revision 3)"
+        )
         assert kubectl.value(CONFIG, ".data.text") == "none"
         kubectl("delete", CONFIG)
         kubectl.wait(APP, "{.status.warnings[0]}=drift: ConfigMap default/app: gone")

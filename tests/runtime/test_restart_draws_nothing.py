@@ -161,7 +161,7 @@ def test_what_a_user_rolled_back_comes_again_as_it_was_drawn(tmp_path: Path) -> 
         run("helm", "rollback", "app", "1", env={"KUBECONFIG": str(kubeconfig)})
         assert kubectl.value("secret/app-drawn", ".data.password") != before
         with started(tmp_path, kubeconfig, "other") as again:
-            again.wait_line("changed it last (revision 3)")
+            again.wait_line("changed the release last (revision 3)")
             kubectl("annotate", "application/app", "wharfinger.dev/force-requested-at=now")
             kubectl.wait("application/app", "{.status.release.revision}=4")
             assert kubectl.value("secret/app-drawn", ".data.password") == before

@@ -44,7 +44,7 @@ def test_dynamic_rule_nil_defers_to_floor() -> None:
 def test_a_users_disable_uninstalls() -> None:
     world = running(node("app"))
     world.tell(IntentSet("app", enabled=False))
-    why = ("DynamicallyDisabled", "it is disabled; enable it to install it again")
+    why = ("DynamicallyDisabled", "the package is disabled; enable it to install it again")
     assert world.said() == [Decided("app", False, *why), Disable("app", *why, uninstall=True)]
     world.tell(IntentSet("app", enabled=False))
     assert world.said() == []
@@ -55,7 +55,7 @@ def test_a_users_disable_of_what_is_paused_uninstalls_it_after_all() -> None:
     world.tell(NodeRemoved("db"))
     assert [effect.uninstall for effect in world.disabled()] == [False]
     world.tell(IntentSet("app", enabled=False))
-    why = ("DynamicallyDisabled", "it is disabled; enable it to install it again")
+    why = ("DynamicallyDisabled", "the package is disabled; enable it to install it again")
     assert world.said() == [Decided("app", False, *why), Disable("app", *why, uninstall=True)]
 
 
@@ -82,7 +82,12 @@ def test_script_rule_true_does_not_enable_over_floor() -> None:
 def test_script_rule_true_does_not_forbid() -> None:
     world = World(node("mod", script=True))
     assert world.said() == [
-        Decided("mod", allowed=False, reason="EnabledScriptPending", message="its enabled script has not voted yet")
+        Decided(
+            "mod",
+            allowed=False,
+            reason="EnabledScriptPending",
+            message="the package's enabled script has not voted yet",
+        )
     ]
     assert world.phase("mod") == "Idle"
     world.tell(ScriptVoted("mod", enabled=True))
@@ -95,11 +100,16 @@ def test_script_rule_true_does_not_forbid() -> None:
         (
             ScriptVoted("mod", enabled=False),
             "DisabledByScript",
-            "its enabled script disabled it and gave no reason",
+            "the package's enabled script disabled it without a reason",
             True,
         ),
         (ScriptVoted("mod", enabled=False, reason="needs a GPU"), "DisabledByScript", "needs a GPU", True),
-        (ScriptVoted("mod", None, error="exit 3"), "EnabledScriptError", "its enabled script failed: exit 3", False),
+        (
+            ScriptVoted("mod", None, error="exit 3"),
+            "EnabledScriptError",
+            "the package's enabled script failed: exit 3",
+            False,
+        ),
     ],
 )
 def test_script_rule_false_and_error_forbid(vote: ScriptVoted, reason: str, message: str, uninstall: bool) -> None:

@@ -53,7 +53,7 @@ async def test_settings_of_an_older_version_are_converted_and_that_is_said(tmp_p
         await world.create("prod", "app", package="hooked", settings={"kind": "fast"}, more={"settingsVersion": 1})
         ready = await world.until_state("prod", "app", "Ready")
         await until_data(world, "out", "mode", "fast")
-        assert "version 1, and are converted to version 2" in str(find(ready, "status", "warnings"))
+        assert "version 1 of the schema, and are converted to version 2" in str(find(ready, "status", "warnings"))
         await world.change(
             "prod", "app", {"settingsVersion": 2, "settings": {"kind": None, "mode": "slow", "old": "x"}}
         )

@@ -82,7 +82,7 @@ async def test_a_range_follows_a_new_tag_within_one_scan(tmp_path: Path) -> None
         await world.push("web", "1.1.0")
         await scan(world, "1")
         obj = await world.until("prod", "shop", has_version("1.1.0"))
-        assert find_str(obj, "status", "update", "message").startswith("1.1.0 is the newest version of range ^1")
+        assert find_str(obj, "status", "update", "message").startswith("1.1.0 is the newest version in range ^1")
         shown = await world.client.get(ObjectKey(PACKAGE_INDEX, "", "default.web"))
         assert find(shown, "status", "versions") == ["2.0.0", "1.1.0", "1.0.0"]
 
@@ -185,7 +185,7 @@ async def test_a_moved_tag_is_noticed_by_its_digest_and_handled_by_the_policy(tm
             return
         update = await until_update(world, "TagMoved")
         assert f"the tag of 1.0.0 has moved: {before} is installed" in find_str(update, "message")
-        assert ("it is refused, as spec.update.movedTag says" in find_str(update, "message")) is (policy == "refuse")
+        assert ("spec.update.movedTag refuses the new content" in find_str(update, "message")) is (policy == "refuse")
         await world.request("prod", "shop")
         await world.runtime.queues.wait_idle("prod.shop")
         followed = await world.config_map("prod", "moved") is not None

@@ -8,8 +8,8 @@ from datetime import datetime
 class LeaderSnapshot:
     """The daemon that leads, as this daemon last saw it in the Lease ``lease`` (``namespace/name``).
 
-    ``leader`` and ``fence`` are the identity and the fence of the Lease's holder ("" and 0: no holder was seen); ``identity`` is
-    that of this daemon.
+    ``leader`` and ``fence`` are the identity and the fence of the Lease's holder ("" and 0: no holder was seen); ``identity``
+    is the identity of this daemon.
     """
 
     lease: str = ""
@@ -21,7 +21,7 @@ class LeaderSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
-    """The daemon itself; ``standby`` is the reason why it may not work yet, "" if it may.
+    """The daemon itself; ``standby`` is the reason why this daemon may not work yet, "" if it may work.
 
     ``stale_watches`` has a sentence for each watch that hangs.
     """
@@ -40,9 +40,9 @@ class DaemonSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """The counts of all queues together: queues with a task, tasks, and those that run, back off, or are parked now.
+    """The counts of all queues together: queues with a task, all tasks, and the tasks that run, back off, or are parked now.
 
-    Counted since the start: tasks that were ``retired`` after success, and tasks that were ``dropped``; runs that failed, and
+    Counted since the start: tasks that were ``retired`` after success, tasks that were ``dropped``, runs that failed, and
     runs that failed because of a ``bug``.
     """
 
@@ -59,10 +59,10 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class SlotsSnapshot:
-    """The limit on one kind of work: the number of slots, of slots in use, and of requests that wait for one.
+    """The limit on one kind of work: the number of slots, of slots in use, and of requests that wait for a slot.
 
-    The kind ``work`` covers all other kinds but ``api`` together: a request for a slot of such a kind also waits for a slot of
-    ``work``.
+    The kind ``work`` limits all kinds except ``api`` together: a request for a slot of any of these kinds also waits for a
+    slot of ``work``.
     """
 
     kind: str
@@ -73,7 +73,9 @@ class SlotsSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PoolSnapshot:
-    """The workers that run code from packages: live ones now; requests and replaced workers (hung, dead) since the start."""
+    """The workers that run code from packages: the number alive now; requests, and workers replaced because they hung or
+    died, since the start.
+    """
 
     workers: int
     requests: int
@@ -104,7 +106,9 @@ class MonitorCounts:
 
 @dataclass(frozen=True, slots=True)
 class StoreSnapshot:
-    """The packages on disk: digests being worked on, temporary names in use, packages downloaded and not deployed yet."""
+    """The packages on disk: digests that are being downloaded or deployed, temporary names in use, and packages that are
+    downloaded and not deployed yet.
+    """
 
     locked: int
     temporary: int
@@ -115,9 +119,10 @@ class StoreSnapshot:
 class ObjectCounts:
     """The objects of all releases. ``health`` is that of their reconciler: ``OK, 3 objects``, ``Degraded, 2 errors``.
 
-    Counted now: objects that are to be applied or deleted (``pending``), are checked again (``refreshing``), or failed and
-    are retried (``failing``), and operations that hang or are retried by releases whose operations hang (``slow``). Counted
-    since the start: objects deleted by prunes (``pruned``), and prunes that failed.
+    Counted now: objects that are to be applied or deleted (``pending``), objects that are checked again (``refreshing``),
+    objects that failed and are retried (``failing``), and requests to the API server that hang, or that are made for a
+    release whose earlier requests hung (``slow``). Counted since the start: objects deleted by prunes (``pruned``), and
+    prunes that failed.
     """
 
     health: str
@@ -132,11 +137,12 @@ class ObjectCounts:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsSnapshot:
-    """The counts of the daemon. ``trying_crds`` are the packages whose definitions all others wait for.
+    """The counts of the daemon. ``trying_crds`` are the packages that apply their CRDs first, while all other packages wait.
 
     ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None if the part behind them keeps no counts. ``warm``
-    (workers for Python hooks; the counts of replacements are of their zygotes) and ``charts`` (workers of the chart engine) are
-    None without such workers. ``renderer``: the program that renders charts, such as ``chart engine, helm v4.3.1``.
+    (workers for Python hooks; its counts of replacements are about the zygotes that fork them) and ``charts`` (workers of the
+    chart engine) are None if the daemon has no workers of that kind. ``renderer``: the program that renders charts, such as
+    ``chart engine, helm v4.3.1``.
     """
 
     tasks: TaskCounts
@@ -181,18 +187,19 @@ class MemorySnapshot:
 class WarmPoolSnapshot:
     """The pool of one Python interpreter for warm hooks, the processes of one persistent hook, or the pool of a WorkerPool.
 
-    ``kind`` is ``interpreter``, ``persistent`` or ``pods``. The pool of a WorkerPool is named ``namespace/name``; its members are
-    pods, and those that wait are claims. Its ``state`` is ``ready``, or the reason of its condition; ``restarts`` are pods that
-    were replaced because they did not become ready, and ``starting`` and ``claimed`` count pods. A persistent hook is named
-    as in the log; ``size`` counts its processes, ``reserved`` those that serve a run now, and ``started`` the runs that these
-    processes have begun. ``memory_bytes`` is the memory of the processes of a pool that count against ``memory_limit_bytes``,
-    the limit of all pools of processes together; both are 0 for pods. The rest is about interpreters.
+    ``kind`` is ``interpreter``, ``persistent`` or ``pods``. The pool of a WorkerPool is named ``namespace/name``; its members
+    are pods, and ``waiting`` counts claims. Its ``state`` is ``ready``, or the reason of its condition; ``restarts`` are pods
+    that were replaced because they did not become ready, and ``starting`` and ``claimed`` count pods. A persistent hook is
+    named as in the log; ``size`` counts its processes, ``reserved`` those that serve a run now, and ``started`` the runs that
+    these processes have begun. ``memory_bytes`` is the memory of the pool's processes; it counts against
+    ``memory_limit_bytes``, the limit of all pools of processes together. Both are 0 for pods. All that follows is about
+    interpreters.
 
-    ``name`` is the program, numbered if it is kept with different variables. ``state``: ``serving``, ``starting`` (no zygote
-    runs now) or ``unfit`` (``problem`` says why). ``size``: idle workers that are kept. ``ready`` workers wait for a hook,
-    ``reserved`` ones are claimed, ``waiting`` counts hooks without a worker. ``started``, ``conflicts``, ``failed``,
-    ``expired`` and ``refused`` count claims by their end, ``restarts`` zygotes that were replaced, all since the pool was
-    opened.
+    ``name`` is the program, with a number if there are pools of it with different environment variables. ``state``:
+    ``serving``, ``starting`` (no zygote runs now) or ``unfit`` (``problem`` says why). ``size`` is the number of idle workers
+    that the pool keeps. ``ready`` workers wait for a hook, ``reserved`` workers are claimed, and ``waiting`` counts hooks
+    that wait for a worker. ``started``, ``conflicts``, ``failed``, ``expired`` and ``refused`` count claims by their outcome,
+    and ``restarts`` counts zygotes that were replaced, all since the pool was opened.
     """
 
     name: str
@@ -217,7 +224,7 @@ class WarmPoolSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RequirementsSnapshot:
-    """The facts about the platform that packages may require; "" for a version, an edition or a bundle that is not known."""
+    """The facts about the platform that packages may require. A version, an edition or a bundle that is not known is ""."""
 
     kubernetes: str
     platform: str

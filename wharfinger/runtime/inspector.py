@@ -1,9 +1,9 @@
 """The one read interface of the runtime: frozen snapshots, taken in one step, without secrets.
 
-`PackageSnapshot.secrets` is the exception: it has the texts that must not be shown, is never encoded, and is not sent over the
+Only `PackageSnapshot.secrets` has secrets: the texts that must not be shown. It is never encoded, and never sent over the
 socket.
 
-`debug/` uses this module and nothing else of the runtime; nothing below uses `debug/`. The socket client of `debug/`
+`debug/` imports this module and no other module of the runtime; the runtime never imports `debug/`. The socket client of `debug/`
 implements the same protocol against a running daemon, so code that prints a snapshot works with both.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problem import Problem
 
-if TYPE_CHECKING:  # a client that does not ask for them starts faster without them
+if TYPE_CHECKING:  # a client that needs no explanations and no YAML starts faster without these modules
     from wharfinger.runtime.daemon_details import (
         DaemonSnapshot,
         MemorySnapshot,
@@ -46,10 +46,11 @@ class ConditionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """One queued task (spec/runtime §3, dump): times in seconds; ``retry_in_s`` is set only while it waits after a failure.
+    """One queued task (spec/runtime §3, dump): times in seconds; ``retry_in_s`` is set only while the task waits for its next
+    attempt after a failure.
 
-    ``parked``: it failed permanently, and waits until an input changes. ``waits_for`` names the thing that a running task waits
-    for, such as ``a slot: renders``; empty if the task is at work or does not run.
+    ``parked``: the task failed permanently, and waits until an input changes. ``waits_for`` names the thing that a running
+    task waits for, such as ``a slot: renders``; it is empty if the task is at work or does not run.
     """
 
     index: int
@@ -78,8 +79,8 @@ class HookSnapshot:
     """One hook: its bindings (``onStartup 10``, ``kubernetes configmaps``, ``schedule nightly 0 3 * * *``) and its runs.
 
     ``last_run`` is the end of its last run, None before the first; ``last_error`` is empty if that run succeeded. ``waiting``
-    counts events and scheduled times that have not been passed to the hook yet, ``reduced`` those that were replaced by newer
-    ones.
+    counts the events and scheduled times that have not been passed to the hook yet, and ``reduced`` counts the events and
+    scheduled times that were replaced by newer ones.
     """
 
     name: str
@@ -114,10 +115,11 @@ class MonitorSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class OperationSnapshot:
-    """An operation in the journal ("update", "reconciliation", "disable", "removal"); steps in the order they were started.
+    """An operation in the journal ("update", "reconciliation", "disable", "removal"), with its steps in the order in which
+    they were started.
 
-    ``interrupted`` steps were in flight when an earlier process ended, and were not started again. ``earlier``: that process did
-    not finish the operation, and it has not been continued.
+    ``interrupted`` are the steps that were in flight when an earlier process ended, and that were not started again.
+    ``earlier``: an earlier process began the operation without finishing it, and this process has not continued it.
     """
 
     operation: str
@@ -129,7 +131,9 @@ class OperationSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ProgressSnapshot:
-    """The progress of the work under way: how many objects are done, how many are not, and the first few of those."""
+    """The progress of the work under way: how many objects are done, how many are not done, and the first few objects that
+    are not done.
+    """
 
     completed: int
     remaining: int
@@ -138,16 +142,17 @@ class ProgressSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PackageSnapshot:
-    """One package: its identity, what is wanted, what is installed, the work in progress, and its state.
+    """One package: its identity, its wanted state, its installed state, the work in progress, and its conditions.
 
-    * ``version`` and ``digest`` are wanted; ``installed_version`` and ``installed_digest`` are in the cluster ("": nothing is
-      installed).
+    * ``version`` and ``digest`` are the wanted ones; ``installed_version`` and ``installed_digest`` are those in the cluster
+      ("" if nothing is installed).
     * ``values`` are those of the last render, redacted by the runtime, which knows their schema.
     * ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none.
     * ``rollback`` is a line with the former revision that the package returned to, and the version that its resource requests;
       "" if the package was not rolled back.
     * ``suspended`` and ``maintenance`` (a mode) were requested by users.
-    * ``crds`` are the kinds that the package defines (``group/version/Kind``); None while they are not established.
+    * ``crds`` are the kinds that the package defines (``group/version/Kind``); None until the API server has established all
+      of them.
     * ``unmatched`` are overrides of workloads or containers that the chart does not have.
     * ``urls`` are the addresses of the package.
     * ``drift`` are the fields that differ from what was applied, with the managers that set them.
@@ -267,7 +272,7 @@ class InvalidSettings:
 
 @dataclass(frozen=True, slots=True)
 class UnknownSettings:
-    """The answer that settings cannot be checked now; ``why`` says what is missing."""
+    """The answer if settings cannot be checked now; ``why`` says what is missing."""
 
     why: str
 
@@ -352,8 +357,8 @@ class Inspector(Protocol):
     async def why(self, name: str, at: datetime | None = None) -> "ExplanationSnapshot | None":
         """Explain the state of the package of this name, or return None if there is no such package.
 
-        The name of a WorkerClaim is ``claim/NAMESPACE/NAME``. With ``at``, the state at that time is explained, from the kept
-        events; None if these do not reach back so far.
+        The name of a WorkerClaim is ``claim/NAMESPACE/NAME``. With ``at``, explain the state at that time, from the recorded
+        events; return None if the recorded events do not reach back so far.
         """
         ...
 
@@ -366,20 +371,20 @@ class Inspector(Protocol):
         ...
 
     async def events(self, name: str | None) -> "tuple[ClusterEventSnapshot, ...] | None":
-        """Return the Kubernetes Events about a package's resource, or those that the daemon wrote if ``name`` is None; oldest
-        first, and at most a few thousand. None if there is no such package. Raises DetailsUnavailableError.
+        """Return the Kubernetes Events about a package's resource, or all Events that the daemon wrote if ``name`` is None:
+        the oldest first, and at most a few thousand. Return None if there is no such package. Raises DetailsUnavailableError.
         """
         ...
 
     async def logs(self, name: str, after: int = 0) -> "LogSnapshot | None":
-        """Return the kept log lines of a package with a number above ``after``, even if the package is gone; None if
-        neither the package nor such a line exists.
+        """Return the kept log lines of a package with a number above ``after``, even if the package is gone; None if there is
+        neither such a package nor any kept line about it.
         """
         ...
 
     async def difference(self, name: str) -> "DifferenceSnapshot | None":
-        """Return what the next apply of a package would change in the cluster. Nothing is changed, but the API server is asked.
-        None if there is no such package.
+        """Return what the next apply of a package would change in the cluster. Nothing is changed: the API server only
+        answers dry runs. Return None if there is no such package.
         """
         ...
 
@@ -398,14 +403,13 @@ class Inspector(Protocol):
     async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
         """Render what the package of this name would apply now, or return None if there is no such package.
 
-        ``shown_to`` is the user who sees the secrets in it, and is logged. If it is "", the secrets are masked before anybody
-        sees them.
+        ``shown_to`` is the user who sees the secrets in it, and is logged. If it is "", the secrets in the answer are masked.
         """
         ...
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
-        """Check whether the package of this name would accept these settings; None if there is no such package.
+        """Check whether the package of this name would accept these settings; return None if there is no such package.
 
-        ``version`` is the version of the schema for which the settings are written; 0: the newest.
+        ``version`` is the version of the schema for which the settings are written; 0 means the newest.
         """
         ...

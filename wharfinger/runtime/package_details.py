@@ -1,5 +1,5 @@
-"""Snapshots of what belongs to one package besides its state: its objects, Events, log lines, hook snapshots, and what the next
-apply would change.
+"""Snapshots of details of one package, which `PackageSnapshot` does not have: its objects, Events, log lines, hook snapshots,
+and the changes that the next apply would make.
 
 Frozen, and read by an Inspector (:mod:`wharfinger.runtime.inspector`). Texts in them are masked as far as the runtime knows the
 secrets; the server that shows them redacts them again.
@@ -12,7 +12,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class DetailsUnavailableError(Exception):
-    """The API server, which has the details, does not answer or refuses; the message says why. Asking again may help."""
+    """The API server, which has the details, does not answer, or refuses the request; the message says why. A retry may help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,9 @@ class ClusterEventSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LogLineSnapshot:
-    """One line of the daemon's log about a package; ``number`` counts the lines of the package from 1. ``hook`` printed it; "" if
-    it is the daemon's own line."""
+    """One line of the daemon's log about a package; ``number`` counts the lines of the package from 1. ``hook`` is the hook
+    that printed the line; "" if the daemon itself wrote it.
+    """
 
     number: int
     time: datetime
@@ -67,10 +68,10 @@ class LogLineSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LogSnapshot:
-    """The kept lines of a package, oldest first, after a number that the question named.
+    """The kept lines of a package with numbers above ``after``, a number in the request; the oldest first.
 
-    ``dropped``: how many lines after that number are not kept any more. ``run`` identifies the process of the daemon that
-    numbered the lines.
+    ``dropped`` is the number of lines with such numbers that are not kept any more. ``run`` identifies the process of the
+    daemon that numbered the lines.
     """
 
     package: str
@@ -81,7 +82,9 @@ class LogSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class FieldChangeSnapshot:
-    """One field that an apply would change: its JSON pointer, and its value before and after as JSON; "": absent."""
+    """One field that an apply would change: its JSON pointer, and its values before and after the apply as JSON. "" means
+    that the field is absent.
+    """
 
     pointer: str
     before: str = ""
@@ -92,9 +95,10 @@ class FieldChangeSnapshot:
 class ObjectChangeSnapshot:
     """The change of one object by the next apply.
 
-    ``change`` is "create", "change", "delete", "keep" (it left the chart, and stays in the cluster) or "unknown". ``by`` says how
-    the change is known: "dry run" (the API server was asked), "chart" (it could not be asked, so the chart's object is shown).
-    ``note`` says why, and what is not predicted.
+    ``change`` is "create", "change", "delete", "keep" (the object left the chart, and stays in the cluster) or "unknown".
+    ``by`` says how the change is known: "dry run" (the API server answered a dry run), or "chart" (no dry run was possible,
+    so the chart's object is shown). ``note`` says why no dry run was possible, and which parts of the change are not
+    predicted.
     """
 
     object: str
@@ -106,10 +110,10 @@ class ObjectChangeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceSnapshot:
-    """The changes that the next apply of a package would make in the cluster: objects that stay the same are only counted.
+    """The changes that the next apply of a package would make in the cluster. Objects that stay the same are only counted.
 
-    If the changes are not known, ``problem`` says why; otherwise it is empty. ``notes`` are about the apply as a whole: hooks
-    that would run, definitions that would come first.
+    If the changes are not known, ``problem`` says why; otherwise ``problem`` is empty. ``notes`` are about the apply as a
+    whole: the hooks that it would run, and the CRDs that it would apply first.
     """
 
     package: str
@@ -121,7 +125,9 @@ class DifferenceSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class HookSnapshotsSnapshot:
-    """The snapshots that one hook would get now, by binding: for each object ``object`` and ``filterResult``, as configured."""
+    """The snapshots that one hook would get now, by binding. Each object has the keys ``object`` and ``filterResult``, as the
+    binding configures.
+    """
 
     hook: str
     bindings: JsonObject
@@ -131,8 +137,9 @@ class HookSnapshotsSnapshot:
 class DaemonTaskSnapshot:
     """One running task of the daemon.
 
-    ``depth`` is its place in the tree: it was started by the last task above it that has a smaller depth. ``package``: the
-    package that it works for. ``cause``: why the work of that package began. ``at`` is the function that it waits in.
+    ``depth`` is its level in the tree of tasks: its parent is the last task before it in the list with a smaller depth.
+    ``package`` is the package that the task works for, and ``cause`` the reason why that work began. ``at`` is the function
+    in which the task waits.
     """
 
     name: str

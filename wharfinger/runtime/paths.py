@@ -1,7 +1,7 @@
 """The paths of a daemon's state and debug socket, which are the same for the daemon and for the command line.
 
-State folder (DESIGN §7): ``/var/lib/wharfinger`` as root, else ``$XDG_STATE_HOME/wharfinger``; below it ``journal.db``,
-``store/``, ``deployed/``, ``cache/`` and ``run/debug.sock``.
+State folder (DESIGN §7): ``/var/lib/wharfinger`` for root, ``$XDG_STATE_HOME/wharfinger`` for other users; below it
+``journal.db``, ``store/``, ``deployed/``, ``cache/`` and ``run/debug.sock``.
 """
 
 import os
@@ -14,7 +14,7 @@ STATE_DIR_WORDS: Final = (
     f"${STATE_VARIABLE}, or else /var/lib/wharfinger for root, and $XDG_STATE_HOME/wharfinger or "
     "~/.local/state/wharfinger for other users"
 )
-"""The words for the default of the state folder in help texts, which are the same on each machine."""
+"""The description of the default state folder in help texts, which is the same on each machine."""
 
 
 def default_state_dir() -> Path:

@@ -6,7 +6,9 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class DependencySnapshot:
-    """A dependency of a node; an empty constraint means any version, an optional one counts only while the package exists."""
+    """A dependency of a node. An empty constraint means any version; an optional dependency counts only while its package
+    exists.
+    """
 
     name: str
     constraint: str
@@ -15,7 +17,9 @@ class DependencySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class GroupSnapshot:
-    """A group of packages of which one must be on (``kind`` "anyOf"), or none may be ("noneOf"); members sorted by name."""
+    """A group of packages: at least one must be on (``kind`` "anyOf"), or none may be on ("noneOf"). Members are sorted by
+    name.
+    """
 
     kind: str
     name: str
@@ -33,7 +37,9 @@ class VoteSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LackSnapshot:
-    """Something that a node is parked on (``kind`` "package", "tier", "vote", "pause"), and its state: "idle", "failed" …"""
+    """One thing that a parked node waits for (``kind`` "package", "tier", "vote" or "pause"), and the state of that thing:
+    "idle", "failed" …
+    """
 
     kind: str
     name: str
@@ -44,11 +50,11 @@ class LackSnapshot:
 class NodeSnapshot:
     """One package as the scheduler sees it (spec/runtime §4.9), dependencies sorted by name.
 
-    ``order`` is the effective one; ``state`` is "idle", "scheduled" or "active"; ``decision`` is "Enable", "Disable", "Forbid"
-    or "Undefined"; only a node with "Enable" is on. ``since`` is the time when it entered its state, got a new decision, or was
-    parked on what it ``lacks``. ``run`` is the number of the last ordered run (0: none); ``failed`` is True if that run failed,
-    even if it is retried. ``votes`` are the votes of all rules that voted, in order; ``dependents`` are the packages that require
-    this one.
+    ``order`` is the effective order; ``state`` is "idle", "scheduled" or "active"; ``decision`` is "Enable", "Disable",
+    "Forbid" or "Undefined"; only a node with "Enable" is on. ``since`` is the time when the node entered its state, got a new
+    decision, or was parked to wait for the things in ``lacks``. ``run`` is the number of the last run that the scheduler
+    ordered (0 if there was none); ``failed`` is True if that run failed, even if it is retried. ``votes`` are the votes of
+    all rules that voted, in order; ``dependents`` are the packages that require this one.
     """
 
     name: str
@@ -84,10 +90,10 @@ class CauseSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationSnapshot:
-    """The explanation of a package's state: the chain of causes, its root last, and the remedy of the root.
+    """The explanation of a package's state: the chain of causes with the root cause last, and the remedy for the root cause.
 
-    ``also`` lists further causes, one per line. ``ready`` is True if there is nothing to explain. If the package is ready as
-    installed but has to run again, the explanation is about the wait of that run.
+    ``also`` lists further causes, one per line. ``ready`` is True if there is nothing to explain. If the installed package is
+    ready but has to run again, the explanation says what that run waits for.
     """
 
     name: str

@@ -17,9 +17,12 @@ async def test_exit_codes(tmp_path: Path) -> None:
     assert err == "objects: 1 created, 1 changed, 1 deleted, 4 unchanged\nnote: 2 hooks would run\n"
     same = CannedInspector(next_apply=DifferenceSnapshot("prod.shop", unchanged=3))
     assert await typed(add_diff, ["prod.shop"], same, tmp_path) == (0, "", "no differences\n")
-    broken = CannedInspector(next_apply=DifferenceSnapshot("prod.shop", problem="it is not loaded yet"))
+    broken = CannedInspector(next_apply=DifferenceSnapshot("prod.shop", problem="the package is not loaded yet"))
     code, _, err = await typed(add_diff, ["prod.shop"], broken, tmp_path)
-    assert (code, err) == (1, "error: package 'prod.shop': the next apply is not known: it is not loaded yet\n")
+    assert (code, err) == (
+        1,
+        "error: package 'prod.shop': the next apply is not known: the package is not loaded yet\n",
+    )
 
 
 async def test_json(tmp_path: Path) -> None:

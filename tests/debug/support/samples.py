@@ -415,7 +415,7 @@ ANSWERS: dict[str, SettingsAnswer] = {
         (Problem("", "something is missing"), Problem("sets[2].name", "must be short")),
         (Problem("old", "is deprecated"),),
     ),
-    "test.shop": UnknownSettings("it is not loaded yet"),
+    "test.shop": UnknownSettings("the package is not loaded yet"),
 }
 
 WHY_READY = ExplanationSnapshot("ingress", ready=True, causes=(), remedy="")

@@ -103,7 +103,7 @@ async def test_settings_are_judged_by_the_loaded_version(tmp_path: Path) -> None
         assert (await answer({"mode": 1}, settingsFrom=[secret])) == ADMITTED
         unmet = await answer({"place": "here"}, dependsOn=[{"kind": "Application", "name": "other"}])
         assert (unmet.refusal, len(unmet.warnings)) == ("", 1), unmet
-        assert "it is paused for now" in unmet.warnings[0]
+        assert "the package is paused for now" in unmet.warnings[0]
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ async def test_a_release_belongs_to_one_package_and_does_not_move(tmp_path: Path
         await world.create("prod", "app", package="hooked")
         await world.until_state("prod", "app", "Ready")
         taken = await judged(world, module("app", namespace="prod"))
-        assert "has the release app in namespace prod already" in taken.refusal
+        assert "already has the release app in namespace prod" in taken.refusal
         placed: JsonObject = {**module("m", namespace="a"), "status": {"release": {"namespace": "a"}}}
         moved = await judged(world, module("m", namespace="b"), placed)
         assert "the release is in a and cannot be moved" in moved.refusal
@@ -134,7 +134,7 @@ async def test_a_change_that_would_break_others_is_admitted_with_a_warning(tmp_p
             assert found.refusal == ""
             return "; ".join(found.warnings)
 
-        assert "it is held back: spec.enabled: false would break prod.shop" in await warning(enabled=False)
+        assert "the change is held back: spec.enabled: false would break prod.shop" in await warning(enabled=False)
         assert "version 2.0.0 would break prod.shop" in await warning(packageVersion="2.0.0")
         assert await warning(packageVersion="1.5.0") == await warning(suspend=True) == ""
         judge = Judge(world.runtime)

@@ -124,9 +124,9 @@ def test_kubectl_describe_tells_the_story(tmp_path: Path) -> None:
         story = re.findall(r"^  (\w+) +(\w+) +\S+ +wharfinger +(.*)$", described, re.MULTILINE)
         assert story == [
             ("Normal", "Installed", "version 1.0.0 is installed and ready"),
-            ("Normal", "Upgraded", "version 1.1.0 is installed and ready; it was 1.0.0"),
+            ("Normal", "Upgraded", "version 1.1.0 is installed and ready; the former version was 1.0.0"),
             ("Normal", "DriftCorrected", "corrected ConfigMap default/shop: /data/text by kubectl-patch"),
-            ("Normal", "RolledBack", "version 1.0.0 is installed and ready; it was 1.1.0"),
+            ("Normal", "RolledBack", "version 1.0.0 is installed and ready; the former version was 1.1.0"),
         ]
         lease = kubectl("describe", "lease", "wharfinger", "--namespace=wharfinger-system")
-        assert re.search(r"Normal +LeaderChanged +\S+ +wharfinger +\S+ is at work from now on, fence \d+\n", lease)
+        assert re.search(r"Normal +LeaderChanged +\S+ +wharfinger +\S+ leads from now on, with fence \d+\n", lease)

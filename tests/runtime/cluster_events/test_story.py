@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.runtime.support.statuses import T0, T1, T2, ready
 from wharfinger.runtime.cluster_events.reasons import EventReason
-from wharfinger.runtime.cluster_events.story import Note, Story, begin, tell
+from wharfinger.runtime.cluster_events.story import Note, Story, begin, next_story
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.package_status import PackageStatus, Stage
 from wharfinger.runtime.status.reasons import Reason
@@ -18,7 +18,7 @@ def told(first: PackageStatus, *later: PackageStatus, story: Story | None = None
     story = begin(first) if story is None else story
     found: list[Note] = []
     for before, after in zip((first, *later), later, strict=False):
-        story, notes = tell(story, before, after)
+        story, notes = next_story(story, before, after)
         found += notes
     return [f"{note.reason} {note.text}" for note in found]
 
@@ -49,7 +49,7 @@ def test_an_install_is_told_once_it_is_complete() -> None:
 )
 def test_another_version_is_told_with_the_one_before(version: str, reason: str) -> None:
     assert told(ready(), *upgraded(ready(), version)) == [
-        f"{reason} version {version} is installed and ready; it was 1.0.0"
+        f"{reason} version {version} is installed and ready; the former version was 1.0.0"
     ]
 
 
@@ -140,7 +140,7 @@ def test_suspension_and_removal_are_told_once() -> None:
 
 def test_a_failed_download_is_about_the_repository_too() -> None:
     def of_repository(reason: str) -> Iterable[bool]:
-        return [note.of_repository for note in tell(Story(), ready(), failed(ready(), Stage.FETCHED, reason))[1]]
+        return [note.of_repository for note in next_story(Story(), ready(), failed(ready(), Stage.FETCHED, reason))[1]]
 
     assert of_repository(Reason.REGISTRY_REFUSED) == [True]
     assert of_repository(Reason.ARTIFACT_NOT_FOUND) == [False]

@@ -248,7 +248,7 @@ async def test_what_rests_though_its_removal_is_refused_has_run_for_whatever_nee
                 with trio.fail_after(300):
                     await trio.testing.wait_all_tasks_blocked(0.1)
         kept = [each.message for each in caplog.records if "its installed version is kept, but not run" in each.message]
-        why = "its resource has, or may have, other changes beside the held one"
+        why = "its resource has, or may have, other changes beside the held change"
         assert kept == [f"database: its installed version is kept, but not run: {why}"]
 
 

@@ -28,14 +28,16 @@ async def test_a_release_has_one_owner(tmp_path: Path) -> None:
         at = checks(world, {})
         at.check(APP, {})
         at.check(APP, {})
-        with pytest.raises(SpecError, match="Application kube-system/dns has the release dns in namespace kube-system"):
+        with pytest.raises(
+            SpecError, match="Application kube-system/dns already has the release dns in namespace kube-system"
+        ):
             at.check(DNS, {})
 
 
 async def test_the_package_that_was_installed_first_keeps_the_release_after_a_restart(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         at = checks(world, {"Module": INSTALLED})
-        with pytest.raises(SpecError, match="Module dns has the release dns in namespace kube-system already"):
+        with pytest.raises(SpecError, match="Module dns already has the release dns in namespace kube-system"):
             at.check(APP, {})
         at.check(DNS, {"release": {"namespace": "kube-system"}})
 

@@ -219,7 +219,10 @@ async def test_what_cannot_be_undone_is_said_before(tmp_path: Path) -> None:
         await world.push("web", "2.0.0", {"templates/c.yaml": CLAIM % "2Gi", "templates/d.yaml": slow})
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
         shop = await world.until("prod", "shop", lambda obj: bool(find(obj, "status", "warnings")))
-        told = "rollback: once this upgrade is applied, there is no way back to revision 1: PersistentVolumeClaim prod/data: "
+        told = (
+            "rollback: once this upgrade is applied, the package cannot return to revision 1: "
+            "PersistentVolumeClaim prod/data: "
+        )
         assert find(shop, "status", "warnings") == [f"{told}it has 2Gi and cannot shrink to 1Gi"]
 
 

@@ -86,12 +86,12 @@ async def test_a_package_that_went_while_the_daemon_starts_is_not_waited_for(tmp
             assert len(waited_for(world)) == 2
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(expecting.run)
-                expecting.looked("prod.gone")  # it is held: there is nothing of it yet
-                expecting.looked("prod.stranger", gone=True)
+                expecting.reconciled("prod.gone")  # it is held: there is nothing of it yet
+                expecting.reconciled("prod.stranger", gone=True)
                 await trio.testing.wait_all_tasks_blocked()
                 assert len(waited_for(world)) == 2
-                expecting.looked("prod.gone", gone=True)
-                expecting.looked("prod.shop")  # its release is another one
+                expecting.reconciled("prod.gone", gone=True)
+                expecting.reconciled("prod.shop")  # its release is another one
                 await until(lambda: not waited_for(world))
                 nursery.cancel_scope.cancel()
             await world.until_state("prod", "shop", "Ready")
@@ -107,7 +107,7 @@ async def test_a_release_that_another_package_has_by_now_is_left_to_that(tmp_pat
             expecting = Takeover(world.runtime, {"prod.gone": OWNER})
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(expecting.run)
-                expecting.looked("prod.gone", gone=True)
+                expecting.reconciled("prod.gone", gone=True)
                 await trio.testing.wait_all_tasks_blocked()
                 nursery.cancel_scope.cancel()
             assert world.runtime.tools.releases.statistics().table.rows == rows

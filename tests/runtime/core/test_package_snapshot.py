@@ -210,7 +210,7 @@ async def test_a_task_that_runs_says_which_limit_it_waits_for() -> None:
         assert [task.waits_for for task in waiting_queue(one, around, established=True).tasks] == [
             "a slot: renders", "",
         ]  # fmt: skip
-        perhaps = "a slot, this task or another of the 2 that run: renders"
+        perhaps = "a slot (for this task, or for another of the 2 running tasks): renders"
         assert [task.waits_for for task in waiting_queue(two, around, established=True).tasks] == [
             perhaps, "", perhaps,
         ]  # fmt: skip

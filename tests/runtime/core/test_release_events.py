@@ -231,7 +231,7 @@ async def test_troubles_are_warnings_without_secrets_until_they_are_over(
         assert caplog.messages.count(f"prod/shop: {text}") == 1
         keeping.troubled(OWNER, ())
         await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
-        assert caplog.messages[-1] == "prod/shop: all failed corrections and deletions have succeeded now"
+        assert caplog.messages[-1] == "prod/shop: no correction or deletion fails any more"
         keeping.troubled(Owner("nobody", "prod"), (text,))
         assert caplog.messages[-1] == f"prod/nobody: {text}"
 
@@ -481,7 +481,7 @@ async def test_a_users_revision_is_told_and_left_until_something_else_is_asked_f
     async with open_shop(tmp_path) as world:
         await persons_revision(world, 2)
         warned = await world.until("prod", "shop", lambda obj: "release:" in warnings_of(obj))
-        assert "a helm command (field manager wharfinger) changed it last (revision 2)" in warnings_of(warned)
+        assert "a helm command (field manager wharfinger) changed the release last (revision 2)" in warnings_of(warned)
         assert find_str(warned, "status", "summary", "state") == "Ready"
         await set_text(world, "theirs", by="helm")
         await until(lambda: bool(world.runtime.tools.releases.drifts(OWNER)))

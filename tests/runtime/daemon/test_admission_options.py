@@ -23,9 +23,9 @@ def test_options() -> None:
     pod = parsed("--admission=:1", "--admission-service=a/b", "--admission-pod-ip=10.0.0.7")
     assert admission_endpoint(pod) == Endpoint("", 1, ("a", "b"), "10.0.0.7")
     for alone in ("--admission-service=a/b", "--admission-pod-ip=10.0.0.7"):
-        with pytest.raises(AdmissionAddressError, match="applies to --admission; give both"):
+        with pytest.raises(AdmissionAddressError, match="is used only with --admission; give both, or neither"):
             admission_endpoint(parsed(alone))
-    with pytest.raises(AdmissionAddressError, match="applies to --admission-service; give both"):
+    with pytest.raises(AdmissionAddressError, match="is used only with --admission-service; give both"):
         admission_endpoint(parsed("--admission=h:1", "--admission-pod-ip=10.0.0.7"))
     with pytest.raises(AdmissionAddressError, match="'pod': expected an IP address"):
         admission_endpoint(parsed("--admission=:1", "--admission-service=a/b", "--admission-pod-ip=pod"))

@@ -127,7 +127,7 @@ def test_an_embedded_cluster_and_another_one_are_too_many(
     [
         ("--local-packages", "/no/such/folder", "not a folder; name an existing one"),
         ("--platform-version", "zzz", "give a version such as 1.2.3"),
-        ("--edition", "ee", "--edition and --bundle go together"),
+        ("--edition", "ee", "--edition and --bundle are used only together"),
         ("--bundle", "Default", "give both"),
     ],
 )
@@ -142,9 +142,9 @@ def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--chaos", "drop-before"], "--chaos applies to the control plane of --embedded"),
-        (["--no-tls"], "--no-tls applies to the control plane of --embedded"),
-        (["--kubernetes-version", "1.37"], "--kubernetes-version applies to the control plane of --embedded"),
+        (["--chaos", "drop-before"], "--chaos is used only with --embedded"),
+        (["--no-tls"], "--no-tls is used only with --embedded"),
+        (["--kubernetes-version", "1.37"], "--kubernetes-version is used only with --embedded"),
         (["--embedded", "--chaos", "explode"], "there is no fault 'explode'"),
         (["--embedded", "--chaos", "absent.yaml"], "No such file"),
     ],

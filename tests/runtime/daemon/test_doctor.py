@@ -96,10 +96,12 @@ async def test_the_chart_engine(tmp_path: Path, programs: Path) -> None:
 
 async def test_the_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = tmp_path / "state"
-    assert (await examined(tmp_path))["state folder"] == Finding("state folder", OK, f"{state} (will be made)")
+    assert (await examined(tmp_path))["state folder"] == Finding(
+        "state folder", OK, f"{state} (the daemon will create it)"
+    )
     state.write_text("")
     found = (await examined(tmp_path))["state folder"]
-    assert (found.verdict, "cannot be written" in found.message) == (FAILED, True)
+    assert (found.verdict, "cannot write to" in found.message) == (FAILED, True)
     state.unlink()
     state.mkdir()
     state.chmod(0o755)  # whatever the umask is
@@ -143,7 +145,7 @@ async def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("shift_s", "says"),
     [
-        (0, "less than 30 s apart from the API server's"),
+        (0, "differs from the API server's by less than 30 s"),
         (-3600, r"this machine's clock is (3599|3600) s behind the API server's"),
         (3600, r"this machine's clock is (3599|3600) s ahead of the API server's"),
     ],
@@ -172,7 +174,7 @@ async def test_a_server_that_does_not_tell_its_time(tmp_path: Path, monkeypatch:
 async def test_the_registries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", PATH)
     async with open_ground(tmp_path, with_password=True) as ground:
-        assert (await doctor._registries(ground.client)).message == "no PackageRepository names one"
+        assert (await doctor._registries(ground.client)).message == "no PackageRepository names a registry"
         await ground.client.create(repository("a", str(ground.address)))
         found = await doctor._registries(ground.client)
         assert found == Finding("registries", OK, f"http://{ground.address}: answering")

@@ -126,9 +126,7 @@ async def test_a_second_daemon_waits_until_the_first_is_gone(tmp_path: Path, cap
                 await trio.testing.wait_all_tasks_blocked(0.01)
         order.append("first")
     assert order == ["first", "second"]
-    assert (
-        f"not at work yet: Lease {SYSTEM_NAMESPACE}/{LEASE}: waiting for it: {identity_of(one)} holds it" in caplog.text
-    )
+    assert f"on standby: Lease {SYSTEM_NAMESPACE}/{LEASE}: waiting for it: {identity_of(one)} holds it" in caplog.text
 
 
 @pytest.mark.slow

@@ -96,7 +96,8 @@ async def test_each_right_is_asked_for_and_each_missing_one_is_listed(autojump_c
         ]
         assert listed(missing) == (
             "create, patch customresourcedefinitions.apiextensions.k8s.io (to install and update its own definitions and "
-            "those of packages); create leases.coordination.k8s.io in wharfinger-system (to ensure that only one daemon works); "
+            "those of packages); create leases.coordination.k8s.io in wharfinger-system (to ensure that only one "
+            "daemon works at a time); "
             "patch modules.wharfinger.dev/status (to report the status of Modules)"
         )
 
@@ -110,8 +111,11 @@ async def test_a_daemon_without_rights_says_so_once_and_looks_again_ever_more_ra
         with trio.move_on_after(AGAIN_S / 2):
             await await_rights(judge, told.append)
         assert len(caplog.messages) == 1
-        assert "not at work: lacks rights: create leases.coordination.k8s.io in wharfinger-system" in caplog.text
-        assert "give its user the ClusterRole of docs/service.md" in caplog.text
+        assert (
+            "on standby, because the daemon lacks rights: create leases.coordination.k8s.io in wharfinger-system"
+            in caplog.text
+        )
+        assert "give the daemon's user the ClusterRole of docs/service.md" in caplog.text
         assert judge.asked.count("* *") < 40
         judge.allowed = ALL
         await await_rights(judge, told.append)
@@ -129,7 +133,7 @@ async def test_a_server_that_does_not_answer_is_asked_again(
             nursery.start_soon(await_rights, judge, told.append)
             await trio.sleep(50)
             assert len(caplog.messages) == 1
-            assert "its rights cannot be checked: the server is away" in caplog.text
+            assert "the daemon's rights cannot be checked: the server is away" in caplog.text
             judge.error = None
 
 

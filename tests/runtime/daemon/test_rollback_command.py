@@ -66,7 +66,7 @@ async def test_a_package_without_a_former_revision_is_refused_at_once(tmp_path: 
             await check_revision(client, "prod.shop", 0)
         assert str(refused.value).endswith("change its resource")
         with pytest.raises(
-            NoRevisionError, match="the package runs revision 1 already; `helm history` lists the others"
+            NoRevisionError, match="the package already runs revision 1; `helm history` lists the other revisions"
         ):
             await check_revision(client, "prod.shop", 1)
         with pytest.raises(NoRevisionError, match="there is no revision 7; these were deployed, and are recorded: 1"):

@@ -78,7 +78,10 @@ def group() -> Outcome:
         (Bodies(lambda: Terminal(str(bursts()))), "LookupError: burst"),
         (Bodies(lambda: Terminal("ready"), bursts), "LookupError: burst"),
         (Bodies(group), "ExceptionGroup: two (2 sub-exceptions)"),
-        (Bodies(Outside), "it waits for an event from outside, which cannot arrive in this convergence"),
+        (
+            Bodies(Outside),
+            "it waits for an event from outside, but this convergence has no World from which an event could arrive",
+        ),
     ],
     ids=["body", "whether it sweeps", "group", "waits for nobody"],
 )

@@ -32,7 +32,7 @@ async def test_every_situation(autojump_clock: trio.testing.MockClock) -> None:
         assert causes(pools, "one") == (
             [
                 ("claim/default/one", "Pending", "waits for a pod of pool workers"),
-                ("pool default/workers", "missing", "no WorkerPool of this name serves now"),
+                ("pool default/workers", "missing", "no WorkerPool of this name is working now"),
             ],
             "create the WorkerPool, or correct its spec; `kubectl describe workerpool` shows its conditions",
         )
@@ -46,7 +46,11 @@ async def test_every_situation(autojump_clock: trio.testing.MockClock) -> None:
             await cluster.user.create(claim_object(name))
         await cluster.until(WORKER_POOL, lambda found: find(found[0], "status", "waiting") == 2)
         chain, remedy = causes(pools, "three")
-        assert chain[0] == ("claim/default/three", "Pending", "number 2 of the claims that wait for a pod")
+        assert chain[0] == (
+            "claim/default/three",
+            "Pending",
+            "this claim is number 2 of the claims that wait for a pod",
+        )
         assert chain[1] == (
             "pool default/workers",
             "MaxReached",

@@ -73,7 +73,7 @@ async def test_what_would_be_applied_and_what_the_scheduler_thinks(tmp_path: Pat
         assert "on purpose" in broken.problem
         absent = await inspector.render("prod.absent")
         assert absent is not None
-        assert absent.problem == "it is not loaded yet"
+        assert absent.problem == "the package is not loaded yet"
         assert await inspector.render("prod.nobody") is None
         nodes = {node.name: node for node in await inspector.scheduler()}
         assert (nodes["prod.shop"].state, nodes["prod.shop"].decision) == ("active", "Enable")

@@ -33,10 +33,13 @@ def test_the_cluster_of_a_command() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("prod.shop", "prod.shop: there is no such Application; `wharfinger get packages` lists all"),
+        ("prod.shop", "prod.shop: there is no such Application; `wharfinger get packages` lists all packages"),
         (
             "shop",
-            "shop: there is no such Module, and an Application is named NAMESPACE.NAME; `wharfinger get packages` lists all",
+            (
+                "shop: there is no such Module; give the name of an Application as NAMESPACE.NAME; `wharfinger get "
+                "packages` lists all packages"
+            ),
         ),
     ],
 )

@@ -65,7 +65,7 @@ def test_a_folder_is_installed_and_removed_by_the_command_line_of_a_user(tmp_pat
         assert state.startswith("Ready")
         assert warning == "warning: spec.settings.replicas: no template of the chart reads this setting"
         late = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "a.b", "--timeout", "0"))
-        assert (late.returncode, "the daemon goes on: `wharfinger why default.a.b`" in late.stderr) == (3, True)
+        assert (late.returncode, "the daemon continues: `wharfinger why default.a.b`" in late.stderr) == (3, True)
         made = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "other", "--no-wait"))
         assert made.returncode == 0, made.stderr
         scoped = attempt(

@@ -90,7 +90,8 @@ async def test_a_missing_namespace_is_created_only_on_request(tmp_path: Path) ->
     wanted = Wish(read_target(str(folder)), "elsewhere", "shop", {})
     async with open_world(tmp_path) as world:
         with pytest.raises(
-            InstallError, match=r"no namespace elsewhere; correct it, or create it with --create-namespace"
+            InstallError,
+            match=r"no namespace elsewhere; correct the name, or create the namespace with --create-namespace",
         ):
             await request(world.client, wanted, lambda _: None)
         assert await names(world) == ([], [])

@@ -39,7 +39,7 @@ def test_targets(text: str, target: Target, tmp_path: Path, monkeypatch: pytest.
         ("Web", "expected a folder, such as ./chart, oci://HOST/PATH/NAME"),
         ("web@", "expected a folder"),
         ("web@^1 nonsense", "web@"),
-        ("oci://r.example/web:1", "with a path before the name"),
+        ("oci://r.example/web:1", "with a PATH between the host and the name"),
         (f"oci://r.example/a/web@sha256:{'1' * 64}", "expected a tag, found a digest"),
         ("./absent", "absent: cannot be read"),
     ],
@@ -73,12 +73,12 @@ def test_what_cannot_be_carried_is_refused(tmp_path: Path) -> None:
     module = write(tmp_path / "ingress", {"package.yaml": "type: Module\n", "hooks/a.sh": ""})
     with pytest.raises(
         PackageError,
-        match=r"ingress: the package is a Module, which exists once in a cluster; create a Module resource",
+        match=r"ingress: the package is a Module, but this command installs Applications; create a Module resource",
     ):
         read_target(str(module))
     with pytest.raises(PackageError, match=r"expected package\.yaml"):
         read_target(str(write(tmp_path / "empty", {"README": ""})))
     large = chart(tmp_path / "large", "web", "1.0.0")
     (large / "noise").write_bytes(os.urandom(MAX_CARRIED + 1))
-    with pytest.raises(PackageError, match="push the package with `wharfinger package push`"):
+    with pytest.raises(PackageError, match="push the package to a registry with `wharfinger package push`"):
         read_target(str(large))

@@ -238,7 +238,7 @@ async def test_the_kinds_that_hooks_may_have_made_are_kept_until_they_are_collec
 
 def test_too_much_state_is_refused_before_it_is_sent() -> None:
     huge = PackageState(patches=({"op": "add", "path": "/a", "value": "x" * MAX_STATE},))
-    with pytest.raises(PackageStateError, match="over the limit of a Secret"):
+    with pytest.raises(PackageStateError, match="more than a Secret can have"):
         encoded(KEY, "default.shop", huge)
 
 
@@ -256,7 +256,7 @@ async def test_a_state_of_a_newer_program_is_refused_and_stays_as_it_is() -> Non
         body["data"] = {"state.json": base64_of('{"schema": 6, "digest": "sha256:a", "future": true}')}
         await client.create(body)
         record = state_record(client, APP)
-        with pytest.raises(PackageStateError, match="its schema is 6, and this program reads 1 to 5") as caught:
+        with pytest.raises(PackageStateError, match="its schema is 6, but this program reads only 1 to 5") as caught:
             await record.read()
         assert not caught.value.transient
         with pytest.raises(PackageStateError):

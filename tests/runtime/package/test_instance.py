@@ -99,7 +99,7 @@ def test_what_the_schema_calls_write_only_is_masked_once_it_is_loaded(tmp_path: 
 
 async def test_a_signal_wakes_all_who_wait_each_time() -> None:
     signal, woken = Signal(), list[str]()
-    signal.tell()  # nobody waits, and it is not remembered
+    signal.notify()  # nobody waits, and it is not remembered
 
     async def wait(name: str) -> None:
         for _ in range(2):
@@ -112,5 +112,5 @@ async def test_a_signal_wakes_all_who_wait_each_time() -> None:
         for count in (0, 2):
             await trio.testing.wait_all_tasks_blocked()
             assert len(woken) == count
-            signal.tell()
+            signal.notify()
     assert sorted(woken) == ["a", "a", "b", "b"]

@@ -216,7 +216,11 @@ def test_fights_are_shown_when_nothing_is_being_applied() -> None:
 
 def test_drift_and_fights_are_logged_together() -> None:
     _, said = step(ready(), DriftReported(("a by x",), ("a again",)), IDLE)
-    fought = Log("another manager changes fields again after each correction: a again", warning=True)
+    fought = Log(
+        "another manager changes fields again after each correction, so stop that manager or remove these "
+        "fields from the package: a again",
+        warning=True,
+    )
     assert said == (Log("drift: a by x"), fought)
 
 
@@ -258,7 +262,7 @@ def test_troubles_are_logged_when_they_come_and_when_they_are_over() -> None:
     known, said = step(known, Troubled(("b", "c")), IDLE)
     assert (said, known.warnings[UPKEEP]) == ((Log("c", warning=True),), ("b", "c"))
     known, said = step(known, Troubled(()), IDLE)
-    assert said == (Log("all failed corrections and deletions have succeeded now"),)
+    assert said == (Log("no correction or deletion fails any more"),)
     assert step(known, Troubled(()), IDLE) == (known, ())
 
 

@@ -121,7 +121,7 @@ def test_who_would_have_the_release_of_another_is_refused() -> None:
     assert judged(findings["db"]).decision.on
     assert refused(findings["wharfinger-system.db"]) == Refused(
         "SpecInvalid",
-        "Module db has the release db in namespace wharfinger-system already; choose another name",
+        "Module db already has the release db in namespace wharfinger-system; choose another name",
         accepted=False,
     )
 
@@ -153,5 +153,5 @@ def test_a_followed_version_is_not_planned_and_says_what_to_set() -> None:
     finding = refused(findings["ingress"])
     assert finding.reason == "NoVersion"
     assert finding.message == (
-        "spec: expected packageVersion, because a plan knows no repository, found range ^1; set the version to plan with"
+        "spec: expected packageVersion, because a plan does not read repositories, found range ^1; set the version to plan with"
     )

@@ -88,7 +88,7 @@ def test_all_would_be_on(place: Place) -> None:
         ["2", "999", "data.db", "Application", "postgres", "15.0.0", "on"],
         ["3", "999", "web.shop", "Application", "shop", "1.0.0", "on", "data.db,", "ingress"],
     ]
-    assert out.endswith("\neverything that is wanted would be on: 3 packages in 2 tiers\n")
+    assert out.endswith("\nall wanted packages would be on: 3 packages in 2 tiers\n")
 
 
 def test_a_dependency_is_missing(place: Place) -> None:
@@ -145,7 +145,7 @@ def test_none_of_a_group_is_there_or_one_that_is_excluded_is(place: Place) -> No
         "nfs (>=2), 1.0.0\n"
     ) in out
     assert (
-        "web.blog would not be on: NoneOfDependenciesUnmet: web.blog excludes 'others': nfs, and version 1.0.0 is enabled\n"
+        "web.blog would not be on: NoneOfDependenciesUnmet: web.blog excludes 'others': nfs, but version 1.0.0 is on\n"
     ) in out
 
 
@@ -309,8 +309,8 @@ def test_the_page_shows_what_is_printed(place: Place) -> None:
     [
         (("--kubernetes-version", "new"), "--kubernetes-version: 'new' is not a version"),
         (("--platform-version", "new"), "--platform-version: 'new' is not a version"),
-        (("--edition", "ee"), "--edition and --bundle go together"),
-        (("--namespace", "A.b"), "--namespace 'A.b': cannot be a namespace"),
+        (("--edition", "ee"), "--edition and --bundle are used only together"),
+        (("--namespace", "A.b"), "--namespace 'A.b': expected the name of a namespace"),
         (("--packages", "/nowhere"), "--packages /nowhere: not a folder; name an existing one"),
         (("--packages", "x" * 300), f"--packages {'x' * 300}: File name too long"),
         (("-f", "x" * 300), f"{'x' * 300}: cannot be read: File name too long"),
@@ -342,7 +342,7 @@ def test_a_place_to_unpack_is_needed(
     place.resources()
     monkeypatch.setattr("tempfile.tempdir", str(place.root / "gone"))
     assert main([*place.command()]) == 2
-    assert capsys.readouterr().err.startswith("error: making a folder to unpack packages in: ")
+    assert capsys.readouterr().err.startswith("error: making a folder for unpacked packages: ")
 
 
 def test_applications_without_a_namespace_are_put_into_one(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -358,7 +358,7 @@ def test_applications_without_a_namespace_are_put_into_one(place: Place, capsys:
 def test_progress_counts_packages() -> None:
     progress = Progress()
     assert progress.text() == "0 of … packages read"
-    progress.tell(11, 12)
+    progress.set(11, 12)
     assert progress.text() == "11 of 12 packages read"
 
 

@@ -120,7 +120,7 @@ def test_what_is_in_two_places_is_told_with_both(tmp_path: Path) -> None:
     file = write_resources(tmp_path / "a.yaml", resource("web/shop"), resource("web/shop"))
     assert wrong(file) == (
         (
-            f"{file}, document 2 (Application web/shop): Application web/shop is in {file}, document 1 too; "
+            f"{file}, document 2 (Application web/shop): Application web/shop is also in {file}, document 1; "
             "remove one of the two"
         ),
     )
@@ -134,11 +134,14 @@ DOCUMENTS: dict[str, tuple[JsonObject | str, str]] = {
         {**resource("db"), "apiVersion": "wharfinger.dev/v2"},
         " (Module db): apiVersion: wharfinger.dev/v2",
     ),
-    "a bad module": ({**resource("db"), "metadata": {"name": "D.b"}}, " (Module D.b): metadata.name: 'D.b' cannot be"),
-    "no name": ({**resource("web/x"), "metadata": {}}, ": metadata.name: '' cannot be the name of an Application"),
+    "a bad module": (
+        {**resource("db"), "metadata": {"name": "D.b"}},
+        " (Module D.b): metadata.name: 'D.b' is not a valid name",
+    ),
+    "no name": ({**resource("web/x"), "metadata": {}}, ": metadata.name: '' is not a valid name of an Application"),
     "a bad namespace": (
         {**resource("web/x"), "metadata": {"namespace": "a.b", "name": "x"}},
-        " (Application a.b/x): metadata.namespace: 'a.b' cannot be a namespace",
+        " (Application a.b/x): metadata.namespace: 'a.b' is not a valid name of a namespace",
     ),
     "metadata that are none": ({**resource("web/x"), "metadata": [1]}, ": metadata: "),
     "a name that is none": ({**resource("web/x"), "metadata": {"name": 7}}, ": metadata.name: "),
@@ -168,7 +171,10 @@ def test_a_wrong_document_is_told_in_one_line(tmp_path: Path, case: str) -> None
 
 def test_a_folder_with_nothing_to_read_is_a_mistake(tmp_path: Path) -> None:
     (line,) = wrong(tmp_path)
-    assert line == f"{tmp_path}: no file in it ends in .yaml, .yml, .json; folders in it are not looked into"
+    assert (
+        line
+        == f"{tmp_path}: no file in this folder has a name that ends in .yaml, .yml, .json; folders in it are not read"
+    )
 
 
 def test_what_is_told_is_bounded(tmp_path: Path) -> None:
@@ -181,7 +187,7 @@ def test_what_is_told_is_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "most", "expected"),
     [
-        ("MAX_FILES", 1, "2 files, and at most 1 are read"),
+        ("MAX_FILES", 1, "found 2 files, but at most 1 can be read"),
         ("MAX_BYTES", 300, "exceed the limit of 300 bytes together; plan a part of them"),
         ("MAX_RESOURCES", 2, "more than 2 Applications and Modules; plan a part of them"),
         ("MAX_FILE", 100, "bytes is over the limit"),

@@ -57,7 +57,7 @@ async def test_a_patch_that_fits_nothing_is_said(tmp_path: Path) -> None:
 async def test_without_patches_or_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert await notes(tmp_path / "a", tools=False) == ()
     assert await notes(tmp_path / "b", CHANGE, tools=False) == (
-        "spec.patches: the changes are not shown, because helm or kubectl is not on PATH",
+        "spec.patches: the changes are not shown, because helm or kubectl is not on PATH; install both",
     )
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find_patch_tools(tmp_path, "") is None

@@ -53,7 +53,7 @@ def test_of_an_exclusive_group_one_is_on_and_the_others_name_it() -> None:
     plan = plan_of(grouped("flannel"), grouped("cilium", order=1), module("other"), grouped("calico", order=1))
     assert states(plan) == {"calico": "on", "cilium": "blocked", "flannel": "blocked", "other": "on"}
     assert {each.name: each.message for each in plan.blocked} == dict.fromkeys(
-        ("cilium", "flannel"), "of the exclusive group 'cni' only one Module is installed: calico"
+        ("cilium", "flannel"), "only one Module of the exclusive group 'cni' is installed: calico"
     )
 
 
@@ -170,8 +170,8 @@ def test_who_is_suspended_is_not_missed_and_holds_who_waits_for_it() -> None:
     assert states(plan) == {"data.db": "suspended", "web.api": "blocked", "web.blog": "on", "web.shop": "blocked"}
     by_name = {each.name: each for each in plan.packages}
     assert by_name["data.db"].notes == (SUSPENDED,)
-    assert (by_name["web.api"].reason, by_name["web.api"].message) == ("Suspended", "it waits for data.db")
-    assert by_name["web.shop"].message == "it waits for web.api"
+    assert (by_name["web.api"].reason, by_name["web.api"].message) == ("Suspended", "it would wait for data.db")
+    assert by_name["web.shop"].message == "it would wait for web.api"
     assert planned(wanted[:1], nodes[:1]).blocked == ()
 
 

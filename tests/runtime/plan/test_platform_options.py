@@ -27,7 +27,7 @@ def test_all_may_be_said() -> None:
 
 @pytest.mark.parametrize("words", [("--edition", "ee"), ("--bundle", "Default")])
 def test_an_edition_goes_together_with_a_bundle(words: tuple[str, str]) -> None:
-    assert platform_problem(parse(*words)).startswith("--edition and --bundle go together")
+    assert platform_problem(parse(*words)).startswith("--edition and --bundle are used only together")
 
 
 def test_a_version_must_be_one() -> None:

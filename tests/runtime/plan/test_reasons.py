@@ -59,7 +59,7 @@ CASES = {
         NOTHING,
         [
             "web.shop needs db",
-            "db is off: DynamicallyDisabled: it is disabled; enable it to install it again",
+            "db is off: DynamicallyDisabled: the package is disabled; enable it to install it again",
         ],
         "kubectl patch modules.wharfinger.dev db",
     ),
@@ -82,7 +82,7 @@ CASES = {
         [
             (
                 "web.shop cannot be on: NoneOfDependenciesUnmet: web.shop excludes 'other': haproxy, "
-                "and version 1.0.0 is enabled"
+                "but version 1.0.0 is on"
             )
         ],
         "",
@@ -115,7 +115,7 @@ CASES = {
         [SHOP],
         [node("web.shop")],
         Facts(bootstrapped=False),
-        ["web.shop cannot be on: BootstrapRequirementsUnmet: cluster bootstrap is not finished yet"],
+        ["web.shop cannot be on: BootstrapRequirementsUnmet: the bootstrap of the cluster is not finished yet"],
         "",
     ),
     "release taken": (
@@ -124,8 +124,8 @@ CASES = {
         NOTHING,
         [
             (
-                "wharfinger-system.db is not acted on: SpecInvalid: Module db has the release db in namespace "
-                "wharfinger-system already; choose another name"
+                "wharfinger-system.db cannot be acted on: SpecInvalid: Module db already has the release db in namespace "
+                "wharfinger-system; choose another name"
             )
         ],
         "correct the field of the resource",
@@ -152,9 +152,9 @@ def test_it_is_said_how_a_plan_is_told_a_version() -> None:
     specs = [spec(each.name) for each in nodes]
     remedies = {each.name: told(each)[1] for each in plan_blocked(specs, nodes, NOTHING)}
     assert remedies == {
-        "a.kube": "say which version it is with --kubernetes-version",
-        "a.plat": "say which version it is with --platform-version",
-        "a.top": "say which version it is with --kubernetes-version",
+        "a.kube": "give the version with --kubernetes-version",
+        "a.plat": "give the version with --platform-version",
+        "a.top": "give the version with --kubernetes-version",
     }
 
 
@@ -163,7 +163,11 @@ def test_of_a_long_chain_both_ends_are_told() -> None:
     blocked = plan_blocked([spec(each.name) for each in nodes], nodes, NOTHING)
     chain, remedy = told(blocked[0])
     assert len(chain) == plan_reasons.MAX_CAUSES
-    assert chain[7:10] == ["m07 needs m08", "m08 and 25 more, each of which waits for the next", "m34 needs m35"]
+    assert chain[7:10] == [
+        "m07 needs m08",
+        "m08 and 25 more packages, each of which waits for the next one",
+        "m34 needs m35",
+    ]
     assert chain[-1] == "m40 is not installed: there is no resource of that name"
     assert "create the Module m40" in remedy
     assert len(told(blocked[40 - plan_reasons.MAX_CAUSES + 1])[0]) == plan_reasons.MAX_CAUSES
@@ -183,4 +187,4 @@ def test_what_is_on_needs_no_explanation() -> None:
 
 def test_what_stays_off_is_explained_too() -> None:
     plan = planned([spec("db", enabled=None)], [module("db")])
-    assert told(plan.packages[0])[0] == ["db is off: DisabledByDefault: it is off unless it is enabled"]
+    assert told(plan.packages[0])[0] == ["db is off: DisabledByDefault: the package is off by default, and not enabled"]

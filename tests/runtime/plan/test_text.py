@@ -37,7 +37,7 @@ def test_people_are_shown_a_table_and_why_the_rest_is_off() -> None:
         "-      -      old        Module        old        1.0.0     off\n"
         "-      -      web.shop   Application   web-shop   1.0.0     blocked\n"
         "\n"
-        "old stays off: DynamicallyDisabled: it is disabled; enable it to install it again\n"
+        "old stays off: DynamicallyDisabled: the package is disabled; enable it to install it again\n"
         "\n"
         "web.shop would not be on: DependencyVersionMismatch: dependency data.db (>=2) is not met by version 1.4.0\n"
         f"  remedy: {of_version('data.db', '>=2', 'web.shop')}\n"
@@ -63,14 +63,14 @@ def test_the_way_to_the_root_is_shown() -> None:
 
 
 def test_the_last_line_says_how_it_ends() -> None:
-    assert plan_text(Plan(())) == "nothing is wanted\n"
+    assert plan_text(Plan(())) == "no package is wanted\n"
     assert plan_text(Plan((), left_alone=1)).splitlines()[1:] == [
         "1 document ignored (of another kind, or being deleted)"
     ]
     one = planned([spec("db")], [module("db")])
-    assert plan_text(one).endswith("\neverything that is wanted would be on: 1 package in 1 tier\n")
+    assert plan_text(one).endswith("\nall wanted packages would be on: 1 package in 1 tier\n")
     off = planned([spec("db", enabled=False)], [module("db")])
-    assert plan_text(off).endswith("\nnothing is wanted\n")
+    assert plan_text(off).endswith("\nno package is wanted\n")
 
 
 def test_what_else_keeps_it_is_told_beside() -> None:

@@ -63,7 +63,7 @@ def test_a_recording_of_nothing_proves_nothing(tmp_path: Path, capsys: pytest.Ca
     for data in (b"", MAGIC):
         file.write_bytes(data)
         assert replay(str(tmp_path)) == 1
-        assert "0 events of 0 packages: nothing to replay\n" in capsys.readouterr().out
+        assert "0 events of 0 packages: the recording has no events to replay\n" in capsys.readouterr().out
 
 
 def test_a_damaged_or_missing_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +75,7 @@ def test_a_damaged_or_missing_recording(tmp_path: Path, capsys: pytest.CaptureFi
     assert "not read from byte" in capsys.readouterr().out
     file.write_bytes(data[:1000] + b"\xff" + data[1001:])
     assert replay(str(folder)) == 1
-    assert "the checksum of a frame does not match it" in capsys.readouterr().out
+    assert "the checksum of a frame does not match its records" in capsys.readouterr().out
     assert replay(str(tmp_path / "nothing")) == 1
     assert capsys.readouterr().err == f"error: {tmp_path}/nothing: cannot be read: No such file or directory\n"
 

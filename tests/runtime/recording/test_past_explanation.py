@@ -61,5 +61,5 @@ def test_a_package_whose_events_begin_later_is_noted(monkeypatch: pytest.MonkeyP
     found = explain_at(story.recorder.rings, WEB, story.times["db runs"])
     assert found is not None
     assert any(
-        text.startswith(f"the events of {DB} that are kept begin at 2026-01-01T13:00:00Z") for text in found.also
+        text.startswith(f"the recorded events of {DB} begin only at 2026-01-01T13:00:00Z") for text in found.also
     )

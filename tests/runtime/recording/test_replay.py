@@ -95,7 +95,7 @@ def test_an_event_without_a_state_before_it_is_a_difference() -> None:
     records = [each for each in told() if not isinstance(each, StateRecord)]
     replay = Replay()
     (first, *_) = replayed(records, replay)
-    assert first.what == "there is no state before it"
+    assert first.what == "the recording has no state before this event"
 
 
 def test_a_state_that_was_changed_without_an_event_is_a_difference() -> None:
@@ -165,5 +165,5 @@ def test_an_event_that_its_machine_refuses_is_named() -> None:
         )
         for number in (2, 3)
     ]
-    with pytest.raises(CanonicalError, match=r"event 3: the queue of shop\.web#1 refuses it: QueueFull"):
+    with pytest.raises(CanonicalError, match=r"event 3: the queue of shop\.web#1 cannot process the event: QueueFull"):
         list(expanded([state, *events]))

@@ -31,7 +31,7 @@ def words(machine: str, event: JsonValue, effects: JsonValue = None, past: Past 
         ("scheduler", ["Failed", "shop.web", 3], [], Words("run 3 failed")),
         ("scheduler", ["IntentSet", "shop.web", False], [["Disable", "shop.web", "DynamicallyDisabled", "m", True]],
          Words("the user wants it off", "uninstall: DynamicallyDisabled")),
-        ("scheduler", ["IntentSet", "shop.web", None], [], Words("the user has no wish")),
+        ("scheduler", ["IntentSet", "shop.web", None], [], Words("the user no longer requests on or off")),
         ("scheduler", ["mention", "Completed", "shop.db"], [["Schedule", "shop.web", 3, "Scheduled"]],
          Words("shop.db: completed", "run 3 is ordered: Scheduled")),
         ("scheduler", ["ScriptVoted", "shop.web", False, "no"], [["Decided", "shop.web", False, "DisabledByScript", "no"]],
@@ -43,7 +43,7 @@ def words(machine: str, event: JsonValue, effects: JsonValue = None, past: Past 
         ("queue", ["Enqueued", 1, "Load", 1, 0.0, "main"], [], Words("Load is queued", decides=False)),
         ("package", ["RunOrdered", 3, "Loaded"], [["BeginReconciliation", 3, "Loaded"]],
          Words("run 3 is ordered", "Loaded; asks for reconciliation")),
-        ("package", ["DisableOrdered", "Unwanted", True], [], Words("is to be uninstalled", "Unwanted", decides=False)),
+        ("package", ["DisableOrdered", "Unwanted", True], [], Words("has to be uninstalled", "Unwanted", decides=False)),
         ("package", ["StageFailed", ["=Stage", "APPLIED"], ["Failure", ["=Reason", "APPLY_FAILED"], "no", True, None]],
          [["GiveWay", 3, True]], Words("ManifestsApplied failed", "ApplyFailed: no")),
         ("package", ["NodeRefused", ["Failure", ["=Reason", "DEPENDENCY_CYCLE"], "a cycle", True, None], True, None], [],
@@ -59,7 +59,9 @@ def test_events(machine: str, event: JsonValue, effects: JsonValue, expected: Wo
     assert words(machine, event, effects) == expected
 
 
-@pytest.mark.parametrize(("revision", "said"), [(3, "returns to revision 3 (1.0.0)"), (0, "no way back")])
+@pytest.mark.parametrize(
+    ("revision", "said"), [(3, "returns to revision 3 (1.0.0)"), (0, "no former revision to return to")]
+)
 def test_a_rollback(revision: int, said: str) -> None:
     note = RollbackNote(revision, "1.0.0", "2.0.0", "UpgradeFailed", "broken")
     before = statuses.fresh(1, T0)

@@ -26,6 +26,6 @@ async def test_the_tag_is_the_newest_match_whatever_the_policy(tmp_path: Path) -
     assert await tag_of(layout, {"releaseChannel": "stable"}) == "stable"
     assert await tag_of(layout, {"packageVersion": "7.0.0"}) == "7.0.0"
     with pytest.raises(
-        ArtifactNotFoundError, match=r"no version of web in repository default is in range \^7: the newest is"
+        ArtifactNotFoundError, match=r"no version of web in repository default is in range \^7: the newest version is"
     ):
         await tag_of(layout, {"versionRange": "^7"})

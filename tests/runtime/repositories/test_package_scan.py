@@ -189,7 +189,7 @@ def test_details_of_a_chart_and_of_a_package() -> None:
         "annotations": {"artifacthub.io/changes": changes},
     }
     found = read_details(digest, chart)
-    assert (found.kind, found.kubernetes, found.deprecated) == ("", ">=1.30", "it is deprecated")
+    assert (found.kind, found.kubernetes, found.deprecated) == ("", ">=1.30", "this version is deprecated")
     assert found.changelog == ("a leak", "plain")
     package: JsonObject = {
         "type": "Module",

@@ -65,7 +65,8 @@ def test_problems_of_packages_are_the_repositorys() -> None:
 def test_users_are_named() -> None:
     keys = [ObjectKey(APPLICATION, "prod", "shop"), ObjectKey(MODULE, "", "ingress")]
     assert in_use_verdict(keys).message == (
-        "its deletion waits for Application prod/shop, Module ingress; delete them, or let them use another repository"
+        "its deletion waits for Application prod/shop, Module ingress; delete these resources, or make them "
+        "use another repository"
     )
 
 

@@ -52,7 +52,7 @@ def test_archives_by_url_and_in_secrets() -> None:
         ((entry(url="file:///etc/passwd"),), r"expected an http\(s\) URL"),
         ((entry(name="A"),), "expected a name, such as web"),
         ((entry(secrets=[{"name": "a"}]),), "name and namespace are both needed"),
-        ((entry(secrets=PARTS * 9),), "18 Secrets are more than 16"),
+        ((entry(secrets=PARTS * 9),), "expected at most 16 Secrets, found 18"),
     ],
 )
 def test_a_wrong_list_is_refused(entries: tuple[JsonObject, ...], why: str) -> None:
@@ -69,5 +69,5 @@ def test_a_missing_part_is_named() -> None:
         with_carried(source, carried, {ONE: {}, TWO: part(b"")})
     with pytest.raises(SpecError, match=r"Secret ops/one: data.archive: not base64"):
         with_carried(source, carried, {ONE: {"data": {"archive": "?"}}, TWO: part(b"")})
-    with pytest.raises(SpecError, match=r"publish the archive, and name its url"):
+    with pytest.raises(SpecError, match=r"publish the archive, and set its url"):
         with_carried(source, carried, {ONE: part(b"x" * MAX_CARRIED), TWO: part(b"x")})

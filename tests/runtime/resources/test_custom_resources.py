@@ -246,7 +246,7 @@ class NamesTaken:
 
 async def test_names_that_another_writer_has_are_said() -> None:
     async with memory_cluster() as client:
-        with pytest.raises(ClusterError, match="already in use; another CRD may use the same names"):
+        with pytest.raises(ClusterError, match="already in use; check whether another CRD uses the same names"):
             await ensure_crds(cast("ClusterClient", NamesTaken(client)), "wharfinger")
 
 

@@ -260,7 +260,7 @@ def test_a_git_repository_and_its_login() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"url": ""}, r"spec: exactly one of|spec.git.url: required"),
+        ({"url": ""}, r"spec: expected exactly one of|spec.git.url: required"),
         ({"url": "ext::sh -c id"}, "expected"),
         ({"url": "https://a:b@git.example/x"}, "must not contain a login; use credentialsSecret"),
         ({"url": "file:///etc"}, r"spec.git.url: /etc is not below a folder .* start the daemon with --local-packages"),

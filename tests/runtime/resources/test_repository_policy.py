@@ -82,14 +82,14 @@ def test_what_was_fetched_under_another_policy_is_fetched_again() -> None:
         ),
         (
             {"key": [PEM]},
-            "spec.verify: 'key' is not known; use keys, keyless, attestations, keyring and requireVersion",
+            "spec.verify: unknown field 'key'; use keys, keyless, attestations, keyring and requireVersion",
         ),
         ({"keyring": 3}, "spec.verify.keyring: expected armored public keys of OpenPGP, found another type"),
         ({"keyring": "x"}, "spec.verify.keyring: expected armored public keys of OpenPGP, found none"),
-        ({"keyring": "x", "keys": [PEM]}, "spec.verify.keyring: expected no keys beside it"),
+        ({"keyring": "x", "keys": [PEM]}, "spec.verify.keyring: cannot be used together with keys"),
         ({"keyless": 3}, "spec.verify.keyless: expected an object with authorities, found another type"),
         ({"keyless": {}}, "spec.verify.keyless.identities: expected 1 to 32 signers, found 0"),
-        ({"keyless": {"root": 1}}, "spec.verify.keyless: 'root' is not known; use authorities, logKeys"),
+        ({"keyless": {"root": 1}}, "spec.verify.keyless: unknown field 'root'; use authorities, logKeys"),
         ({"keyless": {**KEYLESS, "authorities": "x"}}, "spec.verify.keyless.authorities cannot be read"),
         ({"keyless": {**KEYLESS, "authorities": 3}}, "spec.verify.keyless.authorities: expected certificates in PEM"),
         (

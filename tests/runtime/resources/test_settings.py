@@ -74,7 +74,7 @@ def test_everything_in_a_secrets_document_is_secret() -> None:
         ),
         (secret(**{"settings.yaml": "a: *hunter22"}), r"settings\.yaml: line 1, column 4: cannot be read as YAML"),
         (secret(**{"settings.yaml": "[hunter22]"}), r"settings\.yaml: expected an object of settings, found a list$"),
-        ({"data": {"settings.yaml": "?"}}, r"settings\.yaml: not base64"),
+        ({"data": {"settings.yaml": "?"}}, r"settings\.yaml: expected base64"),
     ],
 )
 def test_a_source_that_is_missing_or_wrong_is_named_without_its_content(obj: JsonObject | None, message: str) -> None:

@@ -40,7 +40,7 @@ def test_only_one_is_on_and_the_others_say_which() -> None:
     decision = scheduler.decision("flannel")
     assert decision is not None
     assert decision.reason == "ExclusiveGroupTaken"
-    assert decision.message == "of the exclusive group 'cni' only one Module is installed: cilium"
+    assert decision.message == "only one Module of the exclusive group 'cni' is installed: cilium"
     assert scheduler.unwanted("flannel")
     snapshot = scheduler.snapshot("flannel")
     assert snapshot is not None
@@ -72,7 +72,7 @@ def test_one_that_is_paused_keeps_its_place() -> None:
     decision = scheduler.decision("flannel")
     assert decision is not None
     assert decision.message == (
-        "of the exclusive group 'cni' only one Module is installed: cilium (which is off at present)"
+        "only one Module of the exclusive group 'cni' is installed: cilium (which is off at present)"
     )
     scheduler.apply(IntentSet("cilium", enabled=False))
     assert on(scheduler) == {"flannel"}
@@ -87,7 +87,7 @@ def test_all_others_name_the_paused_one_that_has_the_place() -> None:
     for name in ("calico", "flannel"):
         decision = scheduler.decision(name)
         assert decision is not None
-        assert decision.message.endswith("only one Module is installed: weave (which is off at present)")
+        assert decision.message.endswith("is installed: weave (which is off at present)")
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,9 @@ def test_add_node_and_schedule() -> None:
 def test_floor_disable_keeps_node_off() -> None:
     world = World(module("mod"))
     assert world.said() == [
-        Decided("mod", allowed=False, reason="DisabledByDefault", message="it is off unless it is enabled")
+        Decided(
+            "mod", allowed=False, reason="DisabledByDefault", message="the package is off by default, and not enabled"
+        )
     ]
     assert world.phase("mod") == "Active"
 
@@ -252,7 +254,7 @@ def test_none_of_in_and_outside_forbidden_range(forbidden: str, allowed: bool) -
 
 def test_none_of_multiple_groups() -> None:
     world = World(node("b"), node("app", none_of=[group("one", "a"), group("two", "b")]))
-    assert world.decided()["app"].message == "app excludes 'two': b, and version 1.0.0 is enabled"
+    assert world.decided()["app"].message == "app excludes 'two': b, but version 1.0.0 is on"
 
 
 def test_none_of_no_edge() -> None:

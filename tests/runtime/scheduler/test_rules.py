@@ -39,7 +39,7 @@ def test_floors() -> None:
             Facts("new", "1"),
             Reason.VERSION_LOOKUP_FAILED,
             (
-                "app needs Kubernetes >=1.32, but the current version is not understood: 'new' is not a version;"
+                "app needs Kubernetes >=1.32, but the current version cannot be parsed: 'new' is not a version;"
                 " write one like 1.2.3 or 1.2.3-rc.1"
             ),
         ),
@@ -194,23 +194,23 @@ def test_any_of(groups: list[DependencyGroup], there: list[Node], message: str |
         (
             [group("rivals", "haproxy")],
             [node("haproxy")],
-            "app excludes 'rivals': haproxy, and version 1.0.0 is enabled",
+            "app excludes 'rivals': haproxy, but version 1.0.0 is on",
         ),
         ([group("rivals", "haproxy >=2")], [node("haproxy")], None),
         (
             [group("rivals", "haproxy <2")],
             [node("haproxy")],
-            "app excludes 'rivals': haproxy (<2), and version 1.0.0 is enabled",
+            "app excludes 'rivals': haproxy (<2), but version 1.0.0 is on",
         ),
         (
             [group("rivals", "haproxy <2")],
             [node("haproxy", version="latest")],
-            "app excludes 'rivals': haproxy (<2), and version latest is enabled",
+            "app excludes 'rivals': haproxy (<2), but version latest is on",
         ),
         (
             [group("one", "gone"), group("two", "z", "b")],
             [node("z"), node("b")],
-            "app excludes 'two': b, and version 1.0.0 is enabled",
+            "app excludes 'two': b, but version 1.0.0 is on",
         ),
         ([group("self", "app")], [], None),
     ],
@@ -265,10 +265,10 @@ def test_scripts_are_quoted() -> None:
     assert no.message == "needs a GPU"
     assert (
         only(node("a"), opinion=Opinion(vote=ScriptVote(enabled=False))).message
-        == "its enabled script disabled it and gave no reason"
+        == "the package's enabled script disabled it without a reason"
     )
     failed = only(node("a"), opinion=Opinion(vote=ScriptVote(None, error="exit code 3")))
-    assert failed.message == "its enabled script failed: exit code 3"
+    assert failed.message == "the package's enabled script failed: exit code 3"
 
 
 @pytest.mark.parametrize(
@@ -288,12 +288,14 @@ def test_only_what_has_an_order_of_its_own_runs_before_the_cluster_is_bootstrapp
 ) -> None:
     decision = only(subject, facts=Facts(bootstrapped=bootstrapped))
     assert decision.reason is reason
-    assert decision.message != "cluster bootstrap is not finished yet" or reason is Reason.BOOTSTRAP_UNMET
+    assert decision.message != "the bootstrap of the cluster is not finished yet" or reason is Reason.BOOTSTRAP_UNMET
 
 
 def test_bootstrap_is_told_in_so_many_words() -> None:
     decision = only(node("app"), facts=Facts(bootstrapped=False))
-    assert decision == Decision(Verdict.FORBID, Reason.BOOTSTRAP_UNMET, "cluster bootstrap is not finished yet")
+    assert decision == Decision(
+        Verdict.FORBID, Reason.BOOTSTRAP_UNMET, "the bootstrap of the cluster is not finished yet"
+    )
 
 
 BUNDLED = module("mod", bundles=[("ee", "Default"), ("ce", "Minimal")])

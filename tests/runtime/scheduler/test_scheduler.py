@@ -114,7 +114,7 @@ def test_admission_takes_what_could_be_on() -> None:
 def test_admission_waits_for_the_bootstrap_but_of_what_has_an_order() -> None:
     scheduler = scheduler_with()
     scheduler.apply(FactsChanged(Facts("1.30.0", "", bootstrapped=False)))
-    with pytest.raises(ConstraintsError, match="bootstrap is not finished"):
+    with pytest.raises(ConstraintsError, match="the bootstrap of the cluster is not finished"):
         scheduler.check_constraints(node("app"))
     scheduler.check_constraints(node("app", order=5))
 
@@ -156,7 +156,7 @@ def test_the_dump() -> None:
         node("web", "db >=1", order=5, optional=["cache"]), node("db", version="1.2.3", order=7), module("mod")
     )
     on = VoteSnapshot("Enable", "EnabledByDefault", "")
-    off = VoteSnapshot("Disable", "DisabledByDefault", "it is off unless it is enabled")
+    off = VoteSnapshot("Disable", "DisabledByDefault", "the package is off by default, and not enabled")
     assert scheduler.nodes() == (
         NodeSnapshot(
             "db",

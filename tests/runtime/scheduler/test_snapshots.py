@@ -40,7 +40,7 @@ def test_every_rule_with_an_opinion_is_shown_in_order() -> None:
     world = World(module("mod", "db", script=True))
     world.tell(IntentSet("mod", enabled=True), ScriptVoted("mod", enabled=False, reason="no GPU"))
     assert node_snapshot(world.graph, "mod").votes == (
-        VoteSnapshot("Disable", "DisabledByDefault", "it is off unless it is enabled"),
+        VoteSnapshot("Disable", "DisabledByDefault", "the package is off by default, and not enabled"),
         VoteSnapshot("Forbid", "DependencyNotEnabled", "dependency db is not installed"),
         VoteSnapshot("Enable", "DynamicallyEnabled", ""),
         VoteSnapshot("Forbid", "DisabledByScript", "no GPU"),

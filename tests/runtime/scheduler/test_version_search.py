@@ -189,4 +189,7 @@ def _is_good(graph: Graph, chosen: Sequence[Node], goal: str) -> bool:
 def test_the_text_of_a_result() -> None:
     assert SearchResult((), complete=True, tried=("a",)).text == "no known versions of a would work together"
     cut = SearchResult((), complete=True, tried=("a", "b"), unread=("b",))
-    assert cut.text == "no set of versions was found; the search ended before it came to other versions of b"
+    assert (
+        cut.text
+        == "no set of versions that work together was found; other versions of b were not tried, because the search is limited"
+    )

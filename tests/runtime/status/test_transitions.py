@@ -568,7 +568,7 @@ def test_a_package_in_a_former_revision_is_ready_for_an_earlier_generation() -> 
         "returning to revision 3 (1.0.0), because 2.0.0 failed (HookFailed: no): refused"
     )
     asked = statuses.rolled_back(failing, RollbackNote(3, "1.0.0", "2.0.0", "Requested", ""), T2)
-    assert summarize(asked).message == "returning to revision 3 (1.0.0), because that is requested: refused"
+    assert summarize(asked).message == "returning to revision 3 (1.0.0), because a rollback was requested: refused"
     stuck = statuses.rolled_back(failing, RollbackNote(0, "", "2.0.0", "NoWayBack", "no revision"), T2)
-    assert summarize(stuck).message == "refused; there is no way back: no revision"
+    assert summarize(stuck).message == "refused; the package cannot return to a former revision: no revision"
     assert statuses.rolled_back(back, None, T2).rollback is None

@@ -95,7 +95,7 @@ async def test_a_definition_that_is_never_established_is_said_and_tried_again(
         await world.push_folder(module(tmp_path, "harbour", {"crds/boat.yaml": BOAT}), "harbour", "1.0.0")
         await world.create_module("harbour")
         failed = await world.until_state("", "harbour", "Failed")
-        assert "not established after" in find_str(failed, "status", "summary", "message")
+        assert "definitions are not established after" in find_str(failed, "status", "summary", "message")
         assert world.runtime.tools.crd_phase.trying() == ()
 
 
@@ -260,7 +260,7 @@ async def test_a_wait_for_definitions_that_failed_does_not_take_the_failure_back
         await trio.testing.wait_all_tasks_blocked()
         assert state_of(world, "harbour") == State.FAILED
         failed = await world.until_state("", "harbour", "Failed")
-        assert "not established after" in find_str(failed, "status", "summary", "message")
+        assert "definitions are not established after" in find_str(failed, "status", "summary", "message")
 
 
 @pytest.mark.slow

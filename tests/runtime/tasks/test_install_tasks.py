@@ -229,7 +229,7 @@ async def test_a_module_and_an_application_cannot_have_one_release(tmp_path: Pat
         await world.until_state("", "web", "Ready")
         await world.create("prod", "web")
         refused = await world.until("prod", "web", lambda obj: reasoned(obj) == "SpecInvalid")
-        assert "Module web has the release web" in find_str(refused, "status", "summary", "message")
+        assert "Module web already has the release web" in find_str(refused, "status", "summary", "message")
         await world.until_state("", "web", "Ready")
 
 

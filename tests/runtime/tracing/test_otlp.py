@@ -147,7 +147,7 @@ async def test_a_receiver_that_refuses_is_told_once_and_spans_are_bounded(caplog
         assert len(receiver.spans) == MAX_SPANS
     (told,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert told.startswith(
-        "traces cannot be exported: the receiver refuses them or cannot be reached; 512 spans are lost"
+        "traces cannot be exported: the receiver refuses the spans, or cannot be reached; 512 spans are lost"
     )
 
 

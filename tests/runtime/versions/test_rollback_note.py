@@ -26,7 +26,7 @@ def test_the_line_of_a_note() -> None:
     same = RollbackNote(1, "2.0.0", "2.0.0", FAILED, "a request")
     assert same.line == "rolled back to revision 1 (2.0.0) and its settings: a request"
     assert not STUCK.is_back
-    assert STUCK.line == "there is no way back from 2.0.0: no revision"
+    assert STUCK.line == "the package cannot return from 2.0.0 to a former revision: no revision"
 
 
 @pytest.mark.parametrize("written", [None, "text", {}, {"revision": "3"}, {"revision": True}])

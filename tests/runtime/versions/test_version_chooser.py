@@ -49,8 +49,8 @@ CASES = {
     "first installation": Case(policy("^1"), "", "1.2.0", Why.UPDATE),
     "first installation by hand": Case(policy("^1", Mode.MANUAL), "", "1.2.0", Why.UPDATE),
     "first installation outside of windows": Case(policy("^1", Mode.WINDOWS), "", "1.2.0", Why.UPDATE),
-    "newest is installed": Case(policy("^1"), "1.2.0", "1.2.0", Why.NEWEST, said="2.0.0 is newer, but outside of it"),
-    "newest of all": Case(policy(">=1"), "2.0.0", "2.0.0", Why.NEWEST, said="2.0.0 is the newest version of range >=1"),
+    "newest is installed": Case(policy("^1"), "1.2.0", "1.2.0", Why.NEWEST, said="2.0.0 is newer, but not in the range"),
+    "newest of all": Case(policy(">=1"), "2.0.0", "2.0.0", Why.NEWEST, said="2.0.0 is the newest version in range >=1"),
     "auto": Case(policy("^1"), "1.1.0", "1.2.0", Why.UPDATE),
     "manual": Case(policy("^1", Mode.MANUAL), "1.1.0", "1.1.0", Why.AWAITS_APPROVAL, "1.2.0", said="waits for approval"),
     "manual, approved": Case(policy("^1", Mode.MANUAL, "1.2.0"), "1.1.0", "1.2.0", Why.APPROVED),
@@ -91,12 +91,12 @@ CASES = {
     "the same, by hand": Case(policy("^1", Mode.MANUAL), "2.0.0", "2.0.0", Why.AWAITS_APPROVAL, "1.2.0"),
     "prereleases are left out": Case(policy(">=2"), "2.0.0", "2.0.0", Why.NEWEST),
     "prereleases on request": Case(policy(">=2.0.0-0"), "2.0.0", "2.1.0-rc.1", Why.UPDATE),
-    "the newest is lost": Case(
+    "the newest version is lost": Case(
         policy("^1"), "1.3.0", "1.3.0", Why.NEWEST, said="does not have it any more"
     ),
-    "nothing matches": Case(policy("^7"), "", "", Why.NO_MATCH, said="the newest is 2.1.0-rc.1"),
+    "nothing matches": Case(policy("^7"), "", "", Why.NO_MATCH, said="the newest version is 2.1.0-rc.1"),
     "nothing matches, installed": Case(policy("^7"), "1.0.0", "1.0.0", Why.NO_MATCH, said="1.0.0 stays installed"),
-    "an empty repository": Case(policy("^1"), "", "", Why.NO_MATCH, said="it has no versions", tags=("latest",)),
+    "an empty repository": Case(policy("^1"), "", "", Why.NO_MATCH, said="the package has no versions", tags=("latest",)),
     "installed something that is no version": Case(policy("^1"), "main", "1.2.0", Why.UPDATE),
     "channel at first": Case(policy("@stable"), "", "1.2.0", Why.UPDATE),
     "channel is installed": Case(policy("@stable"), "1.2.0", "1.2.0", Why.NEWEST),

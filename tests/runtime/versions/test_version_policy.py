@@ -62,7 +62,7 @@ def test_a_digest_pins_an_exact_version_which_needs_no_scan_then() -> None:
         ({}, "spec: expected exactly one of packageVersion, versionRange and releaseChannel, found none"),
         ({"packageVersion": "1", "versionRange": "1"}, "found packageVersion and versionRange; name the version once"),
         ({"versionRange": "about 1"}, "spec.versionRange: version constraint 'about 1': not understood"),
-        ({"releaseChannel": "a b"}, "spec.releaseChannel: expected the name of a channel, a tag, found 'a b'"),
+        ({"releaseChannel": "a b"}, "spec.releaseChannel: expected the name of a channel, which is a tag, found 'a b'"),
         ({"packageVersion": "1", "packageDigest": "md5:x"}, "spec.packageDigest: digest 'md5:x' is not of the form"),
         ({"versionRange": "1", "packageDigest": DIGEST}, "spec.packageDigest: expected spec.packageVersion beside it"),
         ({"packageVersion": "1", "update": {"mode": "now"}}, "spec.update.mode: expected one of auto, manual, windows"),

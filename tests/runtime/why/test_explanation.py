@@ -132,7 +132,7 @@ def test_of_a_tier_the_one_that_can_be_mended() -> None:
     nodes = [waiting(f"m{number}", order=10) for number in range(9)]
     told = why("shop.web", pending("shop.web"), waiting("shop.web", "order 10"), *held[1:], failing("m0"), *nodes)
     assert subjects(told) == ["shop.web", "m0"]
-    assert told.causes[0].message == "held by m0, m1, m2, m3, m4 and 4 more"
+    assert told.causes[0].message == "packages of this order are not done: m0, m1, m2, m3, m4 and 4 more"
 
 
 def test_a_dependency_that_is_not_there() -> None:
@@ -204,7 +204,7 @@ def test_who_is_waited_for_and_has_become_ready() -> None:
     told = why("shop.web", pending("shop.web"), waiting("shop.web", "db"), ready("db"), node("db"))
     assert [(cause.subject, cause.state) for cause in told.causes] == [
         ("shop.web", "waits for db"),
-        ("db", "is as it should be"),
+        ("db", "is ready"),
     ]
     assert told.remedy == WAIT
 
@@ -227,7 +227,7 @@ def test_what_is_ready_and_to_be_run_again_says_what_that_waits_for() -> None:
 
 def test_what_is_ready_and_its_turn_comes_later() -> None:
     told = why("web", ready("web"), waiting("web", "order 10"), downloading("a"), waiting("a", order=10))
-    assert told.causes[0].message == f"held by a; {AGAIN}"
+    assert told.causes[0].message == f"packages of this order are not done: a; {AGAIN}"
     assert subjects(told) == ["web", "a"]
 
 
@@ -253,13 +253,15 @@ def test_a_circle_is_its_own_root() -> None:
         *(pending("b"), waiting("b", "a")),
     )
     assert subjects(told) == ["shop.web", "a", "b"]
-    assert told.causes[-1].message == "they wait for each other: a → b → a"
+    assert told.causes[-1].message == "these packages wait for each other: a → b → a"
     assert "a → b → a" in told.remedy
 
 
 def test_a_circle_of_one() -> None:
     told = why("a", pending("a"), waiting("a", "a"))
-    assert [(cause.subject, cause.message) for cause in told.causes] == [("a", "they wait for each other: a → a")]
+    assert [(cause.subject, cause.message) for cause in told.causes] == [
+        ("a", "these packages wait for each other: a → a")
+    ]
 
 
 def test_a_way_out_of_a_circle_is_taken() -> None:
@@ -278,7 +280,7 @@ def test_a_chain_without_end_is_cut_off_and_says_where_to_go_on() -> None:
     told = explain("m0", Known(NOW, package_of, node_of, lambda _order: ()))
     assert told is not None
     assert len(told.causes) == MAX_LOOKED_AT
-    assert told.remedy == f"the chain is longer; continue with `wharfinger why m{MAX_LOOKED_AT}`"
+    assert told.remedy == f"the chain of causes is longer; continue with `wharfinger why m{MAX_LOOKED_AT}`"
 
 
 def test_what_is_told_is_one_line_each() -> None:
@@ -331,7 +333,7 @@ def test_every_chain_has_one_root_one_remedy_and_no_package_twice(
                 if not cause.state.startswith(("waits for m", "needs", "waits for absent"))
             ]
             assert roots in ([], [found.causes[-1]])  # a circle has none but itself
-            assert roots or "they wait for each other" in found.causes[-1].message
+            assert roots or "these packages wait for each other" in found.causes[-1].message
 
 
 @given(worlds())

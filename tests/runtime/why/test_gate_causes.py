@@ -91,7 +91,7 @@ def test_what_cannot_be_found_among_the_dependencies_is_said_as_the_gate_said_it
 
 def test_every_vote_against_it_is_a_cause_in_the_order_of_the_rules() -> None:
     against = (
-        VoteSnapshot("Disable", "DisabledByDefault", "it is off unless it is enabled"),
+        VoteSnapshot("Disable", "DisabledByDefault", "the package is off by default, and not enabled"),
         forbidden("KubernetesRequirementsUnmet", "k"),
         NOT_ENABLED,
         forbidden("DisabledByScript", "d"),
@@ -168,7 +168,7 @@ def test_a_circle_that_the_resource_closes_is_opened_there() -> None:
     assert cause is not None
     assert (
         cause.remedy
-        == "edit spec.dependsOn of applications.wharfinger.dev web -n shop: its entries close the cycle (db)"
+        == "edit spec.dependsOn of applications.wharfinger.dev web -n shop: these entries close the cycle: db"
     )
 
 
@@ -194,7 +194,7 @@ def test_a_group_says_of_each_member_what_helps() -> None:
     shop = replace(node("shop.web", votes=(unmet,)), groups=(met, store, GroupSnapshot("noneOf", "x", members)))
     (cause,) = votes(known(shop, node("fits"), node("old"), downloading("db")), shop)
     assert cause.remedy == (
-        "enable db (`wharfinger why db` says what keeps it off); "
+        "enable db (`wharfinger why db` says why it is off); "
         "or set spec.packageVersion of modules.wharfinger.dev old to a version that matches >=2; "
         "or create the Application cache in namespace shop in a version that matches >=1; "
         "the daemon notices the change automatically"
@@ -233,7 +233,10 @@ def test_packages() -> None:
 def test_a_tier_is_come_through_by_all_who_hold_it() -> None:
     held = [waiting(f"m{number}", "x", order=10) for number in range(7)]
     (cause,) = lacks(known(*held), waiting("shop.web", "order 10"))
-    assert (cause.state, cause.message) == ("waits for order 10", "held by m0, m1, m2, m3, m4 and 2 more")
+    assert (cause.state, cause.message) == (
+        "waits for order 10",
+        "packages of this order are not done: m0, m1, m2, m3, m4 and 2 more",
+    )
     assert cause.through == tuple(f"m{number}" for number in range(7))
 
 
@@ -275,7 +278,10 @@ def test_the_next_run_of_what_is_ready() -> None:
     shop = waiting("shop.web", "a", "order 10")
     assert [cause.message for cause in again_causes(known(), shop)] == [AGAIN, AGAIN]
     held = known(waiting("base", order=10))
-    assert [cause.message for cause in again_causes(held, shop)] == [AGAIN, f"held by base; {AGAIN}"]
+    assert [cause.message for cause in again_causes(held, shop)] == [
+        AGAIN,
+        f"packages of this order are not done: base; {AGAIN}",
+    ]
     assert list(again_causes(known(), node("shop.web"))) == []
 
 

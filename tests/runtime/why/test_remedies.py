@@ -90,7 +90,7 @@ def test_who_is_missing_for_the_resource() -> None:
     assert of_version("db", ">=2", "shop.web", by_resource=True) == (
         f"set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2, or {edit}"
     )
-    assert of_closing("shop.web", ("a", "b")) == f"{edit}: its entries close the cycle (a, b)"
+    assert of_closing("shop.web", ("a", "b")) == f"{edit}: these entries close the cycle: a, b"
     assert of_closing("shop.web", ()) == Reason.DEPENDENCY_CYCLE.tip
 
 
@@ -106,7 +106,7 @@ def test_one_of_many() -> None:
 def test_others() -> None:
     assert of_version("db", ">=2", "shop.web") == (
         "set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2, "
-        "or the version of applications.wharfinger.dev web -n shop to one that accepts db as it is"
+        "or the version of applications.wharfinger.dev web -n shop to one that accepts the installed version of db"
     )
     assert "`wharfinger logs shop.web --hook hooks/a.sh`" in of_hook("shop.web", "hooks/a.sh")
     assert "registry answers" in of_work("Download:1.0.0")
@@ -116,4 +116,4 @@ def test_others() -> None:
     assert "--max-renders N" in of_slots("renders")
     assert "--max-namespace-share" in of_shares()
     assert "a → b → a" in of_circle("a → b → a")
-    assert of_more("db") == "the chain is longer; continue with `wharfinger why db`"
+    assert of_more("db") == "the chain of causes is longer; continue with `wharfinger why db`"

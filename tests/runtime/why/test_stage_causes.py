@@ -203,7 +203,7 @@ def test_a_hook_that_the_journal_has_in_flight() -> None:
 
 AWAITING = package(
     "db",
-    condition(Stage.CRDS, "Unknown", "WaitingForCRDs", "waiting for the definitions of a"),
+    condition(Stage.CRDS, "Unknown", "WaitingForCRDs", "waiting for the custom resource definitions of a"),
     state="Pending",
     tasks=(task("AwaitCRDs", running=True, waits_for="the custom resource definitions of a"),),
 )
@@ -211,7 +211,7 @@ AWAITING = package(
 
 def test_definitions_of_others_are_come_through() -> None:
     (cause,) = causes(AWAITING, known(trying=("a", "b", "db")))
-    assert cause.state == "waits for the definitions of a, b"
+    assert cause.state == "waits for the custom resource definitions of a, b"
     assert cause.through == ("a", "b")
 
 
@@ -251,7 +251,7 @@ def test_a_resource_that_cannot_be_acted_on() -> None:
     cause = aside(
         package("db", condition(ACCEPTED, "False", "RepositoryNotFound", "PackageRepository x does not exist"))
     )
-    assert cause.line == "is not acted on: RepositoryNotFound: PackageRepository x does not exist"
+    assert cause.line == "cannot be acted on: RepositoryNotFound: PackageRepository x does not exist"
     assert cause.remedy.startswith("create the PackageRepository")
 
 
@@ -262,7 +262,7 @@ def test_a_suspended_one() -> None:
 
 
 def test_a_removal_at_work_and_one_that_fails() -> None:
-    at_work = condition(REMOVED, "False", "Removing", "running its beforeDeleteHelm hooks: hooks/a.sh")
+    at_work = condition(REMOVED, "False", "Removing", "running the package's beforeDeleteHelm hooks: hooks/a.sh")
     hooks = (HookSnapshot("hooks/a.sh", (), 0, None, ""),)
     found = replace(package("db", at_work, tasks=(task("Uninstall", running=True),)), hooks=hooks)
     cause = aside(found)
@@ -289,7 +289,7 @@ def test_a_removal_that_is_held_is_come_through_by_its_dependents() -> None:
     db = replace(node("db"), dependents=("shop.cache", "shop.gone", "shop.web"))
     going = package("shop.web", condition(REMOVED, "False", "Removing"), state="Removing")
     cause = aside(held, known(db, going, ready("shop.cache")))
-    assert (cause.state, cause.through) == ("is removed after shop.web", ("shop.web",))
+    assert (cause.state, cause.through) == ("waits for the removal of shop.web", ("shop.web",))
     assert aside(held, known(leaving=("shop.web",))).through == ("shop.web",)
     for here in (known(), known(db)):
         assert aside(held, here).line == "cannot be removed: WaitingForDependents: it waits"

@@ -1,8 +1,9 @@
 """The certificate of the admission server: made by the daemon, kept in a Secret, and replaced before it expires.
 
-Each certificate has an authority of its own, whose key is discarded once it has signed, so nothing but this certificate
-can ever be trusted through it. The Secret also keeps the authority of the previous certificate, and API servers trust
-both. So no request fails during a replacement, whichever of the two certificates the server shows at that moment.
+Each certificate has an authority of its own. The authority's key is discarded once it has signed the certificate, so nobody
+can ever sign another certificate that API servers would trust. The Secret also keeps the authority of the previous
+certificate, and API servers trust both authorities. So no request fails during a replacement, whichever of the two
+certificates the server shows at that moment.
 """
 
 import base64
@@ -29,14 +30,16 @@ VALID: Final = timedelta(days=90)
 RENEW: Final = timedelta(days=30)
 """The remaining validity below which a certificate is replaced."""
 _EARLY: Final = timedelta(hours=1)
-"""The time between the start of a certificate's validity and its creation, for API servers whose clocks are behind."""
+"""The time by which a certificate's validity starts before its creation, so that API servers whose clocks are behind accept
+it.
+"""
 _MAX_COMMON_NAME: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A server's certificate with its key, and the authorities to trust: the authority of this certificate first. All are in PEM
-    form.
+    """A server's certificate with its key, and the authorities that API servers are to trust: first the authority of this
+    certificate, then the previous one. All are in PEM form.
     """
 
     chain: str
@@ -51,7 +54,7 @@ class Certificate:
         return "".join(self.authorities)
 
     def is_fit(self, names: Sequence[str], now: datetime) -> bool:
-        """Return whether the certificate names all of ``names``, and is valid for long enough."""
+        """Return whether the certificate names all of ``names``, and stays valid for longer than RENEW."""
         return self.names >= frozenset(names) and self.not_after - now > RENEW
 
 
@@ -115,7 +118,7 @@ def new_context() -> ssl.SSLContext:
 
 
 def use(certificate: Certificate, context: ssl.SSLContext) -> None:
-    """Serve a certificate from the next handshake on. Blocks."""
+    """Make the server with this ``context`` show the certificate from the next handshake on. Blocks."""
     # OpenSSL reads keys from files only; this file exists only during the call, in a folder with mode 0700.
     with tempfile.TemporaryDirectory(prefix="wharfinger-tls-") as folder:
         path = Path(folder) / "server.pem"

@@ -16,7 +16,7 @@ PATH: Final = "/validate"
 TIMEOUT_S: Final = 3
 SERVICE_PORT: Final = 443
 PORT_NAME: Final = "admission"
-"""The name of the Service's port, by which the endpoint belongs to it."""
+"""The name of the Service's port. The EndpointSlice has a port of the same name, so the Service forwards to it."""
 MAX_PORT: Final = 65_535
 
 
@@ -26,18 +26,20 @@ class AdmissionAddressError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address that the server listens on, and the Service in front of it; without a Service, API servers call the address."""
+    """The address that the server listens on, and the Service in front of it. Without a Service, API servers call the address
+    itself.
+    """
 
     host: str
     port: int
     service: tuple[str, str] | None = None
     """The namespace and the name of the Service."""
     pod: str = ""
-    """The address of this pod, to which the Service must lead; "" if the Service selects its pods itself."""
+    """The address of this pod, to which the Service must send requests; "" if the Service has a selector."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that the certificate must have."""
+        """The DNS names and IP addresses that the certificate must have."""
         if self.service is None:
             return (self.host,)
         namespace, name = self.service
@@ -56,7 +58,9 @@ def read_endpoint(address: str, service: str, pod: str = "") -> Endpoint:
         raise AdmissionAddressError(f"--admission {address[:80]!r}: expected a port up to {MAX_PORT}")
     if not service:
         if pod:
-            raise AdmissionAddressError("--admission-pod-ip applies to --admission-service; give both")
+            raise AdmissionAddressError(
+                "--admission-pod-ip is used only with --admission-service; give both, or neither"
+            )
         if not host:
             raise AdmissionAddressError(
                 f"--admission {address[:80]!r}: expected the host by which API servers reach this machine; name it, or the "
@@ -78,11 +82,12 @@ def _ip(text: str) -> str:
 
 
 def endpoint_slice(endpoint: Endpoint, port: int) -> JsonObject | None:
-    """Return the EndpointSlice by which the Service leads to this pod only, at ``port``; None if the Service selects its pods
-    itself.
+    """Return the EndpointSlice that makes the Service send all requests to this pod, at ``port``; None if the Service has a
+    selector.
 
-    Daemons on standby have the same labels as the one at work, but they do not listen: a Service with a selector would lead some
-    requests to them, and these would fail, also for webhooks of hooks whose failure policy is ``Fail``.
+    The pods of daemons on standby have the same labels as the pod of the leader, but do not listen. So a Service with a
+    selector would send some requests to standby daemons, where they fail. With the failure policy ``Fail``, the API server
+    would then refuse what users write.
     """
     if endpoint.service is None or not endpoint.pod:
         return None
@@ -103,7 +108,9 @@ def endpoint_slice(endpoint: Endpoint, port: int) -> JsonObject | None:
 
 
 def server_of(endpoint: Endpoint, port: int, bundle: str) -> Server:
-    """Return the server as the configurations of hooks' webhooks name it; see `webhook_configuration`."""
+    """Return the server in the form that the webhook configurations of hooks need; the arguments are those of
+    `webhook_configuration`.
+    """
     if endpoint.service is not None:
         return Server(bundle, service=(*endpoint.service, SERVICE_PORT))
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
@@ -113,7 +120,8 @@ def server_of(endpoint: Endpoint, port: int, bundle: str) -> Server:
 def webhook_configuration(endpoint: Endpoint, port: int, bundle: str) -> JsonObject:
     """Return the ValidatingWebhookConfiguration. ``port`` is the port that the server listens on, ``bundle`` the authorities.
 
-    A daemon that is stopped must not block the cluster: its absence is ignored, and an answer is awaited for TIMEOUT_S only.
+    A daemon that is stopped must not block the cluster, so the failure policy is ``Ignore``, and API servers wait for an
+    answer for TIMEOUT_S only.
     """
     client = server_of(endpoint, port, bundle).client_config(PATH)
     rule: JsonObject = {

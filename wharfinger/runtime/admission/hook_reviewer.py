@@ -1,14 +1,16 @@
 """The answers of packages' hooks to API servers: the choice of the hook for a review, its time limit, and the effect of its
 failure.
 
-A review is a run of the package's hook, beside its queue and without a slot of the queue. Otherwise a package that applies an
-object would wait for its own webhook, and hooks that change objects would wait for slots that they hold themselves. Reviews
-have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`), and release them before their object patches are
-applied, which may need other reviews. Each review has the time that the API server waits for it. If there is no answer in time,
-or no valid one, the hook's failure policy decides, as the API server would decide without an answer.
+A review runs the package's hook outside of the package's queue, and without a slot of the queue. Otherwise a package that
+applies an object would wait for its own webhook, and hooks that change objects would wait for slots that they hold
+themselves. Reviews have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`). A review releases its slot
+before its object patches are applied, because a patch may need another review. A review may take as long as the API server
+waits for it. If the hook gives no valid answer in time, its failure policy decides, just as the API server would decide
+without an answer.
 
-Requests are admitted without an answer of a hook only if the hook's package is being removed. An admission review that cannot be
-judged here (the package is unknown, or not loaded yet) gets an HTTP error, so the API server applies the failure policy.
+The daemon admits a request without asking the hook only if the hook's package is being removed. An admission review that
+cannot be judged here (the package is unknown, or not loaded yet) gets an HTTP error, so the API server applies the failure
+policy.
 """
 
 import logging
@@ -53,7 +55,9 @@ log = logging.getLogger(__name__)
 CONVERSION_S: Final = 30
 """The time that API servers wait for a conversion, in seconds."""
 SHARE: Final = 0.8
-"""The share of the API server's time after which a run is ended, so that the reason still reaches the user."""
+"""The share of the API server's time limit after which the hook is stopped, so that the answer with the reason still arrives
+in time.
+"""
 QUEUE: Final = "webhooks"
 """The name of the queue in metrics and logs; reviews do not wait in a queue."""
 _NOT_FOUND: Final = 404
@@ -69,7 +73,7 @@ class HookReviewer:
         self._slots = ReviewSlots()
 
     async def answer(self, address: Address, request: Request) -> Response:
-        """Answer a review at an address."""
+        """Return the answer to a review that was sent to the address ``address``."""
         instance = self._runtime.instances.get(address.package)
         try:
             if address.kind is ReviewKind.CONVERSION:
@@ -158,8 +162,8 @@ class HookReviewer:
     async def _ran(
         self, instance: Instance, hook: Hook, context: Context, binding: str, *, dry_run: bool
     ) -> Mapping[str, bytes]:
-        """Wait until a hook may run, and run it; return its response files. Raises HookRunError, and the errors of applying its
-        output.
+        """Wait for a review slot, and run the hook; return its response files. Raises HookRunError, and the errors of
+        applying the hook's output.
         """
         await hold_back(instance, hook)
         runtime, slot = self._runtime, self._slots.use(instance.id.name)
@@ -179,7 +183,10 @@ def _bound(instance: Instance) -> BoundWebhooks | None:
 def _snapshots(instance: Instance, hook: Hook, binding: AdmissionBinding | ConversionBinding) -> contexts.Snapshots:
     """Return the snapshots of a hook. Raises HookError if the binding includes snapshots but the package's hooks are stopped."""
     if binding.include_snapshots_from and instance.hooks.started is None:
-        why = "the snapshots that its answer needs are not kept, because the hooks are stopped"
+        why = (
+            "the hook needs snapshots, which are not available because the package's hooks are stopped; retry "
+            "when the package is on"
+        )
         raise HookError(hook.name, why, transient=True)
     return snapshots_of(instance, hook) if binding.include_snapshots_from else {}
 

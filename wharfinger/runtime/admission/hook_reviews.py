@@ -24,7 +24,7 @@ CONVERSION_KIND: Final = "ConversionReview"
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 """The size limit of a review for hooks. It is large, because all objects of a list are converted by one review."""
 BATCH_BYTES: Final = 1024 * 1024
-"""The size in JSON up to which objects are converted in one run; a hook's answer is limited, too."""
+"""The limit on the size in JSON of the objects that one run converts, because a hook's answer is limited, too."""
 BATCH_OBJECTS: Final = 500
 FAILED: Final = 500
 MAX_REASON: Final = 512
@@ -40,7 +40,7 @@ class ConversionRequest:
 
 
 def read_admission_review(body: bytes) -> JsonObject:
-    """Return an AdmissionReview whose request has a uid. Raises FormatError."""
+    """Read an AdmissionReview, and check that its request has a uid. Raises FormatError."""
     return _review(body, reviews.API_VERSION, reviews.KIND)
 
 
@@ -56,7 +56,9 @@ def read_conversion_review(body: bytes) -> ConversionRequest:
 
 
 def conversion_review(request: ConversionRequest, objects: Sequence[JsonObject]) -> JsonObject:
-    """Return the review that asks a hook to convert some of the objects, in their present form."""
+    """Return the review that asks a hook to convert ``objects`` in one step; they are objects of the request, perhaps
+    converted by earlier steps.
+    """
     return {
         "apiVersion": CONVERSION_VERSION,
         "kind": CONVERSION_KIND,
@@ -65,8 +67,8 @@ def conversion_review(request: ConversionRequest, objects: Sequence[JsonObject])
 
 
 def batches(objects: Sequence[JsonObject]) -> Iterator[tuple[int, ...]]:
-    """Yield the positions of objects that are converted in one run: they have the same version, and stay within BATCH_BYTES and
-    BATCH_OBJECTS.
+    """Yield batches of positions in ``objects``. The objects of a batch are converted in one run: they have the same version,
+    and stay within BATCH_BYTES and BATCH_OBJECTS.
     """
     by_version: dict[str, list[int]] = {}
     for place, obj in enumerate(objects):
@@ -90,15 +92,16 @@ def admission_answer(response: JsonObject) -> bytes:
 
 
 def failed_admission(uid: str, binding: AdmissionBinding, why: str) -> JsonObject:
-    """Return the response if a hook gave no answer: the one that the failure policy asks for, with the reason in words.
+    """Return the response for a hook that gave no answer: the failure policy decides, and the response has the reason as a
+    text.
 
-    The API server would decide the same, but without a reason.
+    Without a response, the API server would decide in the same way, but the user would not see the reason.
     """
     if binding.failure_policy == "Ignore":
         return {
             "uid": uid,
             "allowed": True,
-            "warnings": [shortened(f"{binding.name} was ignored: {why}", reviews.MAX_WARNING)],
+            "warnings": [shortened(f"webhook webhook {binding.name} was ignored: {why}", reviews.MAX_WARNING)],
         }
     status: JsonObject = {"code": FAILED, "reason": "InternalError", "message": shortened(why, MAX_REASON)}
     return {"uid": uid, "allowed": False, "status": status}

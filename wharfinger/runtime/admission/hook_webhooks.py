@@ -1,9 +1,10 @@
-"""The webhooks of all packages' hooks, as API servers know them: published, kept against changes, and withdrawn.
+"""The published webhooks of all packages' hooks: the objects that tell API servers to call these hooks.
 
-Each package has its own configurations, and each definition that a package converts has its ``spec.conversion``
+A package has webhook configurations of its own, and each CRD that the package converts gets a ``spec.conversion``
 (:mod:`~wharfinger.hooks.webhooks.configurations`). Both are written before the package is applied, and removed before it is
-uninstalled. The package's own tasks do this, so a failure is reported as a failure of the package. A change by somebody else is
-undone as soon as a watch reports it. A new certificate is written into all of them before the server uses it.
+uninstalled. The package's own tasks write and remove them, so a failure is reported as a failure of the package. A change by
+somebody else is undone as soon as a watch reports it. A new certificate is written into all of these objects before the
+server uses it.
 """
 
 import logging
@@ -43,43 +44,43 @@ DEFINITION: Final = ResourceType(
 )
 RETRY_S: Final = 10.0
 MISSING_S: Final = 2.0
-"""The interval of checks whether a missing definition exists by now."""
+"""The interval of checks whether a missing CRD has been created."""
 SWEEP_S: Final = 60.0
-"""The interval of searches for objects of packages that are gone."""
+"""The interval of searches for published webhooks of packages that are gone."""
 _SELECTOR: Final = f"{LABEL}={LABELLED}"
 
 
 class HookWebhooks:
-    """The published webhooks of one daemon. `run` keeps them."""
+    """The published webhooks of one daemon. `run` undoes changes that others make to them."""
 
     def __init__(self, client: ClusterClient, manager: str) -> None:
-        """Write with ``client`` as the field manager ``manager``."""
+        """Prepare to write with ``client``, as the field manager ``manager``."""
         self._client = client
         self._manager = manager
         self._server: Server | None = None
         self._trusted = trio.Event()
         self._published: dict[str, BoundWebhooks] = {}
         self._left: set[str] | None = None
-        """The packages that an earlier daemon has published; None until they are listed."""
+        """The packages whose webhooks an earlier daemon has published; None until they are listed."""
         self._missing: set[str] = set()
-        """The definitions that packages convert and that do not exist."""
+        """The CRDs that packages convert, but that do not exist."""
         self._writing = trio.Lock()
         self._changed = trio.Event()
 
     def published(self) -> Mapping[str, BoundWebhooks]:
-        """Return the webhooks that API servers are to know, by package."""
+        """Return the published webhooks, by package."""
         return dict(self._published)
 
     @property
     def misses_definitions(self) -> bool:
-        """Return whether a definition that a package converts does not exist, so that it has to be looked for."""
+        """Return whether a CRD that a package converts does not exist yet."""
         return bool(self._missing)
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Publish a package's webhooks instead of its earlier ones, and undo later changes of them. Wait until the server has a
-        certificate.
+        """Publish a package's webhooks in place of its earlier webhooks; from now on, changes that others make to them are
+        undone. Wait until the server has a certificate.
 
-        Raises HookError if another package converts the same definition, and ClusterError.
+        Raises HookError if another package converts the same CRD, and ClusterError.
         """
         before = self._published.get(package, BoundWebhooks())
         if not bound and not before:
@@ -94,18 +95,23 @@ class HookWebhooks:
                 await self._end_conversion(package, crd)
 
     def _check_owners(self, package: str, bound: BoundWebhooks) -> None:
-        """Raise HookError if another package converts one of the definitions."""
+        """Raise HookError if another package converts one of the CRDs."""
         for crd in bound.conversions:
             for name, one in self._published.items():
                 if name != package and crd in one.conversions:
                     hook = next(iter(bound.conversions[crd].pairs.values()))[0]
-                    why = f"{crd} is converted by hooks of {name}, and only one package can do that; remove one of the two"
+                    why = (
+                        f"{crd} is already converted by hooks of package {name}, and only one package can convert a "
+                        "definition; remove one of the two packages"
+                    )
                     raise HookError(hook.name, why, transient=True)
 
     async def withdraw(self, package: str, *, conversions: bool) -> None:
-        """Remove a package's webhooks, those of an earlier daemon included; conversions only if ``conversions`` is true.
+        """Remove a package's webhooks, even if an earlier daemon published them; remove its conversions only if
+        ``conversions`` is true.
 
-        Without a webhook, objects of a definition are shown in every version as they are stored. Raises ClusterError.
+        Without a conversion webhook, the API server shows the stored objects of a CRD unchanged in every version. Raises
+        ClusterError.
         """
         before = self._published.get(package)
         if not before and package not in await self._left_over():
@@ -118,7 +124,7 @@ class HookWebhooks:
             await self._erase(package, conversions=conversions)
 
     async def _erase(self, package: str, *, conversions: bool) -> None:
-        """Remove a package's objects, whoever wrote them. Raises ClusterError."""
+        """Remove all objects that publish a package's webhooks, even those that another daemon wrote. Raises ClusterError."""
         for resource in CONFIGURATIONS.values():
             await self._delete(ObjectKey(resource, "", configuration_name(package)))
         if conversions:
@@ -142,17 +148,21 @@ class HookWebhooks:
         return found
 
     async def trust(self, server: Server) -> None:
-        """Write the server's address and authorities into all published objects, now and from now on. Raises ClusterError."""
+        """Write the server's address and authorities into all published objects, and use them for objects that are published
+        later. Raises ClusterError.
+        """
         self._server = server
         await self.keep()
         self._trusted.set()
 
     async def keep(self) -> None:
-        """Write again each published object that differs. Raises ClusterError; a refusal by an API server is only logged."""
+        """Write each published object again that differs from what was published. Raises ClusterError; a refusal by an API
+        server is only logged.
+        """
         await self._keep(self._write)
 
     async def keep_missing(self) -> None:
-        """Write the conversions of definitions that did not exist, and nothing else. Raises ClusterError as `keep`."""
+        """Write only the conversions of CRDs that did not exist before. Raises ClusterError like `keep`."""
         await self._keep(self._write_missing)
 
     async def _keep(self, write: Callable[[str, BoundWebhooks], Awaitable[None]]) -> None:
@@ -166,25 +176,24 @@ class HookWebhooks:
                 except (ForbiddenError, InvalidError) as error:
                     log.warning("%s: the webhooks of its hooks cannot be published: %s", package, error)
                 except ClusterError as error:
-                    failure = error  # the webhooks of other packages are still kept
+                    failure = error  # the webhooks of other packages are still corrected
         if failure is not None:
             raise failure
 
     async def sweep(self, known: Callable[[], frozenset[str]]) -> None:
-        """Remove webhooks of packages that do not define webhooks any more, or are not ``known`` here: no daemon would
-        answer their reviews. They were published by an earlier daemon, or by this one for a package that another shard
-        keeps now.
+        """Remove the webhooks of packages that have no webhooks any more, or that are not ``known`` here, because this daemon
+        would not answer their reviews. Raises ClusterError.
 
-        Raises ClusterError.
+        Such webhooks were published by an earlier daemon, or by this daemon for a package that another shard manages now.
         """
         for package in sorted({package for package, _ in await self._stored()}):
-            async with self._writing:  # read within the lock: the package may have published others meanwhile
+            async with (
+                self._writing
+            ):  # read within the lock, because the package may have published other webhooks meanwhile
                 bound = self._published.get(package)
                 if package in known() and (bound or bound is None):
                     continue
-                log.info(
-                    "%s: its published webhooks are removed, because no hook of this daemon answers there", package
-                )
+                log.info("%s: its published webhooks are removed, because no hook of this daemon answers them", package)
                 self._published.pop(package, None)
                 await self._erase(package, conversions=True)
 
@@ -243,7 +252,11 @@ class HookWebhooks:
                 self._missing.discard(crd)
             except NotFoundError:
                 if crd not in self._missing:
-                    log.info("%s: %s does not exist; the package's hooks convert it once it exists", package, crd)
+                    log.info(
+                        "%s: the definition %s does not exist; the package's hooks convert its objects once it exists",
+                        package,
+                        crd,
+                    )
                 self._missing.add(crd)
 
     async def _end_conversion(self, package: str, crd: str) -> None:
@@ -262,5 +275,5 @@ class HookWebhooks:
 
 
 def package_of(obj: JsonObject) -> str:
-    """Return the package that an object of hooks' webhooks belongs to; "" if the object names none."""
+    """Return the package whose webhooks an object publishes; "" if the object names no package."""
     return find_str(obj, "metadata", "annotations", PACKAGE_ANNOTATION)

@@ -1,17 +1,17 @@
 """The judgement of an Application, a Module or a PackageRepository that is about to be stored.
 
-Only these are refused, because the daemon would refuse them whatever else changes later:
+Refused is only what the daemon could never act on, whatever else changes later:
 
 * a spec that cannot be read, and a name that allows no release;
-* a release that another package has, and a Module whose release would have to move;
-* settings that the version of the package that is loaded now refuses (schemas and rules, with their messages), if the resource
-  asks for that version, and all of its settings are in the resource itself;
+* a release that belongs to another package, and a Module whose release would have to move to another namespace;
+* settings that violate the schema or a rule of the loaded version, if the resource asks for that version and contains all of
+  its settings itself;
 * a cycle of dependencies.
 
-Requirements that are not met now are only a warning, because the package that is missing may be created next. A
-removal, a disable or another version that the guard of dependents holds back is only a warning, too. A resource that is
-being deleted is always admitted, and so is a change that leaves the spec and the annotations as they are: finalizers
-and statuses must be writable in any case.
+Requirements that are not met now are only a warning, because the package that is missing may be created next. A removal, a
+disable or a version change that the guard of dependents will hold back is only a warning, too. A resource that is being
+deleted is always admitted, and so is a change that leaves the spec and the annotations as they are: finalizers and statuses
+must be writable in any case.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class Judge:
     token_folders: Sequence[Path] = ()
 
     async def judge(self, obj: JsonObject, old: JsonObject | None) -> Judgement:
-        """Judge an object that is about to be stored; ``old`` is the stored one, None for a new object."""
+        """Judge an object that is about to be stored; ``old`` is the stored object, None if the object is new."""
         if is_deleting(obj) or (old is not None and _asks_for_the_same(obj, old)):
             return ADMITTED
         try:
@@ -103,7 +103,7 @@ class Judge:
         return Judgement(warnings=self._would_break(identity.name, "the removal", None))
 
     def _held(self, spec: PackageSpec, obj: JsonObject, old: JsonObject | None) -> tuple[str, ...]:
-        """Return a warning about a disable or another version that the guard of dependents will hold back."""
+        """Return a warning if the guard of dependents will hold back a disable or a version change."""
         name, scheduler = spec.id.name, self.runtime.scheduler
         instance, node = self.runtime.instances.get(name), scheduler.node(name)
         if old is None or instance is None or node is None or is_ignoring(obj):
@@ -119,10 +119,11 @@ class Judge:
         hold = judge_hold(what, [each for each in broken if not self.runtime.lifecycle.is_removing(each.name)], ())
         if hold is None:
             return ()
-        return (f"it is held back: {hold.message}; the annotation {IGNORE_DEPENDENTS}=true makes the daemon go on",)
+        how = f"to make the change nevertheless, set the annotation {IGNORE_DEPENDENTS}=true"
+        return (f"the change is held back: {hold.message}; {how}",)
 
     def _check_identity(self, identity: PackageId, old: JsonObject | None) -> None:
-        """Check that the package may have its release. Raises IdentityError and SpecError."""
+        """Check that the package's release belongs to no other package, and does not move. Raises IdentityError and SpecError."""
         if isinstance(identity, ModuleId) and "." in identity.name:
             raise IdentityError(f"Module {identity}: expected a name without a dot; choose another name")
         placed = find_str(old, "status", "release", "namespace") if old is not None else ""
@@ -140,7 +141,7 @@ class Judge:
         try:
             self.runtime.scheduler.check_constraints(node_of(spec.id, instance.files.definition, spec.directives))
         except ConstraintsError as error:
-            return (f"it is paused for now: {error.reason}: {error}",)
+            return (f"the package is paused for now: {error.reason}: {error}",)
         except CycleError as error:
             raise SpecError(f"spec.dependsOn: {error}") from error
         return ()
@@ -164,7 +165,7 @@ class Judge:
                 assert_never(answer)
 
     def _loaded(self, spec: PackageSpec) -> Instance | None:
-        """Return the package, if the version that the resource asks for is loaded."""
+        """Return the package if it is loaded in the version that the resource asks for; None otherwise."""
         instance = self.runtime.instances.get(spec.id.name)
         if instance is None or instance.files.definition is None:
             return None

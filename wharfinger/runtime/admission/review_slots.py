@@ -1,8 +1,8 @@
-"""The slots of reviews: how many hooks answer API servers at once.
+"""The slots of reviews: they limit how many hooks answer API servers at once.
 
-A free slot goes to the package that has the fewest. A package's first slot may be any free slot. All further slots of
-all packages together are at most half of the slots. So a package without a slot still gets one while fewer than eight
-packages have slow hooks.
+A free slot goes to the waiting package with the fewest slots. The first slot of a package may be any free slot. The further
+slots of all packages together are at most half of all slots. So a package without a slot still gets a slot while fewer than
+eight packages have slow hooks.
 """
 
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ import trio
 
 AT_ONCE: Final = 16
 FURTHER: Final = 8
-"""The most slots that packages have beside their first ones, all together."""
+"""The limit on the slots that all packages together have beside their first slots."""
 
 
 @dataclass(slots=True)
@@ -23,13 +23,13 @@ class ReviewSlots:
 
     _free: int = field(default_factory=lambda: AT_ONCE)
     _used: dict[str, int] = field(default_factory=dict)
-    """The number of slots of each package that has some."""
+    """The number of slots of each package that has at least one."""
     _waiting: dict[trio.Event, str] = field(default_factory=dict)
     """The packages of the runs that wait, in the order of their arrival."""
 
     @property
     def packages(self) -> frozenset[str]:
-        """The packages that have slots or wait for some."""
+        """The packages that have a slot or wait for one."""
         return frozenset((*self._used, *self._waiting.values()))
 
     @asynccontextmanager
@@ -46,13 +46,13 @@ class ReviewSlots:
                 self._release(package)
 
     def _hand_out(self) -> None:
-        """Give free slots to the runs that may have one."""
+        """Give free slots to the waiting runs that may have a slot."""
         while self._free and self._waiting:
             turn = min(self._waiting, key=lambda each: self._used.get(self._waiting[each], 0))
             package = self._waiting[turn]
             used = self._used.get(package, 0)
             if used and AT_ONCE - self._free - len(self._used) >= FURTHER:
-                return  # all runs that wait are of packages that have a slot
+                return  # every waiting run belongs to a package that has a slot
             del self._waiting[turn]
             self._used[package] = used + 1
             self._free -= 1

@@ -17,7 +17,9 @@ from wharfinger.formats.json.value import (
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 MAX_REVIEW_BYTES: Final = 8 * 1024 * 1024
-"""The largest review: the object before and after, of which each has at most 3 MiB, as JSON."""
+"""The size limit of a review: it contains the object before and after the change as JSON, and each of the two has at most 3
+MiB.
+"""
 MAX_WARNING: Final = 256
 """The length of a warning in characters; kube-apiserver cuts longer ones if there are many."""
 REFUSED: Final = 422
@@ -25,9 +27,9 @@ REFUSED: Final = 422
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A request to judge the object that is about to be stored, with the stored one, if there is one.
+    """A request to judge an object that is about to be stored, together with the object that is stored now, if any.
 
-    ``deletes``: ``obj`` is about to be deleted instead.
+    If ``deletes`` is true, ``obj`` is about to be deleted.
     """
 
     uid: str

@@ -1,10 +1,11 @@
-"""The admission server: HTTPS for API servers, with a certificate that it keeps valid, and the webhook's configuration.
+"""The admission server: it answers API servers over HTTPS, renews its certificate, and writes the webhook's configuration.
 
-Nothing here can block a package or the daemon: failures are logged, and the work is retried. A daemon on standby does not serve,
-because it has no packages to judge by; API servers ignore that. A judgement that takes too long admits the resource with a
-warning.
+Nothing here can block a package or the daemon: failures are logged, and the work is retried. A daemon on standby does not
+serve, because it has no loaded packages; the API server then admits resources without a judgement. A judgement that takes too
+long admits the resource with a warning.
 
-When a certificate is replaced, the order matters: the Secret, then the configuration with both authorities, then the server.
+A certificate is replaced in this order: first it is stored in the Secret, then both authorities are written into the
+configuration, and last the server uses it.
 """
 
 import logging
@@ -48,13 +49,15 @@ CHECK_S: Final = 3600.0
 """The interval at which the certificate and the configuration are checked."""
 RETRY_S: Final = 10.0
 SETTLE_S: Final = 10.0
-"""The time after which API servers have read a new configuration, with its authorities."""
+"""The time after which all API servers are expected to use a new configuration and its authorities."""
 JUDGE_S: Final = 2.0
-"""The time for one judgement, which is less than API servers wait."""
+"""The time limit for one judgement, which is shorter than the time that API servers wait."""
 LIMITS: Final = HttpLimits(
     body_bytes=MAX_BODY_BYTES, large_bodies_bytes=4 * MAX_BODY_BYTES, body_read_s=10, connections=64, idle_s=120
 )
-"""Every pod of the cluster may connect, so the requests together must stay far below the memory of the daemon."""
+"""The limits on requests. Every pod of the cluster may connect, so all requests together must use far less memory than the
+daemon has.
+"""
 _KEY: Final = ObjectKey(SECRET, SYSTEM_NAMESPACE, SECRET_NAME)
 
 
@@ -84,7 +87,7 @@ class AdmissionServer:
         self.serving: Certificate | None = None
 
     async def handle(self, request: Request) -> Answer:
-        """Answer a review, about the daemon's own kinds or for a hook."""
+        """Answer a review: of the daemon's own kinds, or for a hook of a package."""
         address = read_address(request.path) if request.method == "POST" else None
         if address is not None:
             return await self._reviewer.answer(address, request)
@@ -105,7 +108,7 @@ class AdmissionServer:
         return Response(200, answer_to(review, judgement.refusal, judgement.warnings))
 
     async def run(self) -> None:
-        """Keep the certificate and the configuration, until cancelled."""
+        """Renew the certificate and correct the configuration, until cancelled."""
         said = ""
         while True:
             try:
@@ -122,8 +125,8 @@ class AdmissionServer:
     async def keep(self) -> None:
         """Make sure that a valid certificate is served, and that API servers trust it and reach this server. Raises ClusterError.
 
-        A certificate that replaces another is served only SETTLE_S after the configuration was written, because API servers read
-        the configuration with a delay.
+        A certificate that replaces another one is served only when SETTLE_S have passed since the configuration was written,
+        because API servers read the configuration with a delay.
         """
         certificate = await self._certificate()
         if (own := endpoint_slice(self._endpoint, self.port)) is not None:
@@ -177,7 +180,7 @@ async def open_admission(
 
     ``manager`` is the field manager of the configuration, and ``webhooks`` are those of packages' hooks.
 
-    The configuration stays when the block is left: without a server it has no effect but a refused connection.
+    The configuration stays in the cluster when the block is left: API servers then fail to connect, and ignore the failure.
     """
     server = AdmissionServer(client, judge, endpoint, now, manager, webhooks)
     host = None if endpoint.service is not None and not endpoint.host else endpoint.host

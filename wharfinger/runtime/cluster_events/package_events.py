@@ -1,6 +1,7 @@
-"""The Events about packages: changes of status and corrections of drift, recorded on the resource that a person describes.
+"""The Events about packages: changes of status and corrections of drift, recorded on the package's resource, where ``kubectl
+describe`` shows them.
 
-A correction is logged, too, because nobody asked for it.
+A correction is logged, too, because no user requested it.
 """
 
 import logging
@@ -14,7 +15,7 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.queue.lane import acting_for
 from wharfinger.runtime.cluster_events.reasons import EventReason
 from wharfinger.runtime.cluster_events.recorder import Recorder, subject_of
-from wharfinger.runtime.cluster_events.story import Note, Story, begin, tell
+from wharfinger.runtime.cluster_events.story import Note, Story, begin, next_story
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.resources.identity import package_id
 from wharfinger.runtime.resources.resources import DEFAULT_REPOSITORY, PACKAGE_REPOSITORY, resource_key
@@ -23,7 +24,9 @@ from wharfinger.runtime.status.package_status import PackageStatus
 log = logging.getLogger(__name__)
 
 _SPARE: Final = 64
-"""The number of stories of unknown packages at which they are forgotten."""
+"""The number of stories beyond twice the number of packages; if there are more stories, those of unknown packages are
+forgotten.
+"""
 
 
 def nothing_found(_key: ObjectKey) -> JsonObject | None:
@@ -44,7 +47,7 @@ class PackageEvents:
     def status_changed(self, name: str, before: PackageStatus, after: PackageStatus) -> None:
         """Record the Events that a change of a package's status causes."""
         story = self._stories.get(name)
-        after_story, notes = tell(begin(before) if story is None else story, before, after)
+        after_story, notes = next_story(begin(before) if story is None else story, before, after)
         if after_story != story:
             self._stories[name] = after_story
             self._sweep()
@@ -54,7 +57,7 @@ class PackageEvents:
                 self._record(obj, note)
 
     def drift_corrected(self, owner: Owner, drift: Drift) -> None:
-        """Record that an object of a release was applied again, because another program had changed it."""
+        """Record that an object of a release was applied again, because another program had changed or deleted it."""
         identity = self.runtime.claims.owner_of(owner.namespace, owner.name) if self.runtime is not None else None
         instance = self.runtime.instances.get(identity.name) if self.runtime and identity else None
         if instance is None:

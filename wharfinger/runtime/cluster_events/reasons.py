@@ -1,6 +1,6 @@
 """The reasons of the Kubernetes Events that the daemon writes, with the type and the action of each.
 
-These words are an interface: programs match on them, docs/events.md explains each, and none changes its meaning.
+The reasons are an interface: programs match on them, docs/events.md explains each of them, and no reason changes its meaning.
 """
 
 from enum import StrEnum
@@ -15,7 +15,9 @@ class EventType(StrEnum):
 
 
 class EventReason(StrEnum):
-    """The reasons; the string value of each is the Event's ``reason`` itself. ``meaning`` completes "the Event says that"."""
+    """The reasons of Events; the string value of a member is the Event's ``reason``. ``meaning`` completes the sentence "The
+    Event says that …".
+    """
 
     type: EventType
     action: str

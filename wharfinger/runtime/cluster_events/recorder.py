@@ -1,10 +1,10 @@
 """The recorder of Kubernetes Events (``events.k8s.io/v1``): never blocks its callers, and costs little however much happens.
 
 `Recorder.record` only counts; a task writes one Event after the other, with a pause of WRITE_PAUSE_S. Everything is bounded:
-equal Events are one series, different ones about the same object are limited (:mod:`~wharfinger.runtime.cluster_events.series`),
-and at most MAX_SERIES are kept. Events beyond these limits, and Events that the API server refuses, are dropped and counted. A
-write that the API server does not answer is tried ATTEMPTS times. Events are only read by people, so none is kept beyond the
-process.
+equal Events are one series, the number of different Events about the same object is limited
+(:mod:`~wharfinger.runtime.cluster_events.series`), and at most MAX_SERIES series are kept. Events beyond these limits, and
+Events that the API server refuses, are dropped and counted. A write that the API server does not answer is tried ATTEMPTS
+times. Unwritten Events are lost when the process ends, because no program relies on them.
 """
 
 import logging
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 EVENT: Final = ResourceType("events.k8s.io", "v1", "Event", "events", namespaced=True)
 REPORTER: Final = "wharfinger"
 CLUSTER_NAMESPACE: Final = "default"
-"""The namespace of Events about objects that have none; the API server admits no other."""
+"""The namespace of Events about cluster-wide objects; the API server accepts no other namespace for them."""
 MAX_SERIES: Final = 4_096
 MAX_NOTE_BYTES: Final = 1_024
 MAX_NAME: Final = 230
@@ -52,7 +52,9 @@ MAX_REPORTER: Final = 128
 WRITE_PAUSE_S: Final = 0.05
 """The pause between two writes, so that the installation of many packages does not flood the API server with Events."""
 ATTEMPTS: Final = 10
-"""The number of attempts to write while the API server does not answer; their pauses add up to about a minute."""
+"""The number of attempts to write an Event while the API server does not answer; the pauses between them add up to about a
+minute.
+"""
 WARN_S: Final = 600.0
 SERVER_ERROR: Final = 500
 TOO_MANY: Final = 429
@@ -87,7 +89,7 @@ def subject_of(obj: JsonObject) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """The parts of an Event that decide whether two Events are equal."""
+    """An Event without its times and its count. Two Events are equal if these parts are equal."""
 
     subject: Subject
     reason: EventReason
@@ -116,7 +118,7 @@ class Recorder:
         """The number of Events that were not written."""
 
     def record(self, subject: Subject, reason: EventReason, note: str, related: Subject | None = None) -> None:
-        """Have an Event written, or counted if it is a repetition. Returns at once."""
+        """Arrange that an Event is written, or counted if it repeats an earlier Event. Returns at once."""
         key, now_s, at = RecordedEvent(subject, reason, _cut(note), related), trio.current_time(), self._now()
         known = self._series.get(key)
         if known is not None and not is_over(known, now_s):
@@ -126,7 +128,7 @@ class Recorder:
             self._sweep(now_s)
         left = self._allowed.get(subject, Allowance()).use(now_s)
         if left is None or len(self._series) >= MAX_SERIES:
-            self._drop(key, "the limit of Events is reached")
+            self._drop(key, "the limit on Events is reached")
             return
         self._allowed[subject] = left
         self._names.pop(key, None)
@@ -146,7 +148,7 @@ class Recorder:
     # -- internal
 
     def _step(self, key: RecordedEvent, event: SeriesEvent) -> Create | Update | None:
-        """Step the series, plan its next turn, and return the write that is due."""
+        """Step the series, plan the time of its next step, and return the write that is due now."""
         series = self._series.get(key)
         if series is None:
             return None
@@ -176,7 +178,7 @@ class Recorder:
             else:
                 await self._create(key, series)
         except ConflictError:
-            self._names.pop(key, None)  # another object has the name
+            self._names.pop(key, None)  # another Event has this name
             self._retry(key, "its name is taken")
         except NotFoundError as error:
             if isinstance(write, Update):
@@ -267,7 +269,9 @@ class Recorder:
 async def open_recorder(
     client: ClusterClient, now: Callable[[], datetime], instance: str, shard: str = ""
 ) -> AsyncGenerator[Recorder, None]:
-    """Write Events while the block runs; ``instance`` is the identity of this daemon. Those that wait at the end are dropped."""
+    """Write Events while the block runs; ``instance`` is the identity of this daemon. Events that are not written when the
+    block ends are dropped.
+    """
     recorder = Recorder(client, now, instance, shard)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(recorder.run, name="Events")

@@ -1,7 +1,7 @@
 """The series of one Event: when it is created, and when a higher count of it is written. Pure.
 
-Equal Events (same object, reason and text) are one series, as client-go's recorder has it. The first one is written at once.
-Each repetition only counts, and the count is written at most every UPDATE_S.
+Equal Events (same object, reason and text) are one series, as in client-go's recorder. The first Event of a series is written
+at once. A repetition only raises the count, and the count is written at most every UPDATE_S.
 
 =========  ================================  ==========================  =================================
 event      when                              new state                   effects
@@ -26,7 +26,7 @@ from typing import Final, TypeAlias, assert_never
 
 UPDATE_S: Final = 30.0
 FORGET_S: Final = 360.0
-"""The time after which a series without repetitions ends; a later repetition is a new Event. client-go has the same time."""
+"""The time after which a series without repetitions ends; a later repetition is a new Event. client-go uses the same time."""
 BURST: Final = 25.0
 """The number of different Events about one object that are written without a pause."""
 REFILL_S: Final = 60.0
@@ -48,7 +48,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The same happened again."""
+    """An equal Event occurred again."""
 
     now_s: float
     at: datetime
@@ -56,14 +56,14 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """It is the turn of this series."""
+    """The planned time of the next step of this series has come."""
 
     now_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The API server has this count."""
+    """The API server has stored this count."""
 
     now_s: float
     count: int
@@ -98,7 +98,7 @@ Effect: TypeAlias = Wait | Create | Update
 
 
 def begun(now_s: float, at: datetime) -> Series:
-    """Return the series of something that happened for the first time."""
+    """Return the series of an Event that has occurred for the first time."""
     return Series(at, at, seen_s=now_s)
 
 
@@ -126,7 +126,7 @@ def step(series: Series, event: SeriesEvent) -> tuple[Series, Effect | None]:
 
 
 def is_over(series: Series, now_s: float) -> bool:
-    """Return whether the series may be forgotten: all of it is written, and nothing repeated it for FORGET_S."""
+    """Return whether the series may be forgotten: its count is written, and no repetition has occurred for FORGET_S."""
     return series.count == series.written and now_s - series.seen_s >= FORGET_S
 
 

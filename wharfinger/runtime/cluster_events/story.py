@@ -1,10 +1,10 @@
 """The parts of a package's life that are worth an Event: a pure function of two statuses.
 
-`tell` compares a status with the one before. Successful work is reported once, when it is complete. A problem is reported when it
-occurs, and again when it occurs in a later attempt: the recorder counts equal Events as one series. Texts come from the status,
-whose reporters have masked secrets already.
+`next_story` compares a status with the one before. Successful work is reported once, when it is complete. A problem is
+reported when it occurs, and again when it occurs in a later attempt: the recorder counts equal Events as one series. Texts
+come from the status, whose reporters have masked secrets already.
 
-A restarted daemon verifies installed packages. That is no news, so a verified package has no Event.
+A restarted daemon verifies installed packages. A package that was only verified has not changed, so it gets no Event.
 """
 
 from dataclasses import dataclass, replace
@@ -28,12 +28,12 @@ from wharfinger.runtime.versions.rollback_note import REQUESTED
 _HOOKS: Final = frozenset({Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED, Reason.HOOK_FAILED})
 _UNHEALTHY: Final = frozenset({Reason.UNHEALTHY, Reason.WORKLOAD_FAILED})
 _OF_REPOSITORY: Final = frozenset({Reason.REPOSITORY_INVALID, Reason.REGISTRY_FAILED, Reason.REGISTRY_REFUSED})
-"""The reasons that are about the package and about its repository."""
+"""The reasons of failures that are reported about the package and about its repository."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing to report. ``of_repository``: it is reported about the package's PackageRepository, too."""
+    """One Event to record. With ``of_repository``, it is recorded about the package's PackageRepository, too."""
 
     reason: EventReason
     text: str
@@ -42,8 +42,8 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The reports about a package until now: the last version that was complete, and whether a reported problem is not over
-    yet.
+    """The facts about a package's earlier Events: the last version that was reported as ready, and whether a reported problem
+    still exists.
     """
 
     version: str = ""
@@ -51,11 +51,11 @@ class Story:
 
 
 def begin(status: PackageStatus) -> Story:
-    """Return the story of a package as this process found it."""
+    """Return the story of a package that this process has not reported about yet."""
     return Story(status.version if status.installed_since is not None else "")
 
 
-def tell(story: Story, before: PackageStatus, after: PackageStatus) -> tuple[Story, tuple[Note, ...]]:
+def next_story(story: Story, before: PackageStatus, after: PackageStatus) -> tuple[Story, tuple[Note, ...]]:
     """Return the story after a change of the status, and the notes to report."""
     notes = list(_requested(before, after))
     problem = _problem(after)
@@ -81,7 +81,7 @@ def _completed(old: str, new: str) -> Note:
     if not old:
         return Note(EventReason.INSTALLED, f"version {new} is installed and ready")
     reason = EventReason.ROLLED_BACK if _is_older(new, old) else EventReason.UPGRADED
-    return Note(reason, f"version {new} is installed and ready; it was {old}")
+    return Note(reason, f"version {new} is installed and ready; the former version was {old}")
 
 
 def _is_older(new: str, old: str) -> bool:

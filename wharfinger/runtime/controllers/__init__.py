@@ -1,5 +1,5 @@
 """The controllers: they turn custom resources, a modules directory and a ConfigMap into the wanted state for the core, hold
-back changes that would break dependents, and take over the releases of an earlier process.
+back changes that would break dependents, and take over releases that other programs installed.
 
 May import ``core`` and below.
 """

@@ -1,4 +1,6 @@
-"""The copies of the cluster's objects from which the controllers work. They only read, so a daemon on standby has them, too."""
+"""The copies of the cluster's objects from which the controllers work. The copies need only reads, so a daemon on standby
+keeps them, too.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,8 +17,8 @@ from wharfinger.runtime.shards.labels import ShardLabels, open_shard_labels
 from wharfinger.runtime.shards.ownership import owner_of
 
 FRESH_S: Final = 5.0
-"""The time for which a cache counts as fresh after the last answer of the API server. A standby that gets the Lease
-lists the objects of older caches again.
+"""The time for which a cache counts as fresh after the last answer of the API server. A standby daemon that acquires the
+Lease lists the objects of older caches again.
 """
 
 
@@ -32,11 +34,11 @@ class Caches:
     shards: ShardLabels
 
     async def filled(self) -> None:
-        """Wait for the first list of each cache, or for another one if the cache may be old; log every few seconds why
-        a list is late.
+        """Wait for the first list of each cache, or for another list if the cache may be old; log every few seconds why a
+        list is late.
 
-        With shards, everything is listed again: while this daemon waited for its Lease, another one may have had it for a moment
-        and taken over Applications.
+        With shards, everything is listed again: while this daemon waited for its Lease, another daemon may have held the
+        Lease for a moment and taken over Applications.
         """
         own = (self.applications, self.modules, self.repositories)
         others = (self.scopes.informer, self.accounts.informer, self.shards.informer)

@@ -11,11 +11,11 @@
       sysctlTunerMaintenance: NoResourceReconciliation
 
 Each key is a module's name in camelCase, alone or with one of two suffixes (spec hook-protocol §5.5). A ConfigMap with a
-mistake is not adopted at all, because a wrong part may change the meaning of the others, and `problems` lists every mistake. A
-key that names an unknown module is only a warning, because modules come and go.
+mistake is not adopted at all, because a wrong part may change the meaning of the other parts; `problems` lists every mistake.
+A key that names an unknown module is only a warning, because modules come and go.
 
-Settings must be objects, because they are merged over objects. A list under a module's key, which addon-operator's reader
-accepts, is refused here.
+Settings must be objects, because they are merged with other objects. A list under a module's key is refused, although
+addon-operator accepts it.
 """
 
 from collections.abc import Collection, Mapping
@@ -81,7 +81,7 @@ def read_config_map(data: Mapping[str, JsonValue], known: Collection[str]) -> Co
 
 
 class _Reading:
-    """The settings, switches and problems found so far."""
+    """A reading in progress: the settings, switches and problems found so far."""
 
     def __init__(self) -> None:
         self.global_settings: JsonObject = {}

@@ -1,12 +1,12 @@
 """The controllers of Applications and Modules, which turn custom resources into calls of the `Runtime`, and write their status.
 
-Everything is level-triggered. Informers keep a copy of the objects. Every change (of a resource, a repository, a Secret that it
-refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers reconcile one name at a
-time: first the finalizer is set, then the runtime is notified of the wanted state, then the status is written if it differs. No
-state is kept between two reconciliations of a name, so a failed reconciliation is repeated later without any preparation.
+Everything is level-triggered. Informers keep a copy of the objects. Every change (of a resource, a repository, a Secret that
+it refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers reconcile one name
+at a time: it sets the finalizer, then passes the wanted state to the runtime, and then writes the status if it differs. No
+state is kept between two reconciliations of a name, so a failed reconciliation is simply repeated later.
 
-The finalizer makes removal safe: it is set before anything is installed, and removed once the runtime reports that nothing
-of the package is left.
+The finalizer makes removal safe: the controller sets it before anything is installed, and removes it once the runtime reports
+that nothing of the package is left.
 """
 
 import logging
@@ -76,9 +76,9 @@ WORKERS: Final = 4
 RETRY_FIRST_S: Final = 0.5
 RETRY_MAX_S: Final = 30.0
 STALLED_LOOK_S: Final = 60.0
-"""The interval at which a parked package is checked; the runtime decides when to retry it."""
+"""The interval at which the controller asks the runtime to check whether a parked package can be retried."""
 VERIFY_S: Final = 60.0
-"""The time after a start during which no status is written for packages that were Ready and are still being verified."""
+"""The time after a start during which no status is written for a package that was Ready and is still being verified."""
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class Controller:
     checks: ReleaseChecks = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find out which packages are installed."""
+        """Connect the rules to the runtime, and find out which packages are installed."""
         self.writer.planned_until_s = self.started + self.verify_s
         objects: dict[ObjectKey, JsonObject] = {}
         for key, obj in (*self.applications.objects().items(), *self.modules.objects().items()):
@@ -138,18 +138,18 @@ class Controller:
         return (repositories if key.resource == PACKAGE_REPOSITORY else self._informer(key)).get(key)
 
     async def reconcile(self, name: str) -> None:
-        """Reconcile one resource. Raises ClusterError; repeating the call later is always safe."""
+        """Reconcile one resource. Raises ClusterError; the call can always be repeated later."""
         key, obj = resource_key(package_id(name)), self._object_of(name)
         if obj is None:
-            # The object is gone, after our removal or because a user removed the finalizer. A package that this runtime never
-            # knew is ignored, because a release of that name may belong to another manager by now.
+            # The object is gone, because our removal is complete or because a user removed the finalizer. A package that this
+            # runtime never knew is ignored, because another program may have a release of that name by now.
             self.lookup.references.want(name, ())
             self.shards.gone(name)
             self.rollbacks.forget(name)
             self.guard.object_gone(name)
             self.runtime.object_gone(package_id(name))
-            self.takeover.looked(name, gone=True)
-            self.guard.looked(name)
+            self.takeover.reconciled(name, gone=True)
+            self.guard.reconciled(name)
             return
         identity = identity_of(key, obj)
         if not await self.shards.is_ours(identity, key, obj):
@@ -165,7 +165,7 @@ class Controller:
             if FINALIZER not in finalizers_of(obj) and not await self._set_finalizers(
                 key, obj, (*finalizers_of(obj), FINALIZER)
             ):
-                return  # nothing is installed before the finalizer ensures its removal
+                return  # nothing is installed before the finalizer ensures that it will be removed
             await self.rollbacks.prepare(identity, obj)
             await self.guard.prepare(identity, obj)
             await self._tell_runtime(identity, obj)
@@ -173,15 +173,15 @@ class Controller:
             if self.runtime.retry_stalled(name):
                 self.keys.add_later(name, STALLED_LOOK_S)
             await self._write_status(name, key, obj)
-        self.takeover.looked(name)
-        self.guard.looked(name)
+        self.takeover.reconciled(name)
+        self.guard.reconciled(name)
 
     def _leave_to_others(self, name: str) -> None:
-        """Forget everything that is kept about a package that is not ours, or not ours yet."""
+        """Forget a package that another shard's daemon manages, or that this daemon does not manage yet."""
         self.lookup.references.want(name, ())
         self.writer.unwritten.discard(name)
         self.rollbacks.forget(name)
-        self.takeover.looked(name, gone=True)
+        self.takeover.reconciled(name, gone=True)
         if name not in self.runtime.instances:
             self.guard.moved(name)
 
@@ -209,7 +209,7 @@ class Controller:
         try:
             spec, note = self.versions.settle(asked)
         except NoVersionError as error:
-            self.lookup.find_repository(asked)  # a missing repository is the better reason
+            self.lookup.find_repository(asked)  # if both are wrong, report the missing repository
             self.versions.wait(asked, error)
             return
         found, missing = None, None
@@ -232,7 +232,9 @@ class Controller:
         self.versions.note(spec.id.name, note)
 
     async def _block(self, identity: PackageId, obj: JsonObject, reason: str, message: str) -> None:
-        """Report why a resource cannot be acted on. The installed package keeps running, and dependents keep relying on it."""
+        """Report why a resource cannot be acted on. The installed package keeps running, and still meets the requirements of
+        its dependents.
+        """
         await self.guard.prepare_blocked(identity, obj)
         generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
         self.runtime.block(identity, generation, written, reason, message)
@@ -255,7 +257,7 @@ class Controller:
         return replace(spec, directives=replace(spec.directives, account=account))
 
     def _account(self, identity: PackageId, obj: JsonObject) -> str | None:
-        """Return the account that a removal acts as; None if the resource's account cannot be read."""
+        """Return the service account that a removal acts as; None if the account in the resource cannot be read."""
         try:
             return read_account(obj) or self.accounts.of(identity.namespace)
         except (SpecError, FormatError) as error:
@@ -268,14 +270,14 @@ class Controller:
         update(spec, source, settings)
 
     def _hold(self, spec: PackageSpec, hold: Hold) -> None:
-        """Report that the change is held, and adopt only a suspension from the resource, because a suspension breaks no
-        dependent. If the change was already held when this process started, the package is run in its installed version.
+        """Report that the change is held. Only a suspension is adopted from the resource, because a suspension breaks no
+        dependent. If the change was already held when this process started, run the package in its installed version.
         """
         self.keys.add_later(spec.id.name, LOOK_S)
         if not hold.unknown:
             self.resting.run_as_installed(replace(spec, enabled=False) if hold.off else spec)
         self.runtime.adopt_what_stops(replace(spec, enabled=None))
-        self.guard.say(spec, hold)
+        self.guard.report_hold(spec, hold)
 
     async def _remove(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> None:
         if FINALIZER not in finalizers_of(obj):
@@ -304,7 +306,7 @@ class Controller:
     async def _hold_removal(self, identity: PackageId, key: ObjectKey, obj: JsonObject, hold: Hold) -> None:
         """Report that the removal is held, without beginning it.
 
-        If the removal was already held when this process started, the package is run in its installed version.
+        If the removal was already held when this process started, run the package in its installed version.
         """
         self.keys.add_later(identity.name, LOOK_S)
         if not hold.unknown:
@@ -321,7 +323,7 @@ class Controller:
             spec = self._read(identity, obj)
             return self.lookup.last_settings(spec)
         except (SpecError, SettingsSourceError) as error:
-            log.debug("%s: the settings for its removal cannot be read: %s", identity, error)
+            log.debug("%s: the settings for its hooks during the removal cannot be read: %s", identity, error)
             return None
 
     async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> bool:
@@ -330,7 +332,7 @@ class Controller:
         """
         entries: list[JsonValue] = list(finalizers)
         version = find_str(obj, "metadata", "resourceVersion")
-        # With the resourceVersion the patch is a compare-and-set: no other finalizer is lost.
+        # With the resourceVersion, the patch is a compare-and-set, so no finalizer of another program is lost.
         patch: JsonObject = {"metadata": {"finalizers": entries, "resourceVersion": version}}
         try:
             await self.client.merge_patch(key, patch)
@@ -346,13 +348,13 @@ class Controller:
             return
         if status.is_being_verified and (left_s := self.started + self.verify_s - trio.current_time()) > 0:
             self.keys.add_later(name, left_s)
-            return  # a verified package is usually unchanged, and then nothing has to be written
+            return  # once it is verified, its status is usually unchanged, so that no write is needed
         patch = statuses.difference(status, find_object(obj, "status"))
         if not patch:
             return
         if not self.writer.may_write(name, trio.current_time()):
             self.writer.unwritten.add(name)
-            return  # reconciled again when it may be written
+            return  # the name is reconciled again when the status may be written
         try:
             await self.client.merge_patch(key, {"status": patch}, subresource="status")
         except NotFoundError as error:
@@ -373,9 +375,12 @@ class Controller:
             except (ClusterError, FormatError) as error:
                 self._look_later(name, str(error))
             except Exception as error:
-                # The outermost guard: a defect triggered by one object must not end the daemon for all others.
-                log.exception("%s: a defect while reconciling it", name)
-                self.runtime.block(package_id(name), 0, {}, "Internal", f"{type(error).__name__} while reconciling it")
+                # The outermost handler: a bug that one object triggers must not stop the daemon, which works for all other
+                # objects, too.
+                log.exception("%s: a bug in Wharfinger: the reconciliation failed; it is retried", name)
+                self.runtime.block(
+                    package_id(name), 0, {}, "Internal", f"{type(error).__name__} during the reconciliation"
+                )
                 self._look_later(name, type(error).__name__)
             else:
                 self.failures.pop(name, None)

@@ -2,10 +2,11 @@
 
 It is consulted when a package is to be removed or turned off (its object is deleted, a Module has ``enabled: false``, or a
 Module has no ``enabled`` any more and its bundle does not enable it), and when a package is to get another version. A package
-that is on now *stands in the way* if the change would turn it off for a requirement: a mandatory one, a version, the last
-member of an any-of group, or a none-of range that the new version falls into. Then the change is **held**: no part of it is
-begun or adopted, and the installed package keeps running. The scheduler finds these packages by trying the change out
-(`Scheduler.would_break`). Packages that are off do not count; suspended ones do.
+that is on now *stands in the way* if the change would turn it off, because one of its requirements would not be met any more:
+a mandatory requirement, a version constraint, an any-of group that loses its last member, or a none-of range that the new
+version falls into. Then the change is **held**: no part of the change begins or is adopted, and the installed package keeps
+running. The scheduler finds these packages by trying the change out (`Scheduler.would_break`). A package that is off never
+stands in the way; a suspended package can.
 
 =====================================  ====================  ================================================================
 what stands in the way                 reason                the hold ends when
@@ -15,23 +16,25 @@ a package that is removed, too         WaitingForDependents  it is gone: package
 packages not loaded since the start    WaitingForDependents  each of them was loaded, or has failed once
 =====================================  ====================  ================================================================
 
-**Holds end.** A removal that has begun waits for no package. The packages that it still needs are recorded until it is
-complete. Held packages never wait for each other in a cycle, because an edge "waits for" that would close a cycle is
-dropped. So one of them may always proceed, unless a package that is kept stands in the way.
+**Holds end.** A removal that has begun is never held again. The packages that are needed during the removal are recorded
+until the removal is complete. Held packages never wait for each other in a cycle, because an edge "waits for" that would
+close a cycle is dropped. So one of the held packages may always proceed, unless a package that is kept stands in the way.
 
 If the namespace of a package is being deleted, the package is removed even if others need it, because its objects are being
-deleted anyway. If two members of one any-of group are to be removed, the first may go, and counts as gone when the second is
-judged. A package that cannot be loaded (its registry is down, its files are lost) neither holds back nor protects others after
-its first failure, because its requirements are not known. If a package's resource cannot be acted on (for example, a Secret is
-missing), the package is known from its files on disk. A change that had begun before a restart continues; the packages of a
-change that was held then are known from their files on disk (:mod:`wharfinger.runtime.controllers.installed_packages`).
+deleted anyway. If two members of one any-of group are to be removed, the first may be removed, and counts as removed when the
+second is judged. A package that cannot be loaded (because its registry is down, or its files are lost) neither stands in the
+way of others nor is protected after its first failure, because its requirements are not known. If a package's resource cannot
+be acted on (for example, a Secret is missing), the package is known from its files on disk. A change that had begun before a
+restart continues. A package whose change was held before the restart is known from its files on disk
+(:mod:`wharfinger.runtime.controllers.installed_packages`).
 
-**No polling.** A hold remembers the state of the packages that it depends on. Any change of a package makes the controller
-reconcile it; if that finds the package in another state, the changes held for it are reconciled, too. LOOK_S is only a
-safety net.
+**No polling.** A hold remembers the states of the packages that it depends on. Any change of a package makes the controller
+reconcile the package. If its state then differs from the remembered state, the packages whose changes are held for it are
+reconciled, too. The interval LOOK_S is only a safety net.
 
-The requirements of another version are known only after it is downloaded. If they are not met, the package is paused like any
-other package, and nothing is deleted. A tag that is not a version (``latest``) cannot be compared, so such a change is not held.
+The requirements of another version are known only after it is downloaded. If these requirements are not met, the package is
+paused like any other package, and nothing is deleted. A tag that is not a version (``latest``) cannot be compared with
+constraints, so a change to such a tag is never held.
 """
 
 import logging
@@ -78,7 +81,8 @@ _DEFAULT: Final = "being off by default (spec.enabled is not set)"
 class Guard:
     """The held changes of one runtime.
 
-    ``object_of`` returns a package's resource as last seen, ``look`` requests a reconciliation of a package by name.
+    ``object_of`` returns a package's resource as it was last seen; ``look`` requests a reconciliation of the package of a
+    name.
     """
 
     def __init__(
@@ -88,7 +92,7 @@ class Guard:
         look: Callable[[str], None],
         installed: Iterable[str],
     ) -> None:
-        """Keep ``installed``: the packages that an earlier process has installed, at least in part."""
+        """Begin with ``installed``: the packages that an earlier process has installed, at least in part."""
         self.runtime = runtime
         self.object_of = object_of
         self.look = look
@@ -106,9 +110,10 @@ class Guard:
     # --- admission -------------------------------------------------------------------------------------------------------
 
     async def prepare(self, identity: PackageId, obj: JsonObject) -> None:
-        """Load the installed package before this process first judges a change of it. Raises ClusterError.
+        """Load the installed version of a package before this process first judges a change of the package. Raises
+        ClusterError.
 
-        Until the change is judged, the package counts as present, as it was installed.
+        Until the change is judged, the package counts as present in its installed version.
         """
         name = identity.name
         version = find_str(obj, "spec", "packageVersion") or find_str(obj, "status", "update", "chosen")
@@ -125,12 +130,12 @@ class Guard:
         under_way = name in self._begun_before if off else installed is not None and installed.state.version == version
         if installed is not None and not under_way:
             suspend_as_installed(self.runtime, identity, obj, installed)
-            self._hear((name,))
+            self._record_known((name,))
 
     async def prepare_blocked(self, identity: PackageId, obj: JsonObject) -> None:
-        """Load the installed package before a resource that cannot be acted on is blocked. Raises ClusterError.
+        """Load the installed version of a package whose resource cannot be acted on. Raises ClusterError.
 
-        The package then counts as present, as it was installed.
+        The package then counts as present in its installed version.
         """
         if self._is_new(identity.name):
             placed = find_str(obj, "status", "release", "namespace")
@@ -138,10 +143,10 @@ class Guard:
                 identity = ModuleId(identity.name, placed)
             if (installed := await read_installed(self.runtime, identity, obj)) is not None:
                 suspend_as_installed(self.runtime, identity, obj, installed)
-            self._hear((identity.name,))
+            self._record_known((identity.name,))
 
     def admit(self, spec: PackageSpec) -> Hold | None:
-        """Return why the change of a resource is held; None if it may be adopted."""
+        """Return the hold on a change of a resource; None if the change may be adopted."""
         name = spec.id.name
         self._begun_before.discard(name)
         hold = None if spec.directives.ignore_dependents else self._change(spec)
@@ -153,7 +158,7 @@ class Guard:
         return hold
 
     async def admit_removal(self, identity: PackageId, obj: JsonObject) -> Hold | None:
-        """Return why a removal is held; None if it may begin, is under way, or is complete. Raises ClusterError."""
+        """Return the hold on a removal; None if the removal may begin, is under way, or is complete. Raises ClusterError."""
         name, runtime = identity.name, self.runtime
         if runtime.lifecycle.is_removing(name) or runtime.is_removed(name):
             return None
@@ -164,7 +169,7 @@ class Guard:
             node = installed.node if installed is not None else None
             if installed is not None and not goes_on:
                 suspend_as_installed(runtime, identity, obj, installed)
-            self._hear((name,))
+            self._record_known((name,))
         if not goes_on and not is_ignoring(obj):
             hold = self._stopping(name, _REMOVAL)
             if hold is not None and hold.reason is Reason.WOULD_BREAK_DEPENDENTS and await self._is_taken(identity):
@@ -188,12 +193,12 @@ class Guard:
             self._leaving[name] = needs(self.runtime.scheduler.node(name))
 
     def moved(self, name: str) -> None:
-        """Record that another daemon keeps a package from now on, and decides about its changes."""
+        """Record that another daemon manages a package from now on, and decides about its changes."""
         self._note(name, None)
         self._off.discard(name)
         self._begun_before.discard(name)
         if name in self._unheard:
-            self._hear((name,))
+            self._record_known((name,))
 
     def _change(self, spec: PackageSpec) -> Hold | None:
         name = spec.id.name
@@ -205,7 +210,7 @@ class Guard:
             hold = self._stopping(name, _DISABLE if spec.enabled is False else _DEFAULT)
             return hold and replace(hold, off=True)
         if spec.directives.suspended:
-            return None  # an adopted change is acted on, and judged, when the package is resumed
+            return None  # the change is judged and carried out when the package is resumed
         version = instance.wish.version
         if self.runtime.lifecycle.is_suspended(name) and instance.record is not None:
             version = instance.record.state.version
@@ -214,7 +219,7 @@ class Guard:
     def _stopping(self, name: str, what: str) -> Hold | None:
         scheduler = self.runtime.scheduler
         if scheduler.node(name) is None and name not in self._unheard:
-            return None  # never loaded, or not loaded any more: no dependent can be on
+            return None  # the package was never loaded, or is not loaded any more, so no dependent can be on
         if unknown := self._unknown():
             return judge_unknown(what, unknown)
         return self._judged(name, what, scheduler.would_break(name, None), self._removed_first(name))
@@ -231,13 +236,15 @@ class Guard:
         return self._judged(name, what, scheduler.would_break(name, replace(node, version=version)), set())
 
     def _judged(self, name: str, what: str, broken: Iterable[Broken], first: set[str]) -> Hold | None:
-        """Return the hold, with the state of all packages whose change may end the hold: the packages that stand in the way, and
-        the packages that these could rely on instead.
+        """Return the hold, with the states of all packages whose change may end the hold: the packages that stand in the way,
+        and the packages that could meet their requirements instead.
         """
         going = first | {each.name for each in broken if self._is_asked(each.name)}
         broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
         direct = {each for each, node in broken_nodes.items() if not needs(node) & broken_nodes.keys()}
-        waits = self._free(first, name) or self._free(going, name)  # these wait for their own dependents
+        waits = self._free(first, name) or self._free(
+            going, name
+        )  # packages in ``going`` wait for their own dependents first
         hold = judge(what, [each for each in broken if each.name not in going], waits, direct)
         if hold is None:
             return None
@@ -248,7 +255,9 @@ class Guard:
         return replace(hold, seen={each: self._standing(each) for each in watched})
 
     def _removed_first(self, name: str) -> set[str]:
-        """Return the packages that rely on ``name`` and are being removed or disabled, or whose resources ask for that."""
+        """Return the packages that need ``name`` and are being removed or disabled, or whose resources ask to be removed or
+        disabled.
+        """
         self._leaving = {
             each: needed for each, needed in self._leaving.items() if self.runtime.lifecycle.is_removing(each)
         }
@@ -273,8 +282,8 @@ class Guard:
             return False
 
     def _free(self, going: Iterable[str], name: str) -> set[str]:
-        """Return ``going`` without the packages that wait for ``name`` themselves: if two packages wait for each other, one of
-        them has to go first.
+        """Return ``going`` without the packages that wait for ``name`` themselves: if two packages wait for each other, one
+        of them has to be removed first.
         """
         waits = {each: hold.waits for each, hold in self.held.items()}
         return {each for each in going if not reaches(waits, each, name)}
@@ -285,9 +294,7 @@ class Guard:
         return name in self._unheard and name not in self.runtime.instances
 
     def _is_asked(self, name: str) -> bool:
-        """Return whether a resource requests the removal of its package, or requests that a package that is on be
-        switched off.
-        """
+        """Return whether a resource requests the removal of its package, or asks to switch off a package that is on."""
         obj = self.object_of(name)
         said, scheduler = find(obj, "spec", "enabled"), self.runtime.scheduler
         off = said is False or (said is None and is_off_by_default(scheduler.node(name), scheduler.facts))
@@ -301,7 +308,7 @@ class Guard:
         return not spec.enabled
 
     def _is_uninstalling(self, name: str) -> bool:
-        """Return whether a Disable is uninstalling a package. It ends when the package's status reports that nothing is
+        """Return whether a Disable is uninstalling a package; it has ended when the package's status reports that nothing is
         left.
         """
         instance = self.runtime.instances.get(name)
@@ -314,11 +321,13 @@ class Guard:
 
     def _unknown(self) -> set[str]:
         """Return the installed packages whose requirements are not known yet."""
-        self._hear([each for each in self._unheard if self._is_known(each)])
+        self._record_known([each for each in self._unheard if self._is_known(each)])
         return self._unheard
 
     def _is_known(self, name: str) -> bool:
-        """Return whether a package was loaded, cannot be loaded, or is no longer ours."""
+        """Return whether nothing more about a package has to be waited for: it was loaded, cannot be loaded, or belongs to
+        another daemon.
+        """
         obj, instance = self.object_of(name), self.runtime.instances.get(name)
         if obj is None or (is_deleting(obj) and FINALIZER not in finalizers_of(obj)):
             return True
@@ -327,7 +336,7 @@ class Guard:
         early = (instance.status.stages[stage].truth for stage in (Stage.FETCHED, Stage.LOADED))
         if instance.files.loaded_once or instance.status.blocked is not None or Truth.FALSE in early:
             return True
-        # A suspended package is read once, if its files are there.
+        # A suspended package is loaded at most once, when its files are found.
         return self.runtime.lifecycle.is_suspended(name) and not self.runtime.queues.dump_one(name).tasks
 
     # --- waking ----------------------------------------------------------------------------------------------------------
@@ -338,11 +347,13 @@ class Guard:
         else:
             self.held[name] = hold
 
-    def _hear(self, names: Iterable[str]) -> None:
-        """Record that these packages are known now, and reconcile the changes that waited for unknown ones.
+    def _record_known(self, names: Iterable[str]) -> None:
+        """Record that these packages are known now, and reconcile the packages whose changes are held because others are
+        unknown.
 
-        While many packages are unknown, this happens only when their number has about halved; the last few are each reported
-        by name.
+        While many packages are unknown, the held packages are reconciled only each time that the number of unknown packages
+        has about halved. When few are unknown, they are reconciled after each one, because the message of the hold lists the
+        unknown packages by name.
         """
         before = len(self._unheard)
         self.runtime.packages.heard(names)
@@ -351,10 +362,12 @@ class Guard:
             for each in sorted(each for each, hold in self.held.items() if hold.unknown):
                 self.look(each)
 
-    def looked(self, name: str) -> None:
-        """Record that a package was reconciled, and reconcile the changes held for it if its state has changed."""
+    def reconciled(self, name: str) -> None:
+        """Record that a package was reconciled; if its state has changed, reconcile the packages whose changes are held for
+        it.
+        """
         if name in self._unheard and self._is_known(name):
-            self._hear((name,))
+            self._record_known((name,))
         held_for = [each for each, hold in self.held.items() if name in hold.seen]
         if held_for:
             standing = self._standing(name)
@@ -364,14 +377,14 @@ class Guard:
     # --- status ----------------------------------------------------------------------------------------------------------
 
     def report_held_removal(self, name: str, generation: int, hold: Hold) -> None:
-        """Report why a removal does not begin; ``generation`` is that of the object that asks for it."""
+        """Report why a removal does not begin; ``generation`` is the generation of the resource that is being deleted."""
         instance = self.runtime.instances.get(name)
-        if instance is not None and name not in self._unheard:  # while unknown, it keeps its earlier status
+        if instance is not None and name not in self._unheard:  # an unknown package keeps its earlier status
             now = self.runtime.now()
             status = statuses.removal_held(instance.status, generation, hold.reason, hold.message, now)
             self.runtime.set_status(instance, status)
 
-    def say(self, spec: PackageSpec, hold: Hold) -> None:
+    def report_hold(self, spec: PackageSpec, hold: Hold) -> None:
         """Report why no part of a resource's change is adopted.
 
         A hold that only waits until other packages are known is reported as progress, not as a failure.

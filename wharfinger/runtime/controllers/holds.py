@@ -1,8 +1,8 @@
 """The rules that decide whether a change of a package is held, and why. Pure.
 
-A package is *held* by packages that are kept and would be off without it, or by packages that are removed too, and go first. The
-guard (:mod:`wharfinger.runtime.controllers.guard`) finds out which packages these are. This module derives the verdict from them,
-and reads the fields about it in a package's own resource.
+A package is *held* because of packages that are kept and would be turned off without it, or because of packages that are
+removed, too, and are removed first. The guard (:mod:`wharfinger.runtime.controllers.guard`) finds these packages. This module
+decides with them whether the change is held, and reads the fields about holds in a package's own resource.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,21 +25,21 @@ MOST_NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a package, as far as a hold on another package may depend on it."""
+    """The parts of a package's state that a hold on another package may depend on."""
 
     node: Node | None
     decision: Decided | None
     going: bool
     """True if a removal or a Disable of the package is under way."""
     asked: bool
-    """True if the resource requests that the package is removed or switched off."""
+    """True if the package's resource asks to remove or switch off the package."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
     """The reason why a change is not begun now.
 
-    ``waits`` are the packages that go first; ``seen`` is the state of the packages whose change may end the hold.
+    ``waits`` are the packages that are removed first; ``seen`` has the states of the packages whose change may end the hold.
     """
 
     reason: Reason
@@ -53,11 +53,11 @@ class Hold:
 
 
 def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: Collection[str] = ()) -> Hold | None:
-    """Return the hold on ``what`` (``the removal``), if any: ``broken`` are packages that are kept, ``waits`` those that go
-    first.
+    """Return the hold on the change that ``what`` names (``the removal``); None if it is not held. ``broken`` are the
+    packages that are kept and would break, ``waits`` those that are removed first.
 
-    The message names the requirement that one broken package would lose. A package of ``direct`` is preferred: these would
-    break by themselves, and not only because another package breaks.
+    The message names the requirement that one broken package would lose. A package of ``direct`` is preferred for the
+    message: it would break directly, and not only because another package breaks.
     """
     staying = sorted(broken, key=lambda each: (each.name not in direct, each.name))
     if staying:
@@ -66,9 +66,8 @@ def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: C
         message = f"{what} would break {names} ({first.name}: {first.message})"
         return Hold(Reason.WOULD_BREAK_DEPENDENTS, message, frozenset(waits))
     if waits:
-        message = (
-            f"{what} waits for {listed(sorted(waits), MOST_NAMED)}, which {'goes' if len(waits) == 1 else 'go'} first"
-        )
+        verb = "is" if len(waits) == 1 else "are"
+        message = f"{what} waits for {listed(sorted(waits), MOST_NAMED)}, which {verb} removed first"
         return Hold(Reason.WAITING_FOR_DEPENDENTS, message, frozenset(waits))
     return None
 
@@ -81,7 +80,9 @@ def judge_unknown(what: str, unknown: Collection[str]) -> Hold:
 
 
 def needs(node: Node | None) -> frozenset[str]:
-    """Return the packages that a node relies on: mandatory and conditional requirements, and members of its any-of groups."""
+    """Return the packages that a node needs or may use: mandatory and conditional requirements, and members of its any-of
+    groups.
+    """
     if node is None:
         return frozenset()
     wanted = node.requirements
@@ -112,7 +113,9 @@ def is_version(text: str) -> bool:
 
 
 def is_ignoring(obj: JsonObject) -> bool:
-    """Return whether an annotation asks for the change even if it breaks dependents; False if its value is invalid."""
+    """Return whether an annotation of the resource asks for changes even if they break dependents; False if the annotation is
+    invalid.
+    """
     try:
         return ignores_dependents(obj)
     except SpecError:
@@ -120,9 +123,10 @@ def is_ignoring(obj: JsonObject) -> bool:
 
 
 def is_off_by_default(node: Node | None, facts: Facts) -> bool:
-    """Return whether a Module without ``spec.enabled`` is off, because the daemon has a bundle and the Module is not in it.
+    """Return whether a Module without ``spec.enabled`` is off, because the daemon has a bundle that does not contain the
+    Module.
 
-    A Module that is not known is not off.
+    Return False for a Module without a node.
     """
     if node is None or node.floor is not Verdict.DISABLE or not facts.bundle:
         return False
@@ -136,7 +140,7 @@ def was_held(obj: JsonObject) -> bool:
 
 
 def is_installed(obj: JsonObject) -> bool:
-    """Return whether something of the package was in the cluster when its status was last written."""
+    """Return whether any part of the package was in the cluster when its status was last written."""
     return bool(find_str(obj, "status", "currentVersion", "version"))
 
 

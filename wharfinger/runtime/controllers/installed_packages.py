@@ -1,12 +1,12 @@
-"""The installed packages, read from disk before anything is decided about them.
+"""The installed packages, read from disk before changes of them are judged.
 
 A process that starts may find packages with changed resources: they were deleted, disabled, or set to another version while no
 daemon was running, or the earlier daemon held the change (:mod:`wharfinger.runtime.controllers.guard`). Dependents of such a
 package would be switched off if it were not a node of the scheduler.
 
 So the package becomes a node of the scheduler in its installed version, with its definition from the store. It is treated as
-suspended: nothing is downloaded or run for it, and its hooks do not run. If it was ever installed completely, its dependents may
-run, as if it had run in this process.
+suspended: nothing is downloaded for it, and neither its tasks nor its hooks run. If it was ever installed completely, its
+dependents may run, as if this process had run it.
 
 Then the guard can judge the change. If the change is held, the package runs again in its installed version, provided that no
 other field of its resource has changed since the last apply; otherwise the package stays suspended.
@@ -63,7 +63,7 @@ async def read_installed(runtime: Runtime, identity: PackageId, obj: JsonObject)
     """
     try:
         record = await runtime.tools.states.record(runtime.tools.cluster, identity)
-        with suppress(ReleaseRecordError):  # what is installed is known without the records of the release
+        with suppress(ReleaseRecordError):  # the release records are not needed to know what is installed
             record.compare(await runtime.tools.releases.history(identity.release, identity.namespace))
         state = record.state
         manifest = await runtime.tools.store.installed(Digest(state.digest)) if state.digest else None
@@ -92,7 +92,7 @@ def _directives(identity: PackageId, obj: JsonObject) -> Directives:
 
 
 def suspend_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, installed: InstalledPackage) -> None:
-    """Make the package present in its installed version, and keep it idle from now on. ``obj`` is its resource."""
+    """Add the package to the scheduler in its installed version, as if it were suspended. ``obj`` is its resource."""
     name, state = identity.name, installed.state
     version, package = state.version, state.source.rpartition(" ")[2]
     runtime.lifecycle.reconcile(name, DesiredState("", package, version, "", suspended=True))
@@ -110,8 +110,8 @@ def suspend_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject,
 
 
 class IdlePackages:
-    """The idle packages: each is present in its installed version while a change of it is held, and is run again if
-    possible.
+    """The idle packages: each is present in its installed version while a change of it is held. `run_as_installed` runs a
+    package again.
     """
 
     def __init__(self, runtime: Runtime, lookup: Lookup) -> None:
@@ -120,8 +120,8 @@ class IdlePackages:
         self._said: dict[str, str] = {}
 
     def run_as_installed(self, spec: PackageSpec) -> None:
-        """Run a package in its installed version, if everything that the run needs is known. ``spec`` is the resource; all of its
-        fields are used except for the held change.
+        """Run a package in its installed version, if everything that the run needs is known. ``spec`` is the package's
+        resource as read; all of its fields are used except for the held change.
         """
         instance = self.runtime.instances.get(spec.id.name)
         if instance is None or instance.wish.source is not None or instance.record is None or spec.directives.suspended:
@@ -135,7 +135,7 @@ class IdlePackages:
             return
         source, settings = found
         if not _is_as_applied(instance, instance.record.state, spec, source, settings):
-            self._say(instance, "its resource has, or may have, other changes beside the held one")
+            self._say(instance, "its resource has, or may have, other changes beside the held change")
             return
         self._said.pop(spec.id.name, None)
         enabled = None if spec.enabled is None else True
@@ -146,7 +146,7 @@ class IdlePackages:
         (self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module)(kept, source, settings)
 
     def _say(self, instance: Instance, why: str) -> None:
-        """Log once why the package stays idle, because every reconciliation finds the same reason."""
+        """Log why the package stays idle, but only once for each reason, because every reconciliation finds the reason again."""
         if self._said.get(instance.id.name) != why:
             self._said[instance.id.name] = why
             log.info("%s: its installed version is kept, but not run: %s", instance.id, why)
@@ -157,7 +157,7 @@ def _is_as_applied(
 ) -> bool:
     """Return whether everything but the held change equals what was applied last.
 
-    False for a package in a folder, because its earlier content is not known.
+    Return False for a package from a folder, because the folder's content at the last apply is not known.
     """
     applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
     origin = f"{source_text(source)} {instance.wish.package}"

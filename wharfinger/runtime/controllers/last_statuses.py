@@ -1,8 +1,8 @@
 """The statuses that are still to be written when the daemon stops.
 
-The controllers end before the queues drain, so that nothing new begins. The results of tasks that end after that are written
-here, once the queues are empty: otherwise a package that became Ready during the stop would show its old status until the next
-start.
+The controllers end before the queues drain, so that nothing new begins. The results of tasks that end during the drain are
+written here, once the queues are empty. Otherwise a package that became Ready during the stop would show its old status until
+the next start.
 """
 
 import logging
@@ -33,14 +33,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class LastStatuses:
-    """The writer of last statuses. ``status_of`` is set once there is a runtime to ask."""
+    """The writer of last statuses. ``status_of`` returns a package's status; it is set once the runtime exists."""
 
     client: ClusterClient
     writer: StatusWriter
     status_of: Callable[[str], PackageStatus | None] = lambda _: None
 
     async def write(self) -> None:
-        """Write the statuses that have changed since they were last compared. Failures are logged."""
+        """Write the statuses that have changed since they were last written or found to be up to date. Failures are logged."""
         names = sorted(self.writer.unwritten)
         with trio.move_on_after(WRITE_S) as limit:
             await each(names, self._write_one, limit=AT_ONCE)
@@ -67,7 +67,7 @@ class LastStatuses:
 async def open_last_statuses(client: ClusterClient, writer: StatusWriter) -> AsyncGenerator[LastStatuses, None]:
     """Write the last statuses when the body ends without an error or a cancellation.
 
-    After a cancellation nothing is written: the leadership may be lost, and then another daemon writes.
+    After a cancellation nothing is written, because this daemon may have lost the leadership, and another daemon may be writing.
     """
     last = LastStatuses(client, writer)
     yield last

@@ -1,9 +1,10 @@
-"""The wanted resources for modules directories. Pure.
+"""The resources that the daemon makes for modules directories. Pure.
 
 There is one PackageRepository for each directory and one for the folder of global hooks, one Module for each module, and the
 Module ``global``. All carry a label that marks them as managed. Settings without a field in ``spec`` are in annotations:
 whether the module's files switch it on, the static layer of its values (:mod:`~wharfinger.runtime.resources.static_values`),
-and a digest of the module's content. When the digest changes, the module is asked to be installed again.
+and a digest of the module's content. When the digest changes, the Module's resource requests a reconciliation, so that the
+module is installed again.
 """
 
 import hashlib
@@ -27,11 +28,11 @@ MODULES_DIR: Final = "modules-dir"
 GLOBAL_HOOKS: Final = "wharfinger.dev/global-hooks"
 """The annotation, ``"true"``, of the Module whose hooks are the global ones."""
 CONTENT: Final = "wharfinger.dev/content"
-"""The annotation with the digest of the files and static values that the Module was last applied with."""
+"""The annotation with the digest of the files and static values from which the Module's resource was last applied."""
 PROBLEM: Final = "wharfinger.dev/config-map-problem"
-"""The annotation of the Module ``global`` with the reason why the present ConfigMap is not used."""
+"""The annotation of the Module ``global`` that says why the present ConfigMap is not used."""
 NO_VERSION: Final = "0.0.0"
-"""The version for a folder that does not state its version itself."""
+"""The version of a folder whose files state no version."""
 MAX_PROBLEM: Final = 1024
 
 
@@ -54,7 +55,7 @@ class WantedModule:
 def wanted_module(
     found: FoundModule, version: str, content: str, settings: ModuleSettings, static: JsonObject, *, enabled: bool
 ) -> WantedModule:
-    """Return the Module of a module's folder; ``enabled`` is the default that its files state."""
+    """Return the wanted Module for a module's folder; ``enabled`` is the default that its files state."""
     return WantedModule(
         name=found.name,
         repository=repository_name(found.dir),
@@ -68,7 +69,7 @@ def wanted_module(
 
 
 def wanted_global(folder: Path, content: str, settings: JsonObject, static: JsonObject, problem: str) -> WantedModule:
-    """Return the Module ``global`` for the folder of global hooks."""
+    """Return the wanted Module ``global`` for the folder of global hooks."""
     return WantedModule(
         name=GLOBAL_NAME,
         repository=repository_name(folder),
@@ -92,12 +93,12 @@ def repository_object(folder: Path) -> JsonObject:
 
 
 def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: ObjectKey | None = None) -> JsonObject:
-    """Return a Module as it is applied over ``live`` (None: it does not exist yet). Raises ArtifactError if that is
-    impossible.
+    """Return the object to apply for a Module; ``live`` is the existing resource, None if there is none. Raises ArtifactError
+    if the object would be invalid.
 
     ``settings_map`` is the ConfigMap that its settings come from, and that its hooks write them back to.
 
-    A user's request to reconcile everything, which ``live`` may have, is kept.
+    If ``live`` has the annotation of a user who requests a reconciliation, the annotation is kept.
     """
     static = encode_json(wanted.static)
     if len(static) > MAX_STATIC:
@@ -136,7 +137,7 @@ def is_managed(obj: JsonObject) -> bool:
 
 
 def deviates(live: JsonObject, wanted: JsonObject) -> bool:
-    """Return whether a resource differs from what was applied; additional labels, annotations and spec fields are ignored."""
+    """Return whether a resource differs from the wanted object; additional labels, annotations and spec fields are ignored."""
     return any(
         find(live, *path, key) != value
         for path in (("metadata", "labels"), ("metadata", "annotations"), ("spec",))

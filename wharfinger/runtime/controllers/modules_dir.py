@@ -1,8 +1,8 @@
 """The controller of modules directories, which turns folders and a ConfigMap into Modules and PackageRepositories.
 
 It translates addon-operator's way of installing (a directory of modules, a folder of global hooks, one ConfigMap with the
-settings of all modules) into Wharfinger's own resources, so that nothing else (scheduler, hooks, releases, status) needs to
-know about it.
+settings of all modules) into Wharfinger's own resources, so that no other part (scheduler, hooks, releases, status) needs to
+know about modules directories.
 
 Everything is level-triggered: after any change (of a folder, the ConfigMap, or a resource) everything is compared, and the
 differences are applied. Folders are scanned every RESCAN_S. If a directory cannot be read or the ConfigMap has a mistake at the
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 MANAGER: Final = "wharfinger-modules-dir"
 RESCAN_S: Final = 30.0
 SETTLE_S: Final = 0.5
-"""The minimal interval between two comparisons; Modules change all the time, because their status does."""
+"""The minimal interval between two comparisons. Without it, every change of a Module's status would cause a comparison."""
 _COMPARE: Final = "compare"
 _SCAN: Final = "scan"
 
@@ -156,7 +156,7 @@ class ModulesDir:
         self._say("ConfigMap", self._config_problem)
 
     def _say(self, what: str, message: str) -> None:
-        """Log a message, unless it is the last one that was logged about ``what``."""
+        """Log a message about ``what``, unless the last message about ``what`` was the same."""
         if message and self._said.get(what) != message:
             log.warning("%s", message)
         self._said[what] = message
@@ -189,7 +189,9 @@ class ModulesDir:
         return wanted
 
     async def _compare(self) -> bool:
-        """Create or update every resource that differs from its wanted state; return False if this has to be retried."""
+        """Create or update every resource that differs from its wanted state; return False if the comparison has to be
+        retried.
+        """
         repositories = {name_of(obj): obj for obj in map(repository_object, self._folders)}
         sound = True
         for name, obj in repositories.items():
@@ -213,7 +215,8 @@ class ModulesDir:
             if not is_deleting(live):
                 self._say(
                     str(key),
-                    f"{key} belongs to another manager (it lacks our label) and is not changed; delete it to install the folder",
+                    f"{key} is not changed, because somebody else made it (it lacks the label of managed resources); "
+                    "delete it to install the folder",
                 )
             return True
         before, checksum = self._applied.get(key, (None, ""))

@@ -1,8 +1,8 @@
 """The scan of modules directories and of the folder of global hooks: the modules that exist, with the digests of their files.
 Blocking.
 
-A scan reads every ``values.yaml`` and asks the file system about each file. A file's content is read, for its digest, only
-if the file system says that it may have changed since the last scan.
+A scan reads every ``values.yaml``, and the size and times of every file. The content of another file is read for its digest
+only if its size or times have changed since the last scan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ from wharfinger.packages.store.folder_digest import folder_digest, folder_stamp
 
 @dataclass(frozen=True, slots=True)
 class FolderContent:
-    """The content of a folder: ``digest`` of its files, and ``version`` as the tag to ask for; empty if the folder names no
-    version.
+    """The content of a folder: the ``digest`` of its files, and the ``version`` that the folder's Module asks for; empty if
+    the folder names no version.
     """
 
     digest: str
@@ -40,7 +40,7 @@ class Scan:
 
 
 class Scanner:
-    """The scanner of the same folders, used repeatedly."""
+    """The scanner of a fixed set of folders, which remembers the digests of unchanged files between scans."""
 
     def __init__(self, dirs: Sequence[Path], global_hooks: Path | None) -> None:
         self._dirs = tuple(dirs)
@@ -75,7 +75,8 @@ class Scanner:
             raise ArtifactError(f"global hooks {folder}: not a folder; name an existing one")
         if (folder / GLOBAL_PACKAGE).exists():
             raise ArtifactError(
-                f"global hooks {folder}: it contains {GLOBAL_PACKAGE}, which is the package name of the folder itself; rename it"
+                f"global hooks {folder}: it contains {GLOBAL_PACKAGE}, but that is the name of the package made from "
+                f"the folder; rename {GLOBAL_PACKAGE}"
             )
         return self._content(folder, known, None).digest
 
@@ -94,7 +95,9 @@ class Scanner:
 
 
 def _version(module: FoundModule) -> str:
-    """Return the version that a module's files name; empty if they are wrong, which the module's installation reports."""
+    """Return the version that a module's files name; empty if the files are wrong, because the module's installation reports
+    the mistake.
+    """
     try:
         version = read_definition(module.path, name=module.folder, version="", in_modules_dir=True).version
         return tag_of_version(version) if version else ""

@@ -31,14 +31,17 @@ def package_name(key: ObjectKey) -> str:
 
 
 def is_ignored(key: ObjectKey) -> bool:
-    """Return whether a Module is ignored because its name contains a dot and so could be mistaken for an Application's."""
+    """Return whether a Module is ignored, because its name contains a dot and could be mistaken for the name of an
+    Application's package.
+    """
     return key.resource == MODULE and "." in key.name
 
 
 def identity_of(key: ObjectKey, obj: JsonObject) -> PackageId:
     """Return the identity of an object's package.
 
-    A Module's release is in the namespace where it was installed; before that, in ``spec.namespace``, if that is a text.
+    The release of an installed Module stays in the namespace where it was installed. The release of another Module is in
+    ``spec.namespace``, if that is a text.
     """
     if key.resource == APPLICATION:
         return AppId(key.namespace, key.name)

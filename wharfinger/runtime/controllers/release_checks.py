@@ -46,7 +46,9 @@ class ReleaseChecks:
             self.runtime.claims.claim(other)
 
     def _installed_there(self, identity: PackageId) -> PackageId | None:
-        """Return the package that had the release before this process started: a Module for an Application, and vice versa."""
+        """Return the package of the other kind (a Module for an Application, and vice versa) that had the release before this
+        process started; None if there is none.
+        """
         other: PackageId = (
             ModuleId(identity.instance, identity.namespace)
             if isinstance(identity, AppId)

@@ -1,8 +1,9 @@
 """The rules that decide whether an upgrade has failed, and to which revision a package returns. Pure.
 
-An attempt to reach what a resource asks for is an *upgrade* if the package was Ready with something else before. It has failed
+An attempt to reach the state that a resource asks for is an *upgrade* if the package was Ready in another state before. It
+has failed
 
-* at once, if a stage failed in a way that only another input can resolve;
+* at once, if a stage failed and cannot succeed without a change of its inputs;
 * if its stages failed more than ``spec.upgrade.retries`` times;
 * if the package is not Ready ``spec.upgrade.timeout`` after the attempt began.
 
@@ -26,7 +27,9 @@ from wharfinger.runtime.status.reasons import OFF
 
 @dataclass(frozen=True, slots=True)
 class Continues:
-    """The upgrade continues; ``again`` is the time after which it must be judged again, None if no time limit applies."""
+    """The upgrade continues; ``again`` is the time in seconds after which it must be judged again, None if no time limit
+    applies.
+    """
 
     again: timedelta | None = None
 
@@ -50,8 +53,8 @@ def judge_upgrade(
     now: datetime,
     digest: str = "",
 ) -> Verdict:
-    """Judge the attempt; ``content`` is the checksum of what it installs (:class:`RecordedWish`), ``ready`` the revision that
-    was Ready before, None if none is recorded.
+    """Judge the attempt; ``content`` is the checksum of the package, version and settings that the attempt installs
+    (:class:`RecordedWish`); ``ready`` is the revision that was Ready before, None if no such revision is recorded.
     """
     if (
         not policy.rollback
@@ -95,7 +98,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class NoTarget:
-    """There is no revision to return to, for this reason."""
+    """The answer that there is no revision to return to, with the reason."""
 
     why: str
 
@@ -115,7 +118,7 @@ def find_target(history: Sequence[Release], revision: int) -> Target | NoTarget:
 
 
 def was_deployed(release: Release) -> bool:
-    """Return whether a revision was installed completely, so that a package can return to it."""
+    """Return whether a revision was installed completely; a package can return only to such a revision."""
     return release.status in (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED)
 
 

@@ -1,13 +1,14 @@
-"""The rollbacks of a runtime: packages in the state of a former revision, and not in the state that their resources request.
+"""The rollbacks of a runtime: returns of packages to a former revision, instead of the state that their resources request.
 
-A rollback replaces the package, the version and the settings of a resource by those that a former revision was made from, before
-the runtime sees them. So the package returns to that revision in the usual way, with its own hooks, from content that is on the
-disk. It stays there as long as the resource requests the same. If the former revision fails, too, the failure is reported, but
-the failed upgrade is not tried again. Any change of the requested state ends the rollback, and is tried.
+A rollback replaces the package, the version and the settings of a resource by those of a former revision, before they reach
+the runtime. So the package returns to that revision in the usual way, with its own hooks, from files that are on the disk.
+The package stays in that revision until the resource requests another state. If the former revision fails, too, the failure
+is reported, but the failed upgrade is not tried again. A change of the requested state ends the rollback, and the new state
+is tried.
 
 `settle` answers from memory, without a request to the API server. If an upgrade has failed (:mod:`.rollback_rules`), or a user
 requests a rollback, `carry_out` finds the former revision, and records the rollback in the state of the package before the
-package acts on it. So a restart continues the rollback.
+package acts on it. So the rollback continues after a restart.
 """
 
 import logging
@@ -48,11 +49,13 @@ _NOTHING: Final = PackageState()
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A rollback that is due, because of a failure or a request, and whose revision is not found yet. ``spec`` is as read."""
+    """A rollback that is due, because of a failure or a request, and whose revision is not found yet. ``spec`` is the
+    package's resource as read.
+    """
 
     spec: PackageSpec
     content: str
-    """The checksum of the content that the package is to return from."""
+    """The checksum of the package, version and settings that the rollback replaces."""
     why: str
     request: str = ""
     revision: int = 0
@@ -62,14 +65,16 @@ Found: TypeAlias = tuple[int, RecordedWish]
 
 
 class Rollbacks:
-    """The rollbacks of all packages. ``look`` requests another reconciliation of a package, ``later`` one after some seconds."""
+    """The rollbacks of all packages. ``look`` requests a reconciliation of a package at once, ``later`` requests one after
+    some seconds.
+    """
 
     def __init__(self, runtime: Runtime, look: Callable[[str], None], later: Callable[[str, float], None]) -> None:
         self._runtime = runtime
         self._look = look
         self._later = later
         self._records: dict[str, StateRecord] = {}
-        """The records that were read for packages which the runtime does not know yet."""
+        """The records that were read for packages that the runtime does not know yet."""
         self._due: dict[str, _Due] = {}
 
     async def prepare(self, identity: PackageId, obj: JsonObject) -> None:
@@ -94,7 +99,7 @@ class Rollbacks:
     def settle(
         self, spec: PackageSpec, source: Source, settings: ResolvedSettings
     ) -> tuple[PackageSpec, ResolvedSettings]:
-        """Return the wanted state of the package: the one that its resource asks for, or that of a former revision."""
+        """Return the wanted state of the package: the state that its resource asks for, or the state of a former revision."""
         asked = asked_checksum(desired_state(spec, source, settings))
         spec = replace(spec, directives=replace(spec.directives, asked=asked))
         state, request = self._state(spec.id.name), spec.directives.rollback
@@ -111,19 +116,20 @@ class Rollbacks:
         return acted, settings if wish is None else wish.resolved
 
     def share(self, name: str) -> None:
-        """Pass the record that was read for a package to the runtime, which knows the package now."""
+        """Pass the record that was read for a package to the runtime, once the runtime knows the package."""
         instance = self._runtime.instances.get(name)
         record = self._records.pop(name, None)
         if instance is not None and instance.record is None and record is not None:
             instance.know_record(record)
 
     def forget(self, name: str) -> None:
-        """Discard the record of a package that is gone, or belongs to another daemon. It may return with another record."""
+        """Discard the record of a package that is gone, or belongs to another daemon, because the record may change meanwhile."""
         self._records.pop(name, None)
         self._due.pop(name, None)
 
     async def carry_out(self, name: str) -> None:
-        """Find and record the rollback that `settle` called for, if any; it is in force from the next reconciliation on.
+        """Find the former revision, and record the rollback, if `settle` has found that a rollback is due. The rollback takes
+        effect at the next reconciliation.
 
         Raises ClusterError.
         """
@@ -179,7 +185,7 @@ class Rollbacks:
                     self._later(name, max(again.total_seconds(), LEAST_WAIT_S))
 
     async def _find(self, due: _Due, state: PackageState, history: Sequence[Release], digest: str) -> Found | NoTarget:
-        """Return the revision to return to, and what it was made from. Raises ClusterError."""
+        """Return the revision to return to, with the package, version and settings that it was made from. Raises ClusterError."""
         if not due.request and state.ready is not None:
             return state.ready.revision, state.ready.wish
         if not due.revision:
@@ -192,7 +198,7 @@ class Rollbacks:
 
     async def _former(self, history: Sequence[Release], content: str, digest: str) -> Found | NoTarget:
         """Return the newest deployed revision whose version or settings differ from the present ones."""
-        why = "no revision of the package with another version, or other settings, is recorded"
+        why = "no revision of the package with another version or other settings is recorded"
         for release in reversed(history):
             if was_deployed(release):
                 wish = await self._wish(release)
@@ -203,7 +209,7 @@ class Rollbacks:
         return NoTarget(why)
 
     async def _wish(self, release: Release) -> RecordedWish | NoTarget:
-        """Return what a revision was made from. Raises ClusterError."""
+        """Return the package, version and settings that a revision was made from. Raises ClusterError."""
         what = f"the record of revision {release.revision}"
         try:
             whole = await self._runtime.tools.releases.whole(release)
@@ -219,15 +225,15 @@ class Rollbacks:
 
 
 def _digest(spec: PackageSpec, instance: Instance) -> str:
-    """Return the wanted digest of a package, or else its present digest; "" if neither is known."""
+    """Return the wanted digest of a package, or its present digest if none is wanted; "" if neither is known."""
     manifest = instance.files.manifest
     return spec.directives.digest or (manifest.descriptor.digest.text if manifest is not None else "")
 
 
 def _returned(spec: PackageSpec, rollback: Rollback) -> PackageSpec:
-    """Return a resource as if it requested the former revision.
+    """Return the resource as if it requested the former revision.
 
-    Its other options, which concern the management of the package, are kept.
+    Options about how the package is managed are kept.
     """
     wish, directives = rollback.wish, replace(spec.directives, rolled_back=rollback.note)
     if wish is None:

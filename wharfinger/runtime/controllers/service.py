@@ -1,4 +1,4 @@
-"""The controllers as a service: they follow the objects that packages depend on, and reconcile affected packages."""
+"""The service that runs the controllers: it follows the objects that packages depend on, and has affected packages reconciled."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The follower of all changes after which packages are reconciled."""
+    """The watcher of all objects whose changes cause reconciliations; it enqueues the affected packages."""
 
     applications: Informer
     modules: Informer
@@ -70,7 +70,9 @@ class Intake:
                 self._look_at(key)
 
     async def follow_accounts(self) -> None:
-        """Enqueue the Applications of a namespace whose default account changes, and all Modules, which may be in it."""
+        """Enqueue the Applications of a namespace whose default account changes, and all Modules, because they may be in that
+        namespace.
+        """
 
         def look(namespace: str) -> None:
             for key in (*self.applications.objects(), *self.modules.objects()):
@@ -90,7 +92,7 @@ class Intake:
 
     def _look_at(self, key: ObjectKey) -> None:
         if is_ignored(key):
-            log.error("Module %s is ignored: its name has a dot; create it again under a name without one", key.name)
+            log.error("Module %s is ignored: its name has a dot; create it again under a name without a dot", key.name)
             return
         self.keys.add(package_name(key))
 
@@ -117,13 +119,14 @@ async def open_controller(
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs; the body begins once the informers have listed. Leaving stops intake at once.
 
-    * ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
-    * ``application_scope``: the scope of Applications whose namespace has no scope label.
+    * ``enabled_by_default``: whether a Module without ``spec.enabled`` is on; None means that its bundle decides.
+    * ``application_scope``: the reach of Applications whose namespace has no scope label.
     * ``require_account``: whether a package without a service account is refused.
     * ``verify_s``: the time after the start during which a status is not written if it differs only because a package is being
       verified.
-    * ``repository_client``, ``scan_source``: those for PackageRepositories, if they differ from those for packages.
-    * ``caches``: those that the daemon opened on standby; without them, caches are opened here.
+    * ``repository_client``, ``scan_source``: the client and the source for PackageRepositories, if they differ from those for
+      packages.
+    * ``caches``: the caches that the daemon opened on standby; without them, caches are opened here.
     * ``shard``: the shard of this daemon. ``seizures`` take over from shards without a daemon, and ``moved`` is called for each
       Application that was given to another shard.
     """
@@ -183,7 +186,7 @@ async def open_controller(
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")
             yield controller
-            # A status patch in flight may be cancelled: it is written after the queues have drained (last_statuses).
+            # A status patch in flight may be cancelled: the status is written after the queues have drained (last_statuses).
             nursery.cancel_scope.cancel()
 
 
@@ -194,7 +197,7 @@ def _own_packages(controller: Controller) -> frozenset[str]:
 
 
 def _sweep_journal(controller: Controller) -> None:
-    """Forget the steps of packages whose objects were deleted while no daemon was running."""
+    """Delete the journal's steps of packages whose objects were deleted while no daemon was running."""
     known = {package_name(key) for key in (*controller.applications.objects(), *controller.modules.objects())}
     journal = controller.runtime.tools.journal
     for name in {entry.package for entry in journal.entries()} - known:

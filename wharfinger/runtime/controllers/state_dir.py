@@ -26,7 +26,7 @@ def empty_folder(path: Path) -> Path:
             path.unlink(missing_ok=True)
         path.mkdir(mode=0o700)
     except OSError as error:
-        raise StateDirError(f"{path}: cannot be emptied: {error.strerror}; remove it by hand") from error
+        raise StateDirError(f"{path}: cannot be emptied: {error.strerror}; delete the folder by hand") from error
     return path
 
 

@@ -1,10 +1,10 @@
-"""The takeover of releases that an earlier process applied. Each is taken over once its package was reconciled, successfully or
-not.
+"""The takeover of releases that an earlier process applied. A release is taken over once its package was reconciled,
+successfully or not.
 
-A package may be loaded from disk, fetched, blocked, suspended, being removed, or gone; its release exists in each case.
-Until all releases are taken over, the engine neither prunes nor compares anything. So the takeover depends on none of the
-package's tasks: a package that makes no progress holds up no other. If this process does not know the wanted state, drift is
-reported but not corrected.
+The release exists whether its package is loaded from disk, fetched, blocked, suspended, being removed, or gone. The engine
+neither prunes nor compares anything until all releases are taken over. So the takeover of a release does not depend on the
+tasks of its package; otherwise a package without progress would hold up all others. If this process does not know the wanted
+state of a release, drift is reported but not corrected.
 
 A record that cannot be read is skipped with a warning; a transient failure is retried with growing pauses.
 """
@@ -32,28 +32,32 @@ RETRY_MAX_S: Final = 30.0
 
 
 class Takeover:
-    """The takeover of releases for one runtime; `run` is its task. ``expected`` has all releases, by their packages' names."""
+    """The takeover of releases for one runtime; `run` carries it out. ``expected`` has all releases, by the names of their
+    packages.
+    """
 
     def __init__(self, runtime: "Runtime", expected: Mapping[str, Owner]) -> None:
-        """Announce the expected releases to the engine."""
+        """Pass the expected releases to the engine, which waits until all of them are taken over."""
         self._runtime = runtime
         self._expected = dict(expected)
-        # Each expected package is sent at most once.
+        # Each expected package is sent to the channel at most once.
         self._tell, self._told = trio.open_memory_channel[tuple[str, Owner]](math.inf)
         runtime.tools.releases.expect(self._expected.values())
 
     def arrives(self, name: str, owner: Owner) -> None:
-        """Expect the release of a package that another daemon kept until now."""
+        """Expect the release of a package that another daemon managed until now."""
         self._expected[name] = owner
         self._runtime.tools.releases.expect((owner,))
 
-    def looked(self, name: str, *, gone: bool = False) -> None:
-        """Record that a package was reconciled; ``gone``: its object does not exist any more."""
+    def reconciled(self, name: str, *, gone: bool = False) -> None:
+        """Record that a package was reconciled; ``gone`` means that the package's resource does not exist any more."""
         if name in self._expected and (gone or name in self._runtime.instances):
             self._tell.send_nowait((name, self._expected.pop(name)))
 
     async def run(self) -> None:
-        """Take releases over until cancelled, each in its own task, because one may have to wait for an operation on it."""
+        """Take releases over until cancelled. Each takeover has its own task, because it may have to wait for an operation on
+        the release.
+        """
         async with trio.open_nursery() as nursery:
             async for name, owner in self._told:
                 nursery.start_soon(self._take_over, name, owner, name=f"takeover of {owner}")

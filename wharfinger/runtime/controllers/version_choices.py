@@ -1,10 +1,10 @@
 """The version of each resource, from its policy and from the index of its package.
 
-The rules are in :mod:`~wharfinger.runtime.versions.version_chooser`. This module provides what they need: the index, the version
-that was chosen before, and the answer whether a newer version could be on. A newer version is not chosen while it could not be on
-or would break other packages, so an update never switches a running package off. Before the first installation only the versions
-of Kubernetes and of the platform count: the other packages that a version needs may not be installed yet, and a choice must not
-depend on the order in which resources are created.
+The rules are in :mod:`~wharfinger.runtime.versions.version_chooser`. This module provides the facts for these rules: the
+index, the version that was chosen before, and whether a newer version could be on. A newer version is not chosen while its
+requirements are not met, or while it would break other packages, so an update never switches a running package off. Before
+the first installation, only requirements of Kubernetes and platform versions count: the other packages that a version needs
+may not be installed yet, and a choice must not depend on the order in which resources are created.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,9 @@ from wharfinger.runtime.versions.version_note import VersionNote, moved_note, no
 from wharfinger.runtime.versions.version_policy import Channel, MovedTag
 
 MAX_WAIT_S: Final = 3600.0
-"""The longest time until a package that waits for a window is checked again. It is limited because the wall clock may be set."""
+"""The longest time until a package that waits for an update window is checked again, because the wall clock may be changed
+meanwhile.
+"""
 
 
 class NoVersionError(Exception):
@@ -41,14 +43,14 @@ class NoVersionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VersionChoices:
-    """The choices for all packages of a runtime. ``later`` requests another check of a package after a delay."""
+    """The version choices for all packages of a runtime. ``later`` requests a reconciliation of a package after a delay."""
 
     runtime: Runtime
     repositories: Repositories
     later: Callable[[str, float], None]
 
     def settle(self, spec: PackageSpec) -> tuple[PackageSpec, VersionNote | None]:
-        """Return the resource with its exact version, and the note for its status. Raises NoVersionError."""
+        """Return the resource with an exact version, and the note about the choice for its status. Raises NoVersionError."""
         if not spec.policy.needs_index:
             return spec, None
         index = self.repositories.index(spec.repository, spec.package)
@@ -65,7 +67,9 @@ class VersionChoices:
         choice = choose(spec.policy, index, before, self.runtime.now(), lambda each: self._refusal(spec, index, each))
         if not choice.version:
             follows = spec.policy.follows
-            if isinstance(follows, Channel) and follows.name in index.channel_names:  # not followed at the last scan
+            if (
+                isinstance(follows, Channel) and follows.name in index.channel_names
+            ):  # the last scan did not include this tag
                 raise NoVersionError(f"the version of {follows} of {spec.package} is not known yet", scanning=True)
             raise NoVersionError(choice.message, scanning=False)
         if choice.at is not None:
@@ -74,7 +78,7 @@ class VersionChoices:
         return self._of_choice(spec, index, choice)
 
     def note(self, name: str, note: VersionNote | None) -> None:
-        """Report a choice that was adopted in the status of its package."""
+        """Write the note about an adopted choice into the status of its package."""
         instance = self.runtime.instances.get(name)
         if instance is not None and instance.status.update != note:
             self.runtime.set_status(instance, statuses.chosen(instance.status, note, self.runtime.now()))
@@ -93,7 +97,7 @@ class VersionChoices:
         self.runtime.set_status(instance, status)
 
     def _exact(self, spec: PackageSpec, index: PackageIndex | None) -> tuple[PackageSpec, VersionNote | None]:
-        """Return an exact version whose tag is watched."""
+        """Return the choice for a resource that names an exact version, whose tag may have moved."""
         found = index.digest(spec.version) if index is not None else ""
         if spec.policy.moved is MovedTag.FOLLOW:
             return _pinned(spec, digest=found), None
@@ -108,13 +112,13 @@ class VersionChoices:
             return _pinned(settled, digest=found), note_of(spec.policy, choice, "")
         installed = self._installed_digest(spec, choice.version)
         moved = _moved(spec, choice.version, installed, found)
-        # For a channel the digest is pinned, because the tag of the version may point to another digest.
+        # For a channel, the digest is pinned, because the version's own tag may point to another digest than the channel.
         digest = (installed or found) if choice.digest or isinstance(spec.policy.follows, Channel) else ""
         kept = installed if spec.policy.moved is MovedTag.REFUSE else ""
         return _pinned(settled, digest=digest, kept=kept), note_of(spec.policy, choice, moved)
 
     def _chosen_before(self, spec: PackageSpec) -> str:
-        """Return the version that the package has, or is being updated to; "" for a new package."""
+        """Return the version that is installed or being installed; "" for a new package."""
         instance = self.runtime.instances.get(spec.id.name)
         if instance is not None and instance.wish.source is not None:
             return instance.wish.version
@@ -125,7 +129,7 @@ class VersionChoices:
         return instance.status.update if instance is not None else None
 
     def _installed_digest(self, spec: PackageSpec, version: str) -> str:
-        """Return the digest of the installed package, if it has this version; otherwise ""."""
+        """Return the digest of the installed package, if ``version`` is installed; otherwise ""."""
         instance = self.runtime.instances.get(spec.id.name)
         if instance is not None:
             return instance.status.digest if instance.status.version == version else ""
@@ -133,7 +137,9 @@ class VersionChoices:
         return find_str(spec.status, "currentVersion", "digest") if same else ""
 
     def _refusal(self, spec: PackageSpec, index: PackageIndex, version: str) -> str:
-        """Return why a version could not be on now, or would break other packages; "" if neither is known."""
+        """Return why a version could not be on now, or which packages it would break; "" if no reason against the version is
+        known.
+        """
         details = index.details.get(version)
         name, scheduler = spec.id.name, self.runtime.scheduler
         if details is not None and details.unreadable:
@@ -160,14 +166,14 @@ def _pinned(spec: PackageSpec, *, digest: str = "", kept: str = "") -> PackageSp
 
 
 def _moved(spec: PackageSpec, version: str, installed: str, found: str) -> str:
-    """Return a line about a tag that does not point at the installed content any more; "" if it still does, or if its content is
-    not known.
+    """Return a line about a tag that no longer points at the installed content; "" if the tag still does, or if the tag's
+    digest is not known.
     """
     if not installed or not found or installed == found:
         return ""
     remedy = (
-        "it is refused, as spec.update.movedTag says"
+        "spec.update.movedTag refuses the new content"
         if spec.policy.moved is MovedTag.REFUSE
-        else "request it with the annotation wharfinger.dev/reconcile-requested-at, or set spec.update.movedTag"
+        else "to install the new content, set the annotation wharfinger.dev/reconcile-requested-at, or spec.update.movedTag"
     )
     return f"the tag of {version} has moved: {installed} is installed, but the tag in the repository is {found} now; {remedy}"

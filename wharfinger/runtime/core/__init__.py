@@ -1,5 +1,5 @@
-"""The runtime itself: a router over all packages, the loop that performs what their machines decide, and the shell of the rounds
-of global hooks.
+"""The runtime itself: a router over all packages, the loop that carries out the decisions of their state machines, and the
+code that carries out the rounds of global hooks.
 
-The only folder that changes the lifecycle store and the scheduler. May import ``tasks`` and below.
+No other folder changes the lifecycle store or the scheduler. May import ``tasks`` and below.
 """

@@ -1,9 +1,8 @@
-"""The bootstrap marker: a ConfigMap whose existence says that the cluster is bootstrapped. The setup of the cluster
-creates it at the end.
+"""The bootstrap marker: a ConfigMap that the setup of the cluster creates at its end, when the cluster is bootstrapped.
 
-Until then, packages that are not part of the bootstrap (those of the last order) stay off (spec/runtime §4.2). Bootstrapped is
-a latch, as in the system that this marker is taken from: a cluster does not stop being bootstrapped because a user deletes the
-ConfigMap. Once the ConfigMap was seen, nothing is watched any more; only the next start of a daemon checks again.
+Until the ConfigMap exists, packages of the last order, which are not part of the bootstrap, stay off (spec/runtime §4.2). A
+cluster stays bootstrapped even if a user deletes the ConfigMap, as in the system that this marker is taken from: once the
+ConfigMap was seen, it is not watched any more, and only the next start of a daemon checks again.
 
 Nothing is decided before the first list has arrived, because a daemon that starts must not disable the packages of a running
 cluster.
@@ -23,20 +22,20 @@ from wharfinger.kube.resource import ObjectKey
 log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 5.0
-"""The time without a first list after which the log names the reason, and says that nothing is installed meanwhile."""
+"""The time without a first list after which the log says why there is no list, and that nothing is installed meanwhile."""
 
 
 class Bootstrap:
-    """The state of the cluster's bootstrap, as the ConfigMap shows it. Use `open_bootstrap`."""
+    """The state of the cluster's bootstrap, according to the ConfigMap. Made by `open_bootstrap`."""
 
     def __init__(self, informer: Informer, marker: ObjectKey) -> None:
-        """Keep the informer and the key; private to `open_bootstrap`."""
+        """Use the informer to look for the ConfigMap ``marker``. Only `open_bootstrap` calls this."""
         self._informer = informer
         self._marker = marker
 
     @property
     def finished(self) -> bool:
-        """True if the ConfigMap exists, as last seen."""
+        """True if the ConfigMap existed when it was last seen."""
         return self._informer.get(self._marker) is not None
 
     async def wait_finished(self) -> None:

@@ -1,4 +1,4 @@
-"""The releases that may have objects in their own namespace only."""
+"""The rule which releases may have objects in their own namespace only."""
 
 from collections.abc import Callable, Container
 
@@ -8,14 +8,14 @@ from wharfinger.runtime.resources.release_claims import ReleaseClaims
 
 
 class Confinement:
-    """The answer for each release, from the claims and the names of the known packages."""
+    """The check of a release, which finds the package of the release with the claims."""
 
     def __init__(self, claims: ReleaseClaims, known: Container[str]) -> None:
         self._claims = claims
         self._known = known
         self.reaches_cluster: Callable[[str], bool] = lambda _namespace: False
         """The test whether Applications of a namespace may have objects in the whole cluster. The controller, which watches
-        namespaces, sets it; until then, the answer is no.
+        namespaces, replaces this default, which always answers no.
         """
 
     def __call__(self, owner: Owner) -> bool:

@@ -1,13 +1,13 @@
 """The scheduler's decisions that are not reported yet in the status of packages.
 
-A starting process decides about a package when it is loaded, while other installed packages may not be loaded yet. Until then,
-a dependent of such a package may not be on, and nothing is begun for it. But this decision is not *reported*, because the
-status would say for a moment that the dependency is not installed, which is untrue. Until the missing packages were loaded or
-have failed once (`heard`), the dependent keeps its earlier status.
+A starting process decides about a package when it is loaded, while other installed packages may not be loaded yet. While a
+package is not loaded, its dependents may not be on, and nothing is begun for them. But this decision is not *reported*,
+because the status of a dependent would say for a moment that its dependency is not installed, which is wrong. Until the
+missing packages were loaded or have failed once (`heard`), the dependent keeps its earlier status.
 
-This holds only for packages that were installed, and only if their missing requirement leads to a package that is not known
-yet, directly or through packages whose decisions are unreported for the same reason. Every installed package is loaded or
-fails eventually, so every decision is reported eventually.
+A decision stays unreported only if the package was installed, and only if it misses a package that is not known yet, directly
+or through packages whose decisions are unreported for the same reason. Every installed package is loaded or fails eventually,
+so every decision is reported eventually.
 """
 
 from collections.abc import Iterable
@@ -18,23 +18,25 @@ from wharfinger.runtime.status.reasons import Reason
 
 
 class UnreportedDecisions:
-    """The packages that are not known yet, and the decisions that wait for them."""
+    """The packages that are not known yet, and the decisions that are not reported until these packages are known."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.unheard: set[str] = set()
-        """Packages that an earlier process installed and that this one has neither loaded yet nor failed to load."""
+        """Packages that an earlier process installed, and that this process has neither loaded yet nor failed to load."""
         self._unsaid: set[str] = set()
 
     def holds_back(self, decided: Decided, *, installed: bool) -> bool:
-        """Return whether a decision must not be reported yet; it is kept until `due` names its package."""
+        """Return whether a decision must not be reported yet; if so, remember its package until `due` is called for it."""
         if decided.allowed or not installed or not self._is_early(decided.name):
             return False
         self._unsaid.add(decided.name)
         return True
 
     def due(self, name: str) -> tuple[str, ...]:
-        """Return the packages whose kept decisions are to be considered again, because the one about ``name`` is reported now."""
+        """Return the packages whose unreported decisions have to be checked again, because the decision about ``name`` is
+        reported now.
+        """
         if name not in self._unsaid:
             return ()
         self._unsaid.discard(name)
@@ -43,7 +45,7 @@ class UnreportedDecisions:
     def heard(self, names: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
         """Record that these packages are known from now on.
 
-        Return those that were not known before, and the packages whose kept decisions are to be considered again.
+        Return the packages that were not known before, and the packages whose unreported decisions have to be checked again.
         """
         heard = frozenset(self.unheard.intersection(names))
         self.unheard -= heard
@@ -71,7 +73,7 @@ class UnreportedDecisions:
         return False
 
     def _missing(self, name: str) -> set[str]:
-        """Return the dependencies that are not on, if the package is off because of them; otherwise none."""
+        """Return the dependencies that are not on, if the package is off because of them; otherwise an empty set."""
         scheduler = self._scheduler
         node, decided = scheduler.node(name), scheduler.decision(name)
         if node is None or decided is None or decided.allowed:

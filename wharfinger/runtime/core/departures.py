@@ -1,4 +1,4 @@
-"""The packages whose removal is over. A task outside of their queues forgets them, together with the queues."""
+"""The packages whose removal is complete. One task, which runs outside of their queues, forgets them and deletes their queues."""
 
 from collections import deque
 
@@ -6,7 +6,7 @@ import trio
 
 
 class Departures:
-    """A queue of names; any number may be put in, and one task takes them out."""
+    """An unbounded queue of package names with one consumer."""
 
     def __init__(self) -> None:
         self._names: deque[str] = deque()

@@ -1,5 +1,6 @@
-"""The shell of the rounds of global hooks: it observes the Module ``global`` and the other packages, and performs what the
-machine decides (:mod:`~wharfinger.runtime.rounds.machine`). Without the Module ``global``, almost nothing is done.
+"""The execution of rounds of global hooks: events of the Module ``global`` and of other packages are passed to the state
+machine (:mod:`~wharfinger.runtime.rounds.machine`), and its effects are carried out. Without the Module ``global``, almost
+nothing is done.
 """
 
 import logging
@@ -32,8 +33,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """The view of rounds on the packages. ``tell`` passes an event to the scheduler, ``take`` one to a package, and ``settle``
-    does all that follows from either.
+    """The access of rounds to the packages. ``tell`` passes an event to the scheduler, ``take`` passes an event to a package,
+    and ``settle`` does the work that results from such events.
     """
 
     instances: Mapping[str, Instance]
@@ -49,7 +50,7 @@ class Others:
 
 
 class GlobalRounds:
-    """The rounds of global hooks around the other packages."""
+    """The rounds of global hooks, which run before and after the other packages."""
 
     def __init__(self, others: Others) -> None:
         self._others = others
@@ -58,12 +59,12 @@ class GlobalRounds:
     # --- what happened ---------------------------------------------------------------------------------------------------
 
     def expect(self) -> None:
-        """Prepare for global hooks, which exist but were not read yet."""
+        """Record that there are global hooks that were not read yet."""
         if self._others.scheduler.node(GLOBAL) is None:
             self._take(events.ModuleExpected(tuple(filter(may_be_flagged, self._others.unheard))))
 
     def decided(self, name: str, *, on: bool) -> None:
-        """Record that a package was decided to be on or off, or is gone."""
+        """Record the decision that a package is on or off; a package that is gone counts as off."""
         self._take(events.PackageTurned(name, on))
 
     def begins(self) -> None:
@@ -81,7 +82,7 @@ class GlobalRounds:
         self._take(events.HookRan(self._is_active(), flags_in(instance.patches)))
 
     def look(self) -> None:
-        """End the round if it is over or cut short, or begin another one that is due. To be called after any event."""
+        """End a round that is complete or interrupted, or begin a round that is due. To be called after any event."""
         instance = self._others.instances.get(GLOBAL)
         if instance is not None:
             idle = self._others.scheduler.at_rest and not self._others.unheard
@@ -92,11 +93,11 @@ class GlobalRounds:
         """Record that there are no global hooks any more."""
         self._take(events.ModuleGone())
 
-    # --- the turn of the afterAll hooks, as their task sees it -----------------------------------------------------------
+    # --- afterAll hooks: called by their task ----------------------------------------------------------------------------
 
     async def until_gone(self) -> None:
-        """Wait until the packages that were switched off or are being removed are done, including their hooks, however long
-        it takes.
+        """Wait, without a time limit, until all packages that are being switched off or removed have finished, including
+        their hooks.
         """
         is_removing = self._others.lifecycle.is_removing
         going = [
@@ -117,7 +118,7 @@ class GlobalRounds:
     # --- internal --------------------------------------------------------------------------------------------------------
 
     def _is_active(self) -> bool:
-        """Return whether the Module is on and settled: it is not being loaded, suspended or removed."""
+        """Return whether the Module ``global`` is on, and is not being loaded, suspended or removed."""
         lifecycle = self._others.lifecycle
         comes_or_goes = lifecycle.is_loading(GLOBAL) or lifecycle.is_suspended(GLOBAL) or lifecycle.is_removing(GLOBAL)
         return self._others.scheduler.enabled(GLOBAL) and not comes_or_goes

@@ -1,4 +1,4 @@
-"""The events of hooks: a changed object, or a schedule that is due, becomes a task in a lane of its package."""
+"""The events of hooks: a changed object or a due schedule becomes a task in a lane of the hook's package."""
 
 from wharfinger.hooks.running.discovery import HookKind
 from wharfinger.hooks.running.inbox import Inbox
@@ -10,7 +10,7 @@ from wharfinger.runtime.tasks.event_tasks import EventHookTask
 def event_task(instance: Instance, hooks: PackageHooks, inbox: Inbox, tools: Tools, host: Host) -> EventHookTask | None:
     """Return the task that notifies a hook of the events in its inbox; None if the hooks of its package are stopped.
 
-    A task carries the scope of its package's hooks, so a task that is due after the hooks were stopped runs nothing.
+    A task has the scope of its package's hooks, so it does not run any more once the hooks are stopped.
     """
     scope = instance.hooks.scope
     if scope is None or scope.cancelled:
@@ -18,6 +18,6 @@ def event_task(instance: Instance, hooks: PackageHooks, inbox: Inbox, tools: Too
     if inbox.hook.kind is HookKind.READINESS:
         inbox.remove_processed(
             inbox.offered()
-        )  # such a hook runs when a readiness check is due, and gets the snapshots then
+        )  # a readiness hook runs only when a check of readiness is due, with the snapshots at that time
         return None
     return EventHookTask(inbox.hook, inbox, hooks, instance, tools, host, scope=scope)

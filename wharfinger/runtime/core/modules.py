@@ -1,4 +1,4 @@
-"""The Modules that are on, as packages and their hooks see them."""
+"""The Modules that are on: their names, and the global values that packages and hooks get."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,17 +12,17 @@ from wharfinger.runtime.scheduler.scheduler import Scheduler
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """A view of the packages of one cluster; it changes nothing."""
+    """A read-only view of the packages of one cluster."""
 
     instances: Mapping[str, Instance]
     scheduler: Scheduler
     kubernetes_version: str
     elsewhere: list[Callable[[], tuple[str, ...]]] = field(default_factory=list)
-    """Functions that return the names of the Modules that are on and that another daemon keeps."""
+    """Functions that return the names of Modules that are on, but managed by another daemon."""
 
     def global_values(self) -> JsonObject:
-        """Return the values that every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
-        If the Module ``global`` exists, its values are included.
+        """Return the values that every package gets under ``global``: the Modules that are on, the version of Kubernetes, and
+        the values of the Module ``global``, if it exists.
         """
         modules = [self.instances[name] for name in sorted(self.instances) if "." not in name]
         on = [each for each in modules if self.scheduler.enabled(each.id.name) and not is_global(each.id)]
@@ -35,7 +35,7 @@ class Modules:
         return global_values(self.kubernetes_version, dict(sorted(known.items())), values)
 
     def global_settings(self) -> JsonObject:
-        """Return the part of the global values that a user set; hooks find it in CONFIG_VALUES_PATH."""
+        """Return the part of the global values that a user set; hooks read it from the file in CONFIG_VALUES_PATH."""
         own = self.instances.get(GLOBAL)
         return own.configuration.configured.settings if own is not None else {}
 
@@ -45,7 +45,7 @@ class Modules:
         return own.secrets if own is not None else ()
 
     def before(self, instance: Instance) -> tuple[str, ...]:
-        """Return the names of the Modules of a lower order that are on."""
+        """Return the names of the Modules that are on and have a lower order than the package."""
         if instance.files.definition is None:
             return ()
         place = instance.files.definition.weight, instance.id.name

@@ -1,4 +1,4 @@
-"""The observers of the runtime's machines: callbacks for each step, which the recorder provides."""
+"""The observers of the runtime's state machines: callbacks that the recorder provides, called for each step."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,7 @@ from wharfinger.runtime.scheduler.scheduler import Observe as ObserveScheduler
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """The observers of one runtime; None for a machine that is not observed."""
+    """The observers of one runtime; None for a state machine that is not observed."""
 
     lifecycle: ObserveLifecycle | None = None
     scheduler: ObserveScheduler | None = None

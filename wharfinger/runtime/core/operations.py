@@ -1,4 +1,4 @@
-"""The operations of packages: the scope that the lifecycle store gives each, and the tasks that run in it.
+"""The operations of packages: the lifecycle store gives each operation a scope, in which the tasks of the operation run.
 
 ==============  =======================================================  =================================================
 operation       tasks                                                    when its last task has succeeded
@@ -61,11 +61,13 @@ from wharfinger.runtime.tasks.pipeline import VOTE_LANE, Pipeline
 from wharfinger.runtime.tasks.stage_task import StageTask
 
 Emit: TypeAlias = Callable[[Event], None]
-"""A function that takes an event of the package whose tasks are enqueued."""
+"""A function that passes an event to the package whose tasks are enqueued."""
 
 
 def begun(effect: Begin, name: str, lifecycle: LifecycleStore) -> Event | None:
-    """Ask the lifecycle store for an operation, and return the event that it began; None if it was refused."""
+    """Begin an operation in the lifecycle store, and return the event that reports it; None if the store refused the
+    operation.
+    """
     match effect:
         case BeginUpdate(generation):
             scope = lifecycle.begin_update(name)
@@ -86,7 +88,9 @@ def begun(effect: Begin, name: str, lifecycle: LifecycleStore) -> Event | None:
 
 
 def enqueue(effect: Enqueue, instance: Instance, tools: Tools, queues: Queues, host: Host, emit: Emit) -> None:
-    """Put the tasks of an operation on the package's queue; ``emit`` takes the event of its end."""
+    """Put the tasks of an operation on the package's queue; ``emit`` is called with the event that reports the operation's
+    end.
+    """
     pipeline, scope = Pipeline(instance, tools, host, effect.scope), effect.scope
     match effect:
         case EnqueueUpdate():
@@ -98,7 +102,8 @@ def enqueue(effect: Enqueue, instance: Instance, tools: Tools, queues: Queues, h
         case EnqueueSuspend():
             _put(queues, pipeline.suspend(), scope, "LoadStored", lambda: emit(StoredLoaded()))
         case EnqueueVote(_, reason):
-            # Not queued behind the running task, which it may supersede: an endless wait, or a retry with wrong settings.
+            # The vote has a lane of its own, because it may supersede the running task: an endless wait, or a retry with
+            # wrong settings.
             end = VoteDone(reason) if reason else VoteRepeated()
             _put(queues, pipeline.vote(), scope, "EnabledScript", lambda: emit(end), lane=VOTE_LANE)
         case EnqueueCrds():

@@ -1,7 +1,7 @@
-"""The snapshot of one package: the wanted state, the installed one, and the work in progress, without secrets.
+"""The snapshot of one package: the wanted state, the installed state, and the work in progress, without secrets.
 
-Most of it is in the package's `Instance`. Facts that concern all packages (the journal, the limits, the packages whose
-definitions are being tried) are read once for any number of packages, as `Surroundings`, and added by `surrounded`.
+Most of it is in the package's `Instance`. Facts about all packages (the journal, the limits, the packages that apply their
+CRDs first) are read once for any number of packages, as `Surroundings`, and added by `surrounded`.
 """
 
 from collections import defaultdict
@@ -41,17 +41,17 @@ from wharfinger.runtime.why.causes import moment_after
 from wharfinger.runtime.why.stage_causes import ACCEPTED, REMOVED
 
 MOST_FAILING: Final = 10
-"""The limit on failing objects shown for one release."""
+"""The limit on the number of failing objects that are shown for one release."""
 AWAIT_CRDS: Final = "AwaitCRDs"
-"""The task that waits for the definitions of other packages."""
+"""The name of the task that waits for the CRDs of other packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The facts about packages that are kept outside of their instances: operations by package, limits, and packages whose CRDs
-    are tried.
+    """The facts about packages that are not in their instances: operations by package, limits, and the packages that apply
+    their CRDs first.
 
-    ``failing`` has the texts about failing objects, by release.
+    ``failing`` has one text for each failing object, by release.
     """
 
     operations: Mapping[str, tuple[OperationSnapshot, ...]]
@@ -78,7 +78,7 @@ def surroundings(tools: Tools, today: datetime) -> Surroundings:
 
 
 def failure_line(failure: Failure[Identity], now: float, today: datetime) -> str:
-    """Return a line about a failing object.
+    """Return a line about a failing object:
 
     It reads ``ConfigMap a/b: timed out; attempt 4 failed, next at 12:07:20 UTC (in 13 s); before: …``. ``now`` is trio's
     clock, and ``today`` the wall clock at that moment.
@@ -91,8 +91,8 @@ def failure_line(failure: Failure[Identity], now: float, today: datetime) -> str
 
 
 def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | None = None) -> PackageSnapshot:
-    """Return a package's snapshot, completed from its surroundings. ``release`` is the release of the package, None if it has
-    none.
+    """Return a package's snapshot with the facts of ``around`` added. ``release`` is the release of the package, None if the
+    package has no release.
     """
     return replace(
         package,
@@ -104,16 +104,16 @@ def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | 
 
 
 def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bool) -> QueueSnapshot:
-    """Return the snapshot of a queue, with what its running tasks wait for.
+    """Return the snapshot of a queue, with the things that its running tasks wait for.
 
-    ``established``: the package's own definitions are established. It is not known which of a package's tasks requested
-    a slot. So if several run, the snapshot of each says that another task may be the one that waits.
+    ``established``: the package's own definitions are established. The slots record which package waits, but not which task.
+    So if several tasks run, the snapshot of each task says that another task may be waiting instead.
     """
     running = sum(task.running for task in queue.tasks)
     if not running:
         return queue
     slots = ", ".join(around.slots.waiting(queue.name))
-    one_of = f", this task or another of the {running} that run" if running > 1 else ""
+    one_of = f" (for this task, or for another of the {running} running tasks)" if running > 1 else ""
     definitions = sorted({*around.trying_crds, *(() if established else (queue.name,))})
 
     def waits_for(task: TaskSnapshot) -> str:
@@ -187,15 +187,15 @@ def queue_snapshot(dump: QueueDump) -> QueueSnapshot:
 
 
 def _shown(instance: Instance, values: JsonObject) -> JsonObject:
-    """Return settings or values in a form that may be shown: everything that is secret by its path, its text or the name of its
-    key is redacted.
+    """Return settings or values in a form that may be shown: a value that is secret because of its path, its text or the name
+    of its key is redacted.
     """
     return redact_object(values, paths=instance.hidden_paths, secrets=instance.secrets)
 
 
 def condition_snapshots(status: PackageStatus) -> tuple[ConditionSnapshot, ...]:
-    """Return the condition of each stage, and the conditions that are not about a stage: the resource cannot be acted on, or is
-    being removed.
+    """Return the condition of each stage, and the conditions that are not about a stage: that the resource cannot be acted
+    on, and that the package is being removed.
     """
     stages = {stage.value: condition for stage, condition in status.stages.items()}
     over = {ACCEPTED: status.blocked, REMOVED: status.removal or status.held}

@@ -1,14 +1,15 @@
-"""All packages of one cluster, and the loop that does what follows from their events.
+"""All packages of one cluster, and the loop that processes their events and carries out the effects.
 
-An event of a package is one step of its machine (:mod:`~wharfinger.runtime.package.machine`). Its effects are put before all
-other effects that wait, and performed one after the other; the outcome of an effect is another event. The scheduler is notified
-at once. Its orders wait until no effect waits: there is one entry for each package, in which the last order replaces the one
-before (:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At the end, the rounds of global hooks are checked, and enabled
-scripts run again if the Modules that they see have changed. So no effect is performed within another one, no code has to guard
-against re-entry, and the loop as a whole is one atomic step between two awaits of the event loop.
+An event of a package causes one step of the package's state machine (:mod:`~wharfinger.runtime.package.machine`). The effects
+of the step are put before all other waiting effects, and carried out one after the other. The outcome of an effect is another
+event. Events for the scheduler are passed to it at once. The scheduler's orders are carried out only when no effect is
+waiting; for each package, a new order replaces the former one (:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At
+the end, the rounds of global hooks are checked, and enabled scripts run again if the Modules that they receive have changed.
+So no effect is carried out within another effect, no code has to guard against re-entry, and the whole loop is one atomic
+step between two awaits of the event loop.
 
-The lifecycle store gives each operation its scope and cancels those that the operation supersedes; the scope and the tasks are
-made together, so nothing comes between a decision and its consequences.
+The lifecycle store gives each operation its scope, and cancels the operations that the new operation supersedes. The scope
+and the tasks are made in one step, so no other event comes between a decision and its tasks.
 """
 
 import logging
@@ -91,13 +92,13 @@ from wharfinger.runtime.status.reasons import Reason
 log = logging.getLogger(__name__)
 
 PATIENCE: Final = 3
-"""The number of attempts for which a failing task holds back packages of a higher order. So they wait during a short outage,
-but not during a lasting one.
+"""The number of attempts for which a failing task holds back packages of a higher order. So these packages wait during a
+short outage, but not during a long one.
 """
 
 
 class Packages:
-    """The packages with their machines, the scheduler and the lifecycle store, and the work that waits."""
+    """The packages with their state machines, the scheduler, the lifecycle store, and the effects and orders that wait."""
 
     def __init__(
         self,
@@ -122,12 +123,12 @@ class Packages:
         self._queues = queues
         self._effects: deque[tuple[Instance, Effect]] = deque()
         self._early: dict[str, tuple[Instance, Offer]] = {}
-        """Offers of new Modules of exclusive groups, until all installed packages are known: an installed Module may
-        take precedence.
+        """Offers of new Modules in exclusive groups; they wait until all installed packages are known, because an installed
+        Module takes precedence over a new one.
         """
         self._orders = PendingDecisions()
         self._told = False
-        """True if the scheduler received an event since the rounds were last checked."""
+        """True if an event was passed to the scheduler since the rounds were last checked."""
         self._votes = ScriptVotes(self.instances, self.lifecycle, self.unreported, self.modules, self._take)
         others = Others(
             self.instances, self.scheduler, self.lifecycle, self.unreported.unheard,
@@ -138,18 +139,18 @@ class Packages:
     # --- what happened ---------------------------------------------------------------------------------------------------
 
     def emit(self, instance: Instance, event: Event) -> None:
-        """Process an event of a package, and do all that follows from it."""
+        """Process an event of a package, and do all resulting work."""
         if is_news(instance.state, event):
             self._take(instance, event)
             self.settle()
 
     def tell(self, event: SchedulerEvent) -> None:
-        """Notify the scheduler of an event, and do all that follows from it. Raises CycleError; nothing has changed then."""
+        """Pass an event to the scheduler, and do all resulting work. Raises CycleError, without any change."""
         self.note(event)
         self.settle()
 
     def note(self, event: SchedulerEvent) -> None:
-        """Notify the scheduler of an event; `settle` performs its orders. Raises CycleError; nothing has changed then."""
+        """Pass an event to the scheduler; `settle` carries out the orders that result. Raises CycleError, without any change."""
         self._orders.put(self.scheduler.apply(event, self.changes.now()))
         self._told = True
         if isinstance(event, NodeRemoved):
@@ -157,7 +158,7 @@ class Packages:
             self.rounds.decided(event.name, on=False)
 
     def heard(self, names: Iterable[str]) -> None:
-        """Record that these packages are known from now on, and report the decisions that waited for them."""
+        """Record that these packages are known from now on, and report the decisions that were unreported because of them."""
         heard, due = self.unreported.heard(names)
         self._restate(due)
         if heard:
@@ -167,12 +168,12 @@ class Packages:
         self.settle()
 
     def expect_global(self) -> None:
-        """Prepare for global hooks: no package is run before them."""
+        """Record that there are global hooks, so that no package runs before them."""
         self.rounds.expect()
         self.settle()
 
     def forget(self, name: str) -> None:
-        """Forget a package whose removal is over, and whose queue is gone."""
+        """Forget a package whose removal is complete, and whose queue is deleted."""
         self.instances.pop(name, None)
         self._votes.forget(name)
         self._early.pop(name, None)
@@ -267,7 +268,7 @@ class Packages:
                 assert_never(effect)
 
     def _perform_for_others(self, instance: Instance, effect: Attempt | GiveWay | CastVote) -> None:
-        """Perform an effect that other packages wait for, or that depends on them."""
+        """Carry out an effect for which other packages wait, or whose result depends on other packages."""
         name = instance.id.name
         match effect:
             case Attempt(phase, begins):

@@ -10,7 +10,7 @@ from wharfinger.runtime.resources.release_claims import ReleaseClaims
 
 
 class ReleaseAccounts:
-    """The service account of each release, taken from the package of the release.
+    """The lookup of the service account of a release, which is that of the release's package.
 
     ``required``: a release without an account may not act.
     """
@@ -21,7 +21,9 @@ class ReleaseAccounts:
         self._required = required
 
     def __call__(self, owner: Owner) -> ServiceAccount | None:
-        """Return the account of a release; None for the daemon itself. Raises NoAccountError."""
+        """Return the service account that a release acts as; None if it acts with the daemon's own rights. Raises
+        NoAccountError.
+        """
         identity = self._claims.owner_of(owner.namespace, owner.name)
         instance = self._instances.get(identity.name) if identity is not None else None
         account = instance.account if instance is not None else None

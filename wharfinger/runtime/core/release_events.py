@@ -1,7 +1,7 @@
-"""The events of releases after they were applied: health, drift, and revisions made with helm by others.
+"""The events of applied releases: changes of health, drift, and revisions that somebody else made with helm.
 
-The release engine watches the objects that it applied, and reports changes; here each report becomes an event of the package that
-has the release, with secrets masked. :mod:`~wharfinger.runtime.package.reports` turns it into status.
+The release engine watches the objects that it applied, and reports changes. This module turns each report into an event of
+the package that has the release, with secrets masked. :mod:`~wharfinger.runtime.package.reports` turns it into status.
 """
 
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def health_seen(health: Health, masked: Callable[[str], str]) -> HealthSeen:
-    """Return the event of a release's health: the most serious state of its objects, with secrets masked."""
+    """Return the event for the health of a release: the most serious state of its objects, with secrets masked."""
     laggards = health.laggards
     any_stalled = bool(health.stalled)
     if failed := {key: state for key, state in laggards.items() if isinstance(state, Failed)}:
@@ -35,7 +35,7 @@ def health_seen(health: Health, masked: Callable[[str], str]) -> HealthSeen:
 
 
 class ReleaseEvents:
-    """The listener to the release engine."""
+    """The receiver of the release engine's reports."""
 
     def __init__(
         self,
@@ -51,13 +51,15 @@ class ReleaseEvents:
             self._emit(instance, health_seen(health, instance.masked))
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """Report all fields of a release that now differ from what was applied, and all fights over fields."""
+        """Report all fields of a release that now differ from the applied values, and all fields that another manager changes
+        again and again.
+        """
         if (instance := self._find(owner)) is not None:
             found = tuple(instance.masked(str(drift)) for drift in drifts)
             self._emit(instance, DriftReported(found, tuple(instance.masked(str(fight)) for fight in fights)))
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """Report that another writer made a revision of one of our releases. That revision is kept."""
+        """Report that somebody else made a revision of one of our releases. That revision is not undone."""
         if (instance := self._find(owner)) is not None:
             self._emit(instance, ForeignRevision(instance.masked(of_foreign_revision(release_revision, by))))
 
@@ -74,7 +76,7 @@ class ReleaseEvents:
                 )
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Report objects that cannot be corrected or pruned. The package stays installed, but a user has to act."""
+        """Report objects that cannot be corrected or pruned. The package stays installed, but a user has to fix the problem."""
         instance = self._find(owner)
         if instance is None:
             for text in troubles:
@@ -84,12 +86,14 @@ class ReleaseEvents:
 
 
 class Charging:
-    """The accounting of the reconciler's work: it is charged to the package of the release."""
+    """The accounting of the reconciler's work, which charges the work to the package of the release."""
 
     def __init__(self, claims: ReleaseClaims) -> None:
         self._claims = claims
 
     def __call__(self, owner: Owner) -> AbstractContextManager[None]:
-        """Return a context manager in whose block the work is charged to the release's package, or to the daemon itself."""
+        """Return a context manager. Work within its block is charged to the release's package, or to the daemon if no package
+        has the release.
+        """
         identity = self._claims.owner_of(owner.namespace, owner.name)
         return acting_for(identity.name if identity is not None else "")

@@ -4,20 +4,22 @@ The life of one package:
 
 * A controller reports the wanted state (`update_app`, `update_module`). The lifecycle store decides whether that requires an
   update, a reconfiguration or nothing.
-* An update puts Download → Install → Load on the package's own queue. When Load has succeeded, the package becomes a node of the
+* An update puts Download → Install → Load on the package's own queue. Once Load has succeeded, the package is a node of the
   scheduler.
 * The scheduler decides whether the package may be on, and when. Then it begins a reconciliation: Configure → Startup → Run →
   WaitReady.
 * Watched objects and schedules become hook tasks in lanes of their own (`build_kube_tasks`, `build_schedule_tasks`). A hook that
   changes values requests another reconciliation from the scheduler.
-* A changed specification cancels the operation that it supersedes, including a pending retry, through that operation's scope.
-* A removal takes precedence over all other operations: Uninstall → Undeploy. Then a clean-up task outside of the queue (a queue
-  cannot wait for its own end) forgets the package and notifies the controller, which removes the finalizer.
+* A changed specification supersedes the operation under way: the scope of that operation is cancelled, which also cancels a
+  pending retry.
+* A removal takes precedence over all other operations: Uninstall → Undeploy. Then a clean-up task, which runs outside of the
+  queue because a queue cannot wait for its own end, forgets the package and notifies the controller, which removes the
+  finalizer.
 
-Invariants: the methods are synchronous, so each is one atomic step between two awaits of the event loop: an event of one
-package, and all that follows from it (:mod:`~wharfinger.runtime.core.packages`). A task of a superseded operation cannot
-report, because its reports go through its operation's scope. A package whose pipeline is parked is retried every STALLED_RETRY,
-because registries and clusters change without notice; nothing is given up permanently.
+Invariants: the methods are synchronous, so each call is one atomic step between two awaits of the event loop: it processes an
+event of one package, and does all resulting work (:mod:`~wharfinger.runtime.core.packages`). A task of a superseded operation
+cannot change the status, because it reports through its operation's scope, which is cancelled. A package whose pipeline is
+parked is retried every STALLED_RETRY, because registries and clusters change without notice; nothing is given up permanently.
 """
 
 import logging
@@ -97,8 +99,8 @@ class Runtime:
     def update_app(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
         """Adopt the wanted state of an Application, and begin the operation that it requires.
 
-        REMOVING means that nothing was adopted, because the package is being removed: the caller asks again after `on_change` has
-        reported the end of the removal.
+        If the result is REMOVING, nothing was adopted, because the package is being removed: the caller has to call again
+        after `on_change` has reported the end of the removal.
         """
         return self._update(spec, source, settings)
 
@@ -110,20 +112,18 @@ class Runtime:
         return decision
 
     def retry_stalled(self, name: str) -> bool:
-        """Begin a parked update again if STALLED_RETRY has passed since its last beginning; return True while it is parked."""
+        """Begin a parked update again if STALLED_RETRY has passed since it last began; return True while the update is parked."""
         instance = self.instances.get(name)
         if instance is None or not statuses.is_stalled(instance.status):
             return False
         if instance.wish.begun is None or self.now() - instance.wish.begun >= STALLED_RETRY:
-            # A fixed package may have been pushed under the same version.
+            # Somebody may have pushed a corrected package under the same version.
             self.packages.emit(instance, UpdateWanted(instance.status.generation))
             return False
         return True
 
     def block(self, identity: PackageId, generation: int, written: JsonObject, reason: str, message: str) -> None:
-        """Report why a resource cannot be acted on; work that runs already continues. ``written`` is the last written
-        status.
-        """
+        """Report why a resource cannot be acted on. Work that runs already continues. ``written`` is the last written status."""
         if is_global(identity):
             self.packages.expect_global()
         instance = self.instances.get(identity.name) or self.restored(identity, generation, written)
@@ -138,13 +138,14 @@ class Runtime:
         deletion: DeletionPolicy | None = None,
         account: str | None = None,
     ) -> bool:
-        """Begin the removal unless it runs; return True once nothing of the package is left.
+        """Begin the removal of a package unless it has begun; return True once nothing of the package is left.
 
-        A package that this process does not know is removed too, because an earlier process may have installed it: ``written``
-        is the status that it wrote, and ``settings`` are those that its hooks see during the removal (None: they are not known
-        any more). ``deletion`` is the policy for its objects; None for the last wanted policy. If another policy is given while
-        the removal runs, the removal begins again. ``account`` is the name of the service account that the removal acts as from
-        now on; empty for the daemon itself, None for the last wanted one.
+        A package that this process does not know is removed, too, because an earlier process may have installed it.
+        ``written`` is the status that the earlier process wrote. ``settings`` are the settings that the package's hooks get
+        during the removal; None if they are not known any more. ``deletion`` is the deletion policy for the package's
+        objects; None means the last wanted policy. If the policy changes during the removal, the removal begins again.
+        ``account`` is the name of the service account that the removal acts as from now on; "" means the daemon itself, None
+        the last wanted account.
         """
         return self._remove(identity, generation, written, settings, deletion, account)
 
@@ -161,7 +162,8 @@ class Runtime:
         return self._remove(identity, generation, written, settings, deletion, account)
 
     def leave(self, identity: PackageId) -> bool:
-        """Stop all work on a package that another daemon keeps from now on; return True once nothing runs here any more.
+        """Stop all work on a package that another daemon manages from now on; return True once none of its work runs here any
+        more.
 
         Nothing is removed from the cluster.
         """
@@ -181,8 +183,8 @@ class Runtime:
         return instance is not None and instance.removal.moved
 
     def adopt_what_stops(self, spec: PackageSpec) -> None:
-        """Adopt only a disable or a suspension from a specification that cannot be acted on, for example because its repository
-        is missing.
+        """Adopt only a disable or a suspension from a specification that cannot be acted on otherwise, for example because
+        its repository is missing.
         """
         instance = self.instances.get(spec.id.name)
         if self.lifecycle.is_removing(spec.id.name):
@@ -202,12 +204,12 @@ class Runtime:
             self.packages.emit(instance, SkipDeleteHooks())
 
     def object_gone(self, identity: PackageId) -> None:
-        """Remove the remains of a package whose object is gone, and forget a finished removal."""
+        """Remove the rest of a package whose resource is gone, or forget a package whose removal is complete."""
         name = identity.name
         self._removed.discard(name)
         if name in self.instances:
             self._remove(self.instances[name].id, 0, {}, None, None)
-            self.skip_delete_hooks(name)  # a user who removed the finalizer does not want to wait for the hooks
+            self.skip_delete_hooks(name)  # the finalizer was removed by a user, who does not want to wait for the hooks
         else:
             self.claims.give_up(name)
 
@@ -219,7 +221,7 @@ class Runtime:
         return instance.status if instance else None
 
     def dump(self) -> tuple[PackageSnapshot, ...]:
-        """Return the snapshots of all packages, sorted by name; they show nothing secret."""
+        """Return the snapshots of all packages, sorted by name, without secrets."""
         return tuple(self._snapshot(self.instances[name]) for name in sorted(self.instances))
 
     def dump_by_name(self, name: str) -> PackageSnapshot | None:
@@ -228,8 +230,8 @@ class Runtime:
         return self._snapshot(instance) if instance is not None else None
 
     async def validate_settings(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
-        """Check whether a package would accept these settings (:mod:`~wharfinger.runtime.core.validate`); None if it is
-        unknown.
+        """Check whether a package would accept these settings (:mod:`~wharfinger.runtime.core.validate`); return None if the
+        package is unknown.
         """
         instance = self.instances.get(name)
         return await validate_settings(instance, self.tools, settings, version) if instance is not None else None
@@ -243,7 +245,7 @@ class Runtime:
         self.scheduler.check_constraints(Node(name, "", requirements, order))
 
     def is_removed(self, name: str) -> bool:
-        """Return whether a package's removal is over but its object still exists."""
+        """Return whether a package's removal is complete, although its resource still exists."""
         return name in self._removed
 
     # --- events --------------------------------------------------------------------------------------------------------
@@ -264,8 +266,8 @@ class Runtime:
         self.submit(self.build_schedule_tasks(crontab))
 
     def submit(self, tasks: Iterable[EventHookTask]) -> None:
-        """Put hooks' tasks into their queues; a task of the hook that already waits in its queue covers the newer events,
-        too.
+        """Put hooks' tasks into their queues. If a task of the same hook already waits, no task is added, because the waiting
+        task also handles the newer events.
         """
         for task in tasks:
             self.packages.enqueue_hook(task.instance, task, task.lane, task.scope, unique=True)
@@ -277,14 +279,14 @@ class Runtime:
         loading = self.lifecycle.is_loading(name)
         decision, scope = self.lifecycle.adopt(name, desired_state(spec, source, settings))
         if Change.FORCED in decision.changes:
-            self.tools.releases.prune()  # a forced reconciliation includes objects that were left behind
+            self.tools.releases.prune()  # a forced reconciliation also deletes objects that an earlier apply could not delete
         if decision.kind is DecisionKind.REMOVING:
             return decision
         self._removed.discard(name)
         if is_global(spec.id):
             self.packages.expect_global()
         before = self.instances.get(name)
-        # A version that is still being fetched is fetched again with the new login; a fetched version needs no login.
+        # If the version is still being fetched, it is fetched again with the new login; a fetched version needs no login.
         new_login = before is not None and before.wish.source != source and loading
         needs_changed = have_other_needs(before.wish.directives if before is not None else Directives(), directives)
         instance = before or self.restored(spec.id, spec.generation, spec.status)
@@ -311,19 +313,19 @@ class Runtime:
             instance = known or self.restored(identity, generation, written)
             if account is not None:
                 self.packages.emit(instance, AccountGiven(account))
-            # After a refused claim, the package that has the release keeps all of it.
+            # After a refused claim, no part of the release may be taken from the package that has it.
             disowned = has_release(instance.id) and self.claims.claim(instance.id) is not None
             self.packages.emit(instance, RemovalStarted(scope, settings, deletion, disowned))
             return False
         if known is not None and account is not None and (known.account.name if known.account else "") != account:
             log.warning(
-                "%s: its removal is begun again, because its service account is %s now",
+                "%s: its removal begins again, because its service account is %s now",
                 identity,
                 account or "the daemon itself",
             )
             self.packages.emit(known, RemovalAccountChanged(account))
         if deletion is not None and known is not None and known.removal.deletion != deletion:
-            log.warning("%s: its removal is begun again, because deletionPolicy is %s now", identity, deletion)
+            log.warning("%s: its removal begins again, because deletionPolicy is %s now", identity, deletion)
             self.packages.emit(known, DeletionChanged(deletion))
         return False
 
@@ -344,7 +346,7 @@ class Runtime:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))
 
     def rename(self, instance: Instance, identity: PackageId) -> None:
-        """Give a package another identity of the same name; from now on, its record is the one of the new identity."""
+        """Give a package another identity with the same name; from now on, it has the record of the new identity."""
         self.packages.emit(instance, Renamed(identity))
         instance.forget_record()
 
@@ -356,11 +358,11 @@ class Runtime:
         try:
             self.tools.journal.forget(name)
         except JournalError as error:
-            # The remaining steps are those of a finished removal; the next installation under this name deletes them.
+            # The remaining steps belong to a completed removal; the next installation under this name deletes them.
             log.warning("%s: its steps cannot be deleted from the journal: %s", name, error)
 
     async def run(self) -> None:
-        """Forget removed packages (queue, instance and lifecycle) for as long as the runtime is open."""
+        """Delete the queues, instances and lifecycles of removed packages, until cancelled."""
         while True:
             name = await self.packages.departures.take()
             moved = self.is_leaving(name)
@@ -376,7 +378,7 @@ class Runtime:
             self.on_change(name)
 
     def stop(self, cause: str) -> None:
-        """Accept nothing more: tasks that only wait are interrupted, and event hooks are not notified any more."""
+        """Stop the intake of work: interrupt tasks that only wait, and pass no more events to hooks."""
         self.tools.stopping.cancel(cause)
         self.tools.releases.interrupt(cause)
         for instance in self.instances.values():

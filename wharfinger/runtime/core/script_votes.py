@@ -1,8 +1,8 @@
 """The votes of enabled scripts that depend on other packages, and the scripts that run again when these packages change.
 
-A script that ran before all installed packages were loaded has voted provisionally, and runs again once they are loaded. A script
-of a module folder receives the names of the preceding Modules that are on, and runs again when this list has changed. The list is
-compared once after each group of decisions, because a group may switch many Modules.
+The vote of a script that ran before all installed packages were loaded is provisional; the script runs again once they are
+loaded. A script of a module folder receives the names of the preceding Modules that are on, and runs again when this list has
+changed. The list is compared only after each group of decisions, because a group may switch many Modules.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from wharfinger.runtime.scheduler.events import ScriptVoted
 
 
 class ScriptVotes:
-    """The scripts that have to run again. ``take`` passes an event to a package."""
+    """The enabled scripts that may have to run again. ``take`` passes an event to a package."""
 
     def __init__(
         self,
@@ -38,10 +38,10 @@ class ScriptVotes:
         self._seeing: set[str] = set()
         """The packages from module folders whose enabled script receives the names of the Modules that are on."""
         self._turned = False
-        """True if a decision has changed since these packages were last checked."""
+        """True if a decision has changed since the packages in ``_seeing`` were last checked."""
 
     def record(self, instance: Instance, vote: CastVote) -> None:
-        """Pass a vote to its package; it is provisional if the script may not have seen all installed packages."""
+        """Pass a vote to its package. The vote is provisional if some installed packages were not loaded when the script ran."""
         name = instance.id.name
         early = vote.may_be_early and self._misses_others(name)
         (self._provisional.add if early else self._provisional.discard)(name)
@@ -78,13 +78,15 @@ class ScriptVotes:
                 self.rerun_one_if_modules_changed(instance)
 
     def rerun_one_if_modules_changed(self, instance: Instance) -> None:
-        """Run the script of one package again if it would receive other Modules; remember whether it receives any."""
+        """Run the script of one package again if the list of Modules for it has changed; remember whether the script gets
+        such a list.
+        """
         name, definition = instance.id.name, instance.files.definition
         if definition is None or not definition.enabled_script or definition.layout is not Layout.MODULE_FOLDER:
             self._seeing.discard(name)
             return
         self._seeing.add(name)
-        # Otherwise Load runs the script; this check is repeated at the end of Load.
+        # If the package is being loaded, Load runs the script, and this check is repeated at the end of Load.
         if not self._lifecycle.is_loading(name):
             self._take(instance, OthersTurned(self._modules.before(instance), forced=False))
 

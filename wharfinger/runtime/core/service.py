@@ -1,8 +1,9 @@
 """The start and stop of the runtime: queues, hook services, and the Runtime between them.
 
-Start order is nesting. Leaving stops intake before work: hooks are no longer notified, tasks that only wait are interrupted,
-monitors and clocks end, and then the queues drain, for which the caller sets a deadline. The release engine, and the watches
-that it shares with the hooks, are started first and outlast the queues, so that running tasks can still finish with them.
+The order of the nested blocks is the start order. The stop ends the intake of work before the work itself: hooks get no more
+events, tasks that only wait are interrupted, monitors and clocks end, and then the queues drain; the caller sets a deadline
+for that. The release engine, and the watches that it shares with the hooks, are started before the queues and stopped after
+them, so that running tasks can still use them.
 """
 
 import logging
@@ -51,10 +52,11 @@ REMEMBER_AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The environment that packages run in: versions (empty: not known) and the time zone of schedules that do not name one.
+    """The environment that packages run in: versions ("" if not known), and the time zone of schedules that name no time zone.
 
-    ``edition`` and ``bundle`` say which Modules are on by default; either both are given, or neither is. ``bootstrapped_by`` is
-    the ConfigMap that must exist for the cluster to count as bootstrapped; None if it always counts so.
+    ``edition`` and ``bundle`` determine which Modules are on by default; either both are given, or none of the two.
+    ``bootstrapped_by`` is the ConfigMap that must exist for the cluster to count as bootstrapped; None if it always counts
+    so.
     """
 
     kubernetes_version: str
@@ -94,12 +96,12 @@ async def open_runtime(
     watches: SharedWatches | None = None,
     heads: ReleaseHeads | None = None,
 ) -> AsyncIterator[Runtime]:
-    """Open the runtime while the body runs; the module's docstring says what leaving does.
+    """Open the runtime while the body runs; then stop it as the module's docstring describes.
 
-    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. With ``require_account``, no
-    release may act without a service account. ``observers`` are called for each step of the runtime's machines. ``tracer`` opens
-    a span for each run of a task. ``watches`` and ``heads`` are those that the daemon opened on standby; without them, they are
-    opened here.
+    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. With ``require_account``,
+    no release may act without a service account. ``observers`` are called for each step of the runtime's machines. ``tracer``
+    opens a span for each run of a task. ``watches`` and ``heads`` are the ones that the daemon opened on standby; without
+    them, this function opens its own.
     """
     claims, instances = ReleaseClaims(on_change), dict[str, Instance]()
     confinement = Confinement(claims, instances)
@@ -136,10 +138,10 @@ async def open_runtime(
 
 
 async def _remember(runtime: Runtime) -> None:
-    """Record the objects that the hooks of idle packages have seen, so that these are not synchronized again at the next
-    start.
+    """Record the objects that the hooks of idle packages have seen, so that these hooks are not synchronized again at the
+    next start.
 
-    Hooks whose record is not written in time are synchronized again.
+    A hook whose record is not written in time is synchronized again at the next start.
     """
     packages = [one for one in runtime.instances.values() if one.hooks.started is not None]
     limiter = trio.CapacityLimiter(REMEMBER_AT_ONCE)
@@ -150,7 +152,7 @@ async def _remember(runtime: Runtime) -> None:
                 await remember(instance, runtime.tools)
             except ClusterError as error:
                 log.info(
-                    "%s: cannot record what its hooks have seen, so the next start synchronizes them again: %s",
+                    "%s: cannot record the objects that its hooks have seen, so the next start synchronizes its hooks again: %s",
                     instance.id,
                     error,
                 )
@@ -168,8 +170,8 @@ def _resume(runtime: Runtime, facts: Facts, *, bootstrapped: bool) -> None:
 
 
 async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts, marker: ObjectKey) -> None:
-    """Let the scheduler begin once it is known whether the cluster is bootstrapped, and notify it once the cluster is
-    bootstrapped.
+    """Resume the scheduler once it is known whether the cluster is bootstrapped; if it is not, notify the scheduler as soon
+    as it is.
     """
     async with open_bootstrap(client, marker) as bootstrap:
         _resume(runtime, facts, bootstrapped=bootstrap.finished)

@@ -1,4 +1,4 @@
-"""The changes of packages' statuses: logged, and passed on to the listener that writes them to the cluster."""
+"""The changes of packages' statuses, which are logged, and passed to the listener that writes them to the cluster."""
 
 import logging
 from collections.abc import Callable
@@ -18,16 +18,18 @@ Clock: TypeAlias = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class StatusChanges:
-    """The listeners to statuses, and the clock of their conditions."""
+    """The listeners to changes of status, and the clock for the times of conditions."""
 
     now: Clock
     on_change: Callable[[str], None]
-    """The callback with the name of a package whose status changed or whose removal ended; must not block."""
+    """The callback for a changed status or a completed removal, called with the package's name; it must not block."""
     on_status: Callable[[str, PackageStatus, PackageStatus], None] | None = None
-    """The callback with a changed status, before and after; it is called instead of `on_change`."""
+    """The callback for a changed status, called with the package's name, the former status and the new one, in place of
+    `on_change`.
+    """
 
     def report(self, instance: Instance, before: PackageStatus) -> None:
-        """Report a changed status of a package; ``before`` is the former one."""
+        """Report that the status of a package has changed; ``before`` is the former status."""
         status = instance.status
         state, message, _tip = summarize(status)
         found_out = before.is_being_verified and not status.is_being_verified

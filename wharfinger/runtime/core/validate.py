@@ -1,13 +1,13 @@
 """The check of settings before they are written into a resource.
 
-The answer comes from the loaded definition. For a package that is not loaded (it waits, is suspended, failed to load, or the
-daemon has just started), it comes from the package on disk that its record names. Without either, the answer is "not known yet":
-such settings are checked when the package is loaded. The check changes nothing of the package: neither the instance nor the
-record that tasks write, since the record is read separately.
+The settings are checked with the loaded definition. If the package is not loaded (because it waits, is suspended or failed to
+load, or because the daemon has just started), they are checked with the definition on disk that the package's record names.
+Without a definition, the answer is "not known yet", and the settings are checked when the package is loaded. The check
+changes neither the instance nor the record, of which it reads a copy of its own.
 
-Transition rules and immutable settings are checked against the settings that the package was last configured with, converted to
-the newest version of the schema. If an earlier process configured it, these are the recorded settings. Values are compared
-without hooks' patches, on both sides.
+Transition rules and immutable settings are checked against the settings that the package was last configured with, converted
+to the newest version of the schema. If an earlier process configured the package, the recorded settings are used. Both the
+old and the new values are compared without the patches of hooks.
 """
 
 import trio
@@ -23,13 +23,16 @@ from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.status.failures import EXPECTED, classify
 from wharfinger.runtime.tasks.configuration import comparable_settings
 
-NOT_KNOWN = "the package is not loaded yet, and no version of it is stored: its settings are checked when it is loaded"
+NOT_KNOWN = (
+    "the package is not loaded yet, and no version of it is stored on this machine, so its settings are "
+    "checked when it is loaded"
+)
 
 
 async def validate_settings(instance: Instance, tools: Tools, settings: JsonObject, version: int = 0) -> SettingsAnswer:
-    """Check settings for a package; ``version`` is that of the schema that they are written for, 0 the newest.
+    """Check settings for a package; ``version`` is the version of the schema for which they are written, 0 means the newest.
 
-    Raises no expected error: if one prevents the check, the answer is an UnknownSettings.
+    If an expected error prevents the check, it is not raised: the answer is an UnknownSettings.
     """
     try:
         state = await _recorded(instance, tools)
@@ -63,12 +66,14 @@ async def _recorded(instance: Instance, tools: Tools) -> PackageState:
     """Return the recorded state of a package. Raises the errors of EXPECTED."""
     if instance.record is not None:
         return instance.record.state
-    # A record of its own, because a task of the package may be using the instance's record.
+    # A separate copy of the record, because a task of the package may be using the instance's record.
     return await state_record(tools.cluster, instance.id).read()
 
 
 async def _stored(state: PackageState, tools: Tools) -> Definition | None:
-    """Return the version that was installed last, if its files are on this machine and sound. Raises the errors of EXPECTED."""
+    """Return the version that was installed last, if its files are on this machine and undamaged. Raises the errors of
+    EXPECTED.
+    """
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
         return None

@@ -16,7 +16,7 @@ _ASKED: Final = tuple(each.name for each in fields(DesiredState))
 
 
 def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings) -> DesiredState:
-    """Return the state for the lifecycle store, which compares it with the former state."""
+    """Return the wanted state in the form of the lifecycle store, which compares it with the former wanted state."""
     directives = spec.directives
     return DesiredState(
         source=source_text(source),
@@ -41,12 +41,12 @@ def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings)
 
 
 def asked_checksum(desired: DesiredState) -> str:
-    """Return a checksum of what a resource asks for, except for suspension and maintenance."""
+    """Return a checksum of the wanted state, without suspension and maintenance."""
     asked: dict[str, object] = {name: getattr(desired, name) for name in _ASKED}
     return checksum(to_json({**asked, "suspended": False, "maintenance": ""}))
 
 
 def have_other_needs(before: Directives, after: Directives) -> bool:
-    """Return whether the parts of a resource that go into the scheduler's node differ."""
+    """Return whether those parts of a resource differ that are also part of the package's node in the scheduler."""
     judged = ((depends_on_checksum(one.depends_on), one.default) for one in (before, after))
     return len(set(judged)) > 1

@@ -20,7 +20,7 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
         "--admission",
         default="",
         metavar="HOST:PORT",
-        help="serve admission on this address of the machine, which API servers must be able to reach (default: no admission)",
+        help="serve the webhook on this address of the machine, which API servers must be able to reach (default: no webhook)",
     )
     group.add_argument(
         "--admission-service",
@@ -33,9 +33,9 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
         "--admission-pod-ip",
         default="",
         metavar="IP",
-        help="the address of this pod: while the daemon is at work, the address is the only endpoint of that Service, whose "
-        "port must have the name admission (default: the Service selects its pods itself, so it also leads to daemons on "
-        "standby, which do not answer)",
+        help="the address of this pod, for a Service without a selector: while the daemon leads, the address is "
+        "the only endpoint of the Service, whose port must have the name admission (default: the Service has "
+        "a selector, so it also sends requests to daemons on standby, which do not answer)",
     )
 
 
@@ -44,8 +44,12 @@ def admission_endpoint(args: argparse.Namespace) -> Endpoint | None:
     if not args.admission:
         for option, value in (("service", args.admission_service), ("pod-ip", args.admission_pod_ip)):
             if value:
-                raise AdmissionAddressError(f"--admission-{option} applies to --admission; give both")
+                raise AdmissionAddressError(
+                    f"--admission-{option} is used only with --admission; give both, or neither"
+                )
         return None
     if find_spec(LIBRARY) is None:
-        raise AdmissionAddressError(f"--admission needs the library {LIBRARY}; pip install 'wharfinger[admission]'")
+        raise AdmissionAddressError(
+            f"--admission needs the library {LIBRARY}; install it with pip install 'wharfinger[admission]'"
+        )
     return read_endpoint(args.admission, args.admission_service, args.admission_pod_ip)

@@ -1,6 +1,6 @@
 """``wharfinger approve``: approve the update of a package to a version that waits for approval.
 
-The command writes the annotation of the resource with the rights of the user who runs it. The debug socket is read-only.
+The command writes an annotation of the resource with the rights of the user who runs it, because the debug socket is read-only.
 """
 
 import argparse
@@ -34,9 +34,9 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger approve NAME [VERSION]`."""
     parser.description = (
         "Approve the update of a package that follows a range or a channel, with an annotation on its resource. `wharfinger why "
-        "NAME` shows the version that waits for approval. The approval is for this version only, in every mode of updates. "
-        f"Exit code 0: approved; {EXIT_NOTHING}: no version waits for approval; 1: the version cannot be approved; "
-        "2: wrong usage."
+        "NAME` shows the version that waits for approval. The approval is for this version only, whatever "
+        f"spec.update.mode is. Exit code 0: approved; {EXIT_NOTHING}: no version waits for approval; 1: the "
+        "version cannot be approved; 2: wrong usage."
     )
     add_package_name(parser)
     parser.add_argument(
@@ -51,7 +51,9 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
 
 
 async def approve(client: ClusterClient, name: str, version: str) -> str:
-    """Approve a version ("": the one that waits), and return it. Raises ClusterError or NothingToApproveError."""
+    """Approve a version, and return it; "" approves the version that waits for approval. Raises ClusterError or
+    NothingToApproveError.
+    """
     key = resource_key(package_id(name))
     obj = await client.get(key)
     if find_str(obj, "spec", "packageVersion"):
@@ -84,7 +86,7 @@ def _approve(args: argparse.Namespace) -> int:
     try:
         approved = trio.run(run)
     except NothingToApproveError as error:
-        return _failed(f"{name}: no version waits: {printable(str(error))}", EXIT_NOTHING)
+        return _failed(f"{name}: no version waits for approval: {printable(str(error))}", EXIT_NOTHING)
     except IdentityError as error:
         return _failed(printable(str(error)), 2)
     except NotFoundError:

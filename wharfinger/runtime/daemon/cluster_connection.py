@@ -1,7 +1,8 @@
 """The daemon's connection to its cluster, read by a child process.
 
-The ``kubernetes`` package reads it, and would take 14 MiB of this process until its end. It is imported here only if it has to
-renew the credentials: for a kubeconfig with exec plugins or auth providers.
+The ``kubernetes`` package, which reads kubeconfigs, would take 14 MiB of memory for as long as the daemon runs, so a child
+process imports it. The daemon itself imports the package only if credentials have to be renewed: for a kubeconfig with exec
+plugins or auth providers.
 """
 
 import logging
@@ -26,15 +27,15 @@ log = logging.getLogger(__name__)
 _PROGRAM: Final = "wharfinger.cluster.connection_program"
 _LIMITS: Final = Limits(wall_s=30.0, stdout_bytes=MAX_BYTES)
 _RENEWED: Final = (b"exec", b"auth-provider")
-"""The words of kubeconfigs whose credentials have to be renewed. If such a word stands elsewhere in a file, this
-process only needs more memory.
+"""The words in a kubeconfig that mean that its credentials have to be renewed. If such a word occurs in another place of the
+file, the only effect is that the daemon needs more memory.
 """
 
 
 async def read_connection(
     kubeconfig: Path | None, context: str, certificates: Path, ledger: ProcessLedger | None
 ) -> Connection:
-    """Return the connection, as `load_connection` does. If the child process fails, this process reads it itself.
+    """Return the connection, as `load_connection` does. If the child process fails, this process reads the kubeconfig itself.
 
     Raises ConnectionConfigError.
     """
@@ -49,13 +50,15 @@ async def read_connection(
             why = outcome.describe()
         except (ProcessError, FormatError, OSError) as error:
             why = str(error)
-        log.debug("the connection is read in this process, because a child process could not read it: %s", why)
-    # The thread is abandoned when cancelled: an exec plugin of the kubeconfig may hang forever.
+        log.debug("the kubeconfig is read in this process, because a child process could not read it: %s", why)
+    # On cancellation, the thread is abandoned, because an exec plugin of the kubeconfig may hang forever.
     return await trio.to_thread.run_sync(load_connection, kubeconfig, context, certificates, abandon_on_cancel=True)
 
 
 def _is_for_this_process(kubeconfig: Path | None) -> bool:
-    """Return whether credentials in the kubeconfig may have to be renewed, or a kubeconfig can be read only once, as a pipe."""
+    """Return whether this process must read the kubeconfig itself: its credentials may have to be renewed, or it can be read
+    only once, like a pipe.
+    """
     named = os.environ.get("KUBECONFIG", "").split(os.pathsep) if kubeconfig is None else [str(kubeconfig)]
     paths = [Path(path) for path in named if path] or [Path("~/.kube/config").expanduser()]
     if any(os.path.exists(path) and not os.path.isfile(path) for path in paths):  # noqa: PTH110, PTH113 - these never raise

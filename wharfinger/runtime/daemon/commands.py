@@ -47,18 +47,18 @@ from wharfinger.runtime.resources.apply_options import add_apply, apply_options
 from wharfinger.runtime.shards.ownership import MAIN, SHARD_LABEL, shard_problem
 
 _LIMITS = {
-    "work": "downloads, loads, renders and hook runs together",
-    "downloads": "packages being downloaded",
-    "renders": "charts being rendered",
-    "hooks": "hooks running",
-    "loads": "packages being unpacked and read",
-    "api": "requests to the API server for packages",
+    "work": "limit on all downloads, loads, renders and hook runs together",
+    "downloads": "limit on packages that are downloaded at the same time",
+    "renders": "limit on charts that are rendered at the same time",
+    "hooks": "limit on hooks that run at the same time",
+    "loads": "limit on packages that are unpacked and read at the same time",
+    "api": "limit on requests to the API server for packages",
 }
 GRACE_S = 30.0
 FORCED_EXIT = 1
 _MIB = 1024 * 1024
 OF_MAIN = ("admission", "worker_pools", "modules_dir", "global_hooks_dir")
-"""The options about objects that belong to no namespace, and so to no shard."""
+"""The options about objects that belong to no namespace, and therefore are handled by the main daemon only."""
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -95,8 +95,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--engine",
         default="",
         metavar="PROGRAM",
-        help=f"the resident chart engine (default: {ENGINE} on PATH if it is there), or {NO_ENGINE!r}: "
-        "then each chart is rendered by a process of helm",
+        help=f"the resident chart engine, or {NO_ENGINE!r} to render each chart with a process of helm "
+        f"(default: {ENGINE}, if it is on PATH)",
     )
     parser.add_argument(
         "--grace",
@@ -116,14 +116,15 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="a folder below which PackageRepositories may name layouts and folders of this machine (may be repeated)",
+        help="a folder of this machine, in which PackageRepositories may use OCI layouts and folders with "
+        "packages (may be repeated)",
     )
     add_sources(parser)
     parser.add_argument(
         "--no-tls",
         action="store_true",
-        help="with --embedded: serve over plain HTTP; the kubeconfig then has the token in the server's address, which some "
-        "clients refuse",
+        help="with --embedded: serve over plain HTTP; the kubeconfig then has the token in the server's address, "
+        "and some clients refuse such an address",
     )
     add_kubernetes_version(parser, "with --embedded: ")
     add_chaos(parser, "with --embedded: ")
@@ -133,16 +134,16 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=HOOK_TIMEOUT_S,
         metavar="SECONDS",
-        help="time after which a run of a hook is ended (default: %(default)g)",
+        help="time after which a hook that still runs is killed (default: %(default)g)",
     )
     parser.add_argument(
         "--application-scope",
         type=_scope,
         default=ApplicationScope.NAMESPACE,
         metavar="|".join(ApplicationScope),
-        help="what an Application's chart may write and look up: its own namespace, unless the namespace has the "
-        "label wharfinger.dev/cluster-scope=allowed; or the whole cluster, for a daemon that serves one tenant "
-        "(default: %(default)s)",
+        help="the objects that an Application's chart may write and look up: namespace: those of its own "
+        "namespace, unless the namespace has the label wharfinger.dev/cluster-scope=allowed; cluster: those "
+        "of the whole cluster, for a daemon that serves one tenant (default: %(default)s)",
     )
     parser.add_argument(
         "--require-service-account",
@@ -168,7 +169,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     add_admission(parser)
     _add_limits(parser)
     retry = parser.add_argument_group(
-        "retries", "a failed task is retried with growing pauses, each varied by up to half"
+        "retries",
+        "the pauses between retries of a failed task, which grow with each retry and are varied randomly by up to half",
     )
     retry.add_argument(
         "--retry-first",
@@ -190,16 +192,17 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_shard,
         default=MAIN,
         metavar="NAME",
-        help=f"manage only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of this shard; a "
-        "daemon without this option manages everything else, and both work at the same time (default: manage everything else)",
+        help=f"manage only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of this "
+        "shard; a daemon without this option manages everything that belongs to no shard, and all these "
+        "daemons work at the same time (default: manage everything that belongs to no shard)",
     )
     parser.add_argument(
         "--lease-duration",
         type=_lease_seconds,
         default=LEASE_S,
         metavar="SECONDS",
-        help="time without a renewal after which a daemon on standby takes over; it should be the same for all "
-        "daemons of a cluster (default: %(default)g)",
+        help="time without a renewal of the Lease after which a daemon on standby takes over; use the "
+        "same time for all daemons of a cluster (default: %(default)g)",
     )
     parser.add_argument(
         "--flight-recorder",
@@ -225,8 +228,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group(
         "limits",
-        "the limits on concurrent work, shared fairly by namespaces and packages; one namespace or one registry gets only a "
-        "share of them, so that work that hangs does not delay the others",
+        "the limits on concurrent work, which namespaces and packages share fairly; one namespace or one "
+        "registry gets only a share of each limit, so that its hanging work does not delay the work of others",
     )
     defaults, least = SlotLimits(), LeastSpeed()
     for name, what in _LIMITS.items():
@@ -256,8 +259,8 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=_kib_per_s,
         default=least.bytes_per_s / 1024,
         metavar="KIB",
-        help="lowest speed of a download, in KiB/s over the window; a slower download is ended and retried later "
-        "(default: %(default)g)",
+        help="lowest allowed speed of a download, in KiB/s, measured over --download-window; a slower download is "
+        "stopped and retried later (default: %(default)g)",
     )
     limits.add_argument(
         "--download-window",
@@ -279,14 +282,15 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
         type=config_map_key,
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
-        help="packages of the last order wait until this ConfigMap exists (default: they do not wait)",
+        help="the ConfigMap whose existence says that the cluster is bootstrapped; packages of the last order "
+        "wait for it (default: they do not wait)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the daemon. ``args.serve_inspector``, ``serve_metrics`` and ``chaos_problem`` come from the composition root."""
     set_up_logging(LogFormat(args.log_format), args.log_level)
-    os.umask(0o077)  # files of the daemon are readable for its own user only
+    os.umask(0o077)  # only the daemon's own user may read its files
     helm = shutil.which(args.helm)
     if helm is None:
         return _failed(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")
@@ -305,7 +309,7 @@ def run(args: argparse.Namespace) -> int:
         "--kubernetes-version": args.kubernetes_version != DEFAULT_KUBERNETES,
     }
     if not args.embedded and (option := next((name for name, is_given in given.items() if is_given), "")):
-        return _failed(f"{option} applies to the control plane of --embedded; give both", code=2)
+        return _failed(f"{option} is used only with --embedded; give both, or neither", code=2)
     if args.chaos is not None and (problem := cast("Callable[[str], str]", args.chaos_problem)(args.chaos)):
         return _failed(problem, code=2)
     folders = addon_folders(args)
@@ -325,7 +329,7 @@ def run(args: argparse.Namespace) -> int:
         endpoint = admission_endpoint(args)
     except AdmissionAddressError as error:
         return _failed(str(error), code=2)
-    # All paths are absolute, because helm runs in a folder of its own.
+    # All paths are made absolute, because helm runs in another folder.
     config = DaemonConfig(
         kubeconfig=kubeconfig.resolve() if kubeconfig else None,
         context=args.context,
@@ -397,9 +401,9 @@ def _wrong_options(args: argparse.Namespace) -> str:
         if not path.is_dir():
             return f"--local-packages {path}: not a folder; name an existing one"
     if args.shard and (option := next((name for name in OF_MAIN if getattr(args, name)), "")):
-        return f"--{option.replace('_', '-')} applies to the daemon without --shard; leave out one of the two"
+        return f"--{option.replace('_', '-')} may be used only without --shard; leave out one of the two"
     if args.retry_first > args.retry_max:
-        return f"--retry-first {args.retry_first:g} is more than --retry-max {args.retry_max:g}"
+        return f"--retry-first {args.retry_first:g} is more than --retry-max {args.retry_max:g}; change one of them"
     try:
         apply_options(args)
     except ValueError as error:
@@ -491,5 +495,7 @@ def _embedded_options(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _absolute(rules: str) -> str:
-    """Return rules that a child process in another folder can read: the path of a file is made absolute."""
+    """Return the fault rules with the path of their file made absolute, because a child process in another folder reads the
+    file.
+    """
     return str(Path(rules).absolute()) if Path(rules).is_file() else rules

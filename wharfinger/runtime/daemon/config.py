@@ -38,18 +38,18 @@ class DaemonConfig:
     engine: Path | None = None
     """The program of the resident chart engine; None: helm renders every chart."""
     embedded: bool = False
-    """True to start an embedded control plane as a child process, and to manage that cluster."""
+    """True to start an embedded control plane as a child process, and manage its cluster."""
     embedded_options: tuple[str, ...] = ()
-    """The options of the embedded control plane: faults, and whether it serves over TLS."""
+    """The options of the embedded control plane: which faults it injects, and whether it serves over TLS."""
     local_packages: tuple[Path, ...] = ()
     """The folders of this machine that packages may be read from."""
     sources: SourceOptions = SourceOptions()  # noqa: RUF009 - frozen
-    """The network to the sources of packages."""
+    """The options of the network through which packages are downloaded."""
     platform_version: str = ""
     edition: str = ""
     bundle: str = ""
     bootstrapped_by: ObjectKey | None = None
-    """A ConfigMap: the cluster is bootstrapped once it exists. None: it is bootstrapped already."""
+    """The ConfigMap whose existence says that the cluster is bootstrapped; None if the cluster always counts as bootstrapped."""
     hook_timeout_s: float = HOOK_TIMEOUT_S
     folders: AddonFolders = AddonFolders()  # noqa: RUF009 - frozen
     on_startup: Repeat = Repeat.LAYOUT
@@ -59,11 +59,11 @@ class DaemonConfig:
     """Additional variables for hooks."""
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     warm_hooks: int = 0
-    """The idle workers for Python hooks, of each interpreter; 0: each run is a new process."""
+    """The number of idle workers that are kept for each interpreter of Python hooks; 0: each run is a new process."""
     worker_pools: bool = False
-    """True to keep the pods of WorkerPools, and to serve WorkerClaims."""
+    """True to keep the pods of WorkerPools ready, and to serve WorkerClaims."""
     pool_memory: int = 0
-    """The bytes that the processes of all pools may take; 0: a share of the machine's memory."""
+    """The limit on the memory of the processes of all pools together, in bytes; 0: a share of the machine's memory."""
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE
     """The reach of Applications whose namespace has no scope label."""
     require_account: bool = False
@@ -75,19 +75,19 @@ class DaemonConfig:
     traces: bool = False
     """True to export traces."""
     otlp_endpoint: str = ""
-    """The receiver of traces; "": the receiver that OpenTelemetry's variables name."""
+    """The address to which traces are sent; "": the address that OpenTelemetry's environment variables name."""
     backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
-    """The backoff of tasks that failed."""
+    """The growing pauses before retries of failed tasks."""
     slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
-    """The limits on each kind of work, over all packages."""
+    """The limit on each kind of work, for all packages together."""
     least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
-    """The lowest speed of a download; a slower download is ended, and retried."""
+    """The lowest allowed speed of a download; a slower download is stopped, and retried later."""
     flight_recorder: Path | None = None
     """The folder of the flight recorder's log; None: there is no log, and only the last records are kept in memory."""
     flight_recorder_bytes: int = DEFAULT_BYTES
-    """The most bytes of that log."""
+    """The size limit of the flight recorder's log, in bytes."""
     shard: str = MAIN
-    """The shard that this daemon keeps."""
+    """The shard that this daemon manages."""
     lease_s: float = LEASE_S
     """The time in seconds for which the Lease is granted."""
     applying: ReconcilerOptions = EngineOptions().reconciler

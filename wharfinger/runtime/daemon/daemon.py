@@ -1,11 +1,11 @@
 """The daemon: all parts are started in order, run until a signal stops the daemon, and are stopped in reverse order.
 
-The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order): state folder
-→ process ledger → (embedded control plane) → client → debug socket → services of a standby → Lease → CRDs → release engine →
-runtime with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
-cluster, or drains, can be inspected. On SIGTERM or SIGINT the bodies are left: intake stops, running tasks finish, and one hard
-deadline (``grace_s``) bounds the whole stop. If the daemon is still starting, the start is cancelled, because there is nothing to
-finish. A second signal ends the daemon at once.
+The nesting of the context managers below determines the start order, and in reverse the stop order: state folder → process
+ledger → (embedded control plane) → client → debug socket → services of a standby → Lease → CRDs → release engine → runtime
+with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
+cluster, or drains, can be inspected. On SIGTERM or SIGINT the blocks of the context managers are left: the intake of work
+stops, running tasks finish, and one hard deadline (``grace_s``) limits the whole stop. If the daemon is still starting, the
+start is cancelled, because no task runs that could be finished. A second signal ends the daemon at once.
 """
 
 import gc
@@ -98,23 +98,27 @@ FIELD_MANAGER: Final = "wharfinger"
 OWN_REQUESTS: Final = 32
 LEASE_REQUESTS: Final = 16
 POOL_REQUESTS: Final = 32
-"""The number of concurrent requests for the pods of pools. These requests have a client of their own, so that they never delay
-the Lease.
+"""The number of concurrent requests about the pods of WorkerPools. They are made by a client of their own, so that they never
+delay the renewal of the Lease.
 """
 CLUSTER_RETRY_S: Final = 2.0
 CLUSTER_RETRY_MOST_S: Final = 60.0
 GC_THRESHOLDS: Final = (50_000, 20, 50)
-"""The thresholds of the garbage collector: with 100,000 rows, the defaults cost pauses of 0.2 s (docs/reconciler.md)."""
+"""The thresholds of the garbage collector. With Python's default thresholds, it pauses a daemon with 100,000 rows for 0.2 s
+at a time (docs/reconciler.md).
+"""
 HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 
 ServeInspector = Callable[[Path, Inspector], AbstractAsyncContextManager[None]]
-"""The server of an Inspector on a Unix socket; given by the composition root, because `runtime` does not know `debug`."""
+"""The function that serves an Inspector on a Unix socket. The composition root passes it, because `runtime` must not import
+`debug`.
+"""
 ServeMetrics = Callable[[str, Inspector], AbstractAsyncContextManager[None]]
-"""The server of an Inspector's metrics on an address of this machine."""
+"""The function that serves an Inspector's metrics on an address of this machine."""
 
 
 boot_clock = suspended_too
-"""The clock of the fence that also counts while the machine is suspended; the simulation has another one."""
+"""The clock of the fence, which also counts the time while the machine is suspended. The simulation replaces it."""
 
 
 def now() -> datetime:
@@ -124,7 +128,7 @@ def now() -> datetime:
 
 @dataclass(slots=True)
 class _Stopping:
-    """The effect of a signal: cancel the start, or leave the body with a deadline for the stop."""
+    """The reaction to a signal: cancel the start, or leave the body with a deadline for the stop."""
 
     grace_s: float
     starting: trio.CancelScope
@@ -149,7 +153,7 @@ class _Stopping:
 async def run_daemon(
     config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager, serve_metrics: ServeMetrics
 ) -> bool:
-    """Run until SIGTERM or SIGINT; return True if everything ended within the grace time.
+    """Run until SIGTERM or SIGINT; return True if all parts stopped within the grace time.
 
     Raises StartError, ConnectionConfigError, LedgerError or StoreError if the daemon cannot start, and LeaseLostError if
     another daemon has taken the Lease, or it could not be renewed in time.
@@ -176,7 +180,7 @@ async def run_daemon(
 async def open_daemon(
     config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager, serve_metrics: ServeMetrics
 ) -> AsyncIterator[None]:
-    """Start all parts; the body runs once all of them are up."""
+    """Start all parts; the body runs once all of them have started."""
     with hold_state_dir(config.state_dir) as state:
         _warn_of_lost_journal(state)
         with open_ledger(state / "journal.db") as ledger:
@@ -185,13 +189,13 @@ async def open_daemon(
 
 
 def _warn_of_lost_journal(state: Path) -> None:
-    """Warn if the folder has packages but no journal: the records of interrupted operations are lost, and the state is read
-    from the cluster.
+    """Warn if the state folder has packages but no journal. Without a journal, it is not known which operations were
+    interrupted, and the state of packages is read from the cluster.
     """
     if (state / "store").exists() and not (state / "journal.db").exists():
         log.warning(
-            "the journal %s is gone: interrupted operations begin from the first step, and processes that an earlier "
-            "daemon may have left were not ended",
+            "the journal %s is gone: interrupted operations begin from the first step, and processes that an "
+            "earlier daemon may have left behind were not killed",
             state / "journal.db",
         )
 
@@ -210,8 +214,8 @@ async def _open_all(
     journal = Journal(ledger.file)
     ledger.file.report_to(partial(log.warning, "%s"))
     if killed := await kill_left_behind(ledger):
-        log.warning("killed %d processes that an earlier daemon left", killed)
-    # A killed daemon may have left files with values there.
+        log.warning("killed %d processes that an earlier daemon left behind", killed)
+    # A killed daemon may have left files with values, which may contain secrets, in the scratch folder.
     scratch = await trio.to_thread.run_sync(empty_folder, state / "scratch")
     async with AsyncExitStack() as stack:
         kubeconfig = config.kubeconfig
@@ -224,7 +228,7 @@ async def _open_all(
         connection = await read_connection(kubeconfig, config.context, certificates, ledger)
         clients: list[tuple[str, HttpClusterClient]] = []
         await stack.enter_async_context(open_watchdog(manager, lambda: "; ".join(stale_watches(clients))))
-        # The connections beyond the slots are for status patches, and for watches that are being opened.
+        # The client has more connections than slots: the others are for status patches, and for watches that are being opened.
         fence = Fence(boot_clock=boot_clock)
         options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS, before_write=fence.check)
         client = await stack.enter_async_context(open_client(connection, options=options))
@@ -284,8 +288,8 @@ async def _open_all(
             )
         )
         gc.collect()
-        gc.freeze()  # the garbage collector need not scan the objects that exist now, because they are kept
-        await stack.enter_async_context(open_reloads(manager, look_again))  # before a reload can be asked for
+        gc.freeze()  # the objects that exist now live until the end, so the garbage collector need not scan them
+        await stack.enter_async_context(open_reloads(manager, look_again))  # before a user can request a reload
         manager.notify(f"READY=1\nSTATUS=at work on {connection.server}")
         log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
         yield
@@ -293,7 +297,7 @@ async def _open_all(
 
 
 def _stand_by(inspector: RuntimeInspector, manager: ServiceManager, why: str) -> None:
-    """Take note of the reason why the daemon may not work yet; "" once it may."""
+    """Record the reason why the daemon may not work yet; "" once it may work. Report the state to the service manager."""
     inspector.stand_by(why)
     manager.notify(f"STATUS={f'on standby: {inspector.standby}' if why else 'starting to work'}")
 
@@ -464,7 +468,7 @@ async def _open_runtime(
 
 
 def _look_again(runtime: Runtime, keys: WorkKeys) -> None:
-    """Check all packages again, as a user requested."""
+    """Reconcile all packages again, because a user requested a reload."""
     for name in runtime.instances:
         keys.add(name)
 
@@ -481,12 +485,12 @@ async def _open_pod_runs(config: DaemonConfig, connection: Connection, fence: Fe
         try:
             await runs.remove_leftovers()
         except ClusterError as error:
-            log.warning("WorkerClaims of hooks of an earlier daemon cannot be deleted: %s", error)
+            log.warning("WorkerClaims that hooks of an earlier daemon left behind cannot be deleted: %s", error)
         yield runs
 
 
 def _environment_of_hooks(config: DaemonConfig, access: ClusterAccess) -> dict[str, str]:
-    """Return the variables that every hook gets, and log warnings about them."""
+    """Return the environment variables that every hook gets, and log warnings about the kubeconfig for hooks."""
     made = hook_environment(os.environ, config.hook_env)
     for warning in made.warnings:
         log.warning("hooks: %s", warning)
@@ -494,12 +498,14 @@ def _environment_of_hooks(config: DaemonConfig, access: ClusterAccess) -> dict[s
 
 
 async def _try_containment(containment: Containment) -> None:
-    """Log how hooks are contained, and check that it works here. Raises StartError if no hook could be started."""
+    """Log how hooks are contained, and check that the containment works on this machine. Raises StartError if hooks cannot be
+    contained as requested.
+    """
     for measure in containment.enforced():
         if measure.holds:
             log.info("hooks: %s", measure.what)
         else:
-            log.warning("hooks run without this limit: %s: %s", measure.what, measure.why)
+            log.warning("hooks run without one limit: %s: %s", measure.what, measure.why)
     try:
         await try_cell(containment)
     except HookError as error:
@@ -507,7 +513,9 @@ async def _try_containment(containment: Containment) -> None:
 
 
 def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
-    """Return the folders, with an empty folder of global hooks if none was given, because modules need global values. Blocks."""
+    """Return the folders; if there are modules but no folder of global hooks, add an empty folder, because modules need
+    global values. Blocks.
+    """
     if not folders or folders.global_hooks is not None:
         return folders
     empty = state / "no-global-hooks"
@@ -519,8 +527,8 @@ def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
 
 
 async def _prepare_cluster(client: ClusterClient, connection: Connection, config: DaemonConfig) -> str:
-    """Apply the CRDs, with as many retries as needed, and return the cluster's Kubernetes version. The daemon of a shard waits
-    for the CRDs that the main daemon applies.
+    """Apply the CRDs, retrying until it succeeds, and return the cluster's Kubernetes version. The daemon of a shard only
+    waits for the CRDs, because the main daemon applies them.
     """
     said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
     while True:
@@ -532,13 +540,13 @@ async def _prepare_cluster(client: ClusterClient, connection: Connection, config
             return await client.server_version()
         except ClusterError as error:
             said.warn(f"{connection.server}: {error}; trying again, at most {CLUSTER_RETRY_MOST_S:.0f} s apart")
-            refused = isinstance(error, ApiError)  # such a failure usually lasts longer than an outage of the server
+            refused = isinstance(error, ApiError)  # errors other than an unreachable server usually last long
             await trio.sleep(pause)
             pause = min(pause * 2, CLUSTER_RETRY_MOST_S) if refused else CLUSTER_RETRY_S
 
 
 def local_zone() -> tzinfo:
-    """Return the time zone of this machine, with its clock changes, for schedules that name none."""
+    """Return the time zone of this machine, with daylight saving time, for schedules that name no time zone."""
     name = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").rpartition("/zoneinfo/")[2]
     try:
         return ZoneInfo(name)

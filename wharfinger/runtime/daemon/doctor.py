@@ -1,7 +1,7 @@
-"""The examination of a machine and a cluster for everything that the daemon needs, each finding with its remedy.
+"""The examination of a machine and a cluster: whether they have everything that the daemon needs, and what to do if not.
 
-Nothing is changed, neither here nor in the cluster. An examination that needs the result of a failed one is reported as skipped,
-so the first failed finding is the one to fix.
+Nothing is changed on the machine or in the cluster. An examination that needs the result of a failed examination is reported
+as skipped, so users should begin with the first failed finding.
 """
 
 import os
@@ -53,14 +53,16 @@ from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, SpecError
 
 LEAST_HELM: Final = (3, 14)
 LEAST_FREE: Final = 1024**3
-"""The free space below which the state folder gets a warning, in bytes; one large chart takes some tens of megabytes."""
+"""The free disk space in bytes below which the finding about the state folder is a warning; one large chart takes some tens
+of megabytes.
+"""
 MOST_APART_S: Final = 30.0
-"""The difference of two clocks in seconds that is no problem."""
+"""The largest difference between the two clocks that is not a problem, in seconds."""
 MOST_REGISTRIES: Final = 16
 REGISTRY_S: Final = 8.0
 _IDENTITY: Final = "authentication.k8s.io/v1"
 CLUSTER_S: Final = 20.0
-"""The time for each examination that asks the API server."""
+"""The time limit for each examination that sends requests to the API server, in seconds."""
 _NEEDED_BY_HOOKS: Final = {"bash": "hooks that are shell scripts", "jq": "hooks that are shell scripts"}
 
 
@@ -85,7 +87,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """The options of the daemon that are examined."""
+    """The daemon's options for which the machine and the cluster are examined."""
 
     kubeconfig: Path | None
     context: str
@@ -108,7 +110,7 @@ class Examined:
 
 
 AskDaemon = Callable[[Path], str]
-"""The function that returns the version of the daemon on a socket. Raises DaemonAbsentError; blocks."""
+"""A function that returns the version of the daemon that answers on a socket. Raises DaemonAbsentError; blocks."""
 
 
 class DaemonAbsentError(Exception):
@@ -126,7 +128,7 @@ async def examine(examined: Examined, ask_daemon: AskDaemon, tell: Callable[[Fin
     async with _connected(examined, tell) as client:
         if client is None:
             for subject in ("API server", "clock", "rights", "definitions", "registries"):
-                tell(Finding(subject, Verdict.SKIPPED, "there is no kubeconfig that can be used", "see kubeconfig"))
+                tell(Finding(subject, Verdict.SKIPPED, "there is no usable kubeconfig", "see kubeconfig"))
             return
         reached = await _within(client, "API server", _server)
         tell(reached)
@@ -166,7 +168,7 @@ async def _helm(name: str, path: Path | None) -> Finding:
 
 
 async def _engine(path: Path | None) -> Finding:
-    remedy = "build it with `make engine`; without it each render starts a process of helm"
+    remedy = "build the engine with `make engine`; without it, each render starts a process of helm"
     if path is None:
         return Finding("chart engine", Verdict.WARNING, f"no {ENGINE!r} on PATH", remedy)
     bounds, version = RenderLimits(), ""
@@ -189,17 +191,16 @@ async def _scratch() -> AsyncIterator[Path]:
 def _program(name: str, users: str) -> Finding:
     path = shutil.which(name)
     if path is None:
-        return Finding(name, Verdict.WARNING, f"no {name!r} on PATH, which {users} need", f"install {name}")
+        return Finding(name, Verdict.WARNING, f"no {name!r} on PATH; {users} need it", f"install {name}")
     return Finding(name, Verdict.OK, path)
 
 
 def _state_folder(path: Path) -> Finding:
-    # Not `Path.exists`: it raises if this user may not search a parent folder. Here that parent folder is found
-    # instead.
+    # `Path.exists` would raise if this user may not search a parent folder. This loop finds that parent folder instead.
     existing = next(each for each in (path, *path.parents) if os.path.exists(each))  # noqa: PTH110
     remedy = "run this as the daemon's user, or choose another folder with --state-dir"
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        return Finding("state folder", Verdict.FAILED, f"{existing} cannot be written by this user", remedy)
+        return Finding("state folder", Verdict.FAILED, f"this user cannot write to {existing}", remedy)
     found = existing.stat()
     if existing == path and found.st_uid != os.geteuid():
         return Finding("state folder", Verdict.FAILED, f"{path} belongs to user {found.st_uid}", remedy)
@@ -209,8 +210,10 @@ def _state_folder(path: Path) -> Finding:
     free = shutil.disk_usage(existing).free
     if free < LEAST_FREE:
         room = f"{free // 1024**2} MiB are free in {existing}"
-        return Finding("state folder", Verdict.WARNING, room, "free some space: packages and renders are kept there")
-    return Finding("state folder", Verdict.OK, f"{path}{'' if existing == path else ' (will be made)'}")
+        return Finding(
+            "state folder", Verdict.WARNING, room, "free some disk space: packages and renders are kept there"
+        )
+    return Finding("state folder", Verdict.OK, f"{path}{'' if existing == path else ' (the daemon will create it)'}")
 
 
 async def _daemon(socket: Path, ask_daemon: AskDaemon) -> Finding:
@@ -220,7 +223,9 @@ async def _daemon(socket: Path, ask_daemon: AskDaemon) -> Finding:
         return Finding("daemon", Verdict.WARNING, str(error))  # the message names the remedy
     if version != wharfinger.__version__:
         told = f"the daemon on {socket} has version {version}, this program {wharfinger.__version__}"
-        return Finding("daemon", Verdict.WARNING, told, "restart the daemon, or use a program of the daemon's version")
+        return Finding(
+            "daemon", Verdict.WARNING, told, "restart the daemon, or use the command line of the daemon's version"
+        )
     return Finding("daemon", Verdict.OK, f"version {version} answers on {socket}")
 
 
@@ -243,13 +248,20 @@ async def _connected(examined: Examined, tell: Callable[[Finding], None]) -> Asy
             tell(Finding("kubeconfig", Verdict.OK, connection.server))
         else:
             unchecked = f"{connection.server}, whose certificate is not checked"
-            tell(Finding("kubeconfig", Verdict.WARNING, unchecked, "replace insecure-skip-tls-verify by the CA"))
+            tell(
+                Finding(
+                    "kubeconfig",
+                    Verdict.WARNING,
+                    unchecked,
+                    "replace insecure-skip-tls-verify in the kubeconfig by the certificate of the CA",
+                )
+            )
         async with open_client(connection) as client:
             yield client
 
 
 async def _within(client: ClusterClient, subject: str, ask: Callable[[ClusterClient], Awaitable[Finding]]) -> Finding:
-    """Return the finding that ``ask`` returns, or a failed finding with the reason why ``ask`` returned nothing."""
+    """Return the finding that ``ask`` returns. If ``ask`` fails or takes too long, return a failed finding with the reason."""
     remedy = "check the address and the credentials of the kubeconfig with `kubectl version`"
     with trio.move_on_after(CLUSTER_S):
         try:
@@ -270,7 +282,12 @@ def utc_now() -> datetime:
 
 async def _clock(client: ClusterClient) -> Finding:
     """Compare the clocks: the API server returns a SelfSubjectReview with the time at which it was made."""
-    unknown = Finding("clock", Verdict.SKIPPED, "the API server does not tell its time", "compare the clocks by hand")
+    unknown = Finding(
+        "clock",
+        Verdict.SKIPPED,
+        "the API server does not return its time",
+        "compare the clocks of this machine and of the API server by hand",
+    )
     began = utc_now()
     try:
         review = await client.create({"apiVersion": _IDENTITY, "kind": "SelfSubjectReview", "metadata": {}})
@@ -280,9 +297,9 @@ async def _clock(client: ClusterClient) -> Finding:
     if made is None:
         return unknown
     behind_s = (made - ended).total_seconds()
-    ahead_s = (began - made).total_seconds() - 1.0  # the server leaves out fractions of seconds
+    ahead_s = (began - made).total_seconds() - 1.0  # the server cuts off fractions of seconds
     if max(behind_s, ahead_s) <= MOST_APART_S:
-        return Finding("clock", Verdict.OK, f"less than {MOST_APART_S:g} s apart from the API server's")
+        return Finding("clock", Verdict.OK, f"differs from the API server's by less than {MOST_APART_S:g} s")
     apart = f"{behind_s:.0f} s behind" if behind_s > 0 else f"{ahead_s:.0f} s ahead of"
     remedy = (
         "synchronize the clocks, such as with chrony: certificates, tokens and the times in statuses depend on them"
@@ -291,24 +308,24 @@ async def _clock(client: ClusterClient) -> Finding:
 
 
 async def _registries(client: ClusterClient) -> Finding:
-    """Ask the registries of all PackageRepositories for an answer, without a login."""
+    """Check that the registries of all PackageRepositories answer a request without a login."""
     try:
         found = (await client.list(PACKAGE_REPOSITORY)).items
-    except NotFoundError:  # the definition is not made yet
+    except NotFoundError:  # the CRD does not exist yet
         found = ()
     sources: dict[str, RegistrySource] = {}
     for obj in found:
-        # Only registries matter here: folders are skipped, and token files may be anywhere.
+        # Only the registry's address is used, so any folder is allowed for local packages and token files.
         with suppress(SpecError):
             source = read_repository(obj, (), (Path("/"),)).source
             if isinstance(source, RegistrySource):
                 sources.setdefault(f"{source.address.scheme}://{source.address.registry}", source)
     if not sources:
-        return Finding("registries", Verdict.OK, "no PackageRepository names one")
+        return Finding("registries", Verdict.OK, "no PackageRepository names a registry")
     asked = sorted(sources)[:MOST_REGISTRIES]
     problems = [each for each in await each_of(asked, lambda name: _registry_problem(sources[name]), limit=4) if each]
     if problems:
-        remedy = "check the addresses and spec.registry.ca of the PackageRepositories, the network and HTTPS_PROXY"
+        remedy = "check the addresses and spec.registry.ca of the PackageRepositories, the network, and the variable HTTPS_PROXY"
         return Finding("registries", Verdict.WARNING, "; ".join(problems), remedy)
     return Finding("registries", Verdict.OK, f"{', '.join(asked)}: answering")
 
@@ -333,7 +350,9 @@ def _rights_of(examined: Examined) -> Callable[[ClusterClient], Awaitable[Findin
     async def ask(client: ClusterClient) -> Finding:
         if missing := await missing_rights(client, examined.rights):
             return Finding("rights", Verdict.FAILED, f"missing: {listed(missing)}", REMEDY)
-        return Finding("rights", Verdict.OK, "all that the daemon needs for itself; packages may need more")
+        return Finding(
+            "rights", Verdict.OK, "the user has all rights that the daemon needs for itself; packages may need more"
+        )
 
     return ask
 
@@ -348,8 +367,10 @@ def _definitions_of(examined: Examined) -> Callable[[ClusterClient], Awaitable[F
         served = {f"{each.plural}.{each.group}" for each in (await client.served_kinds()).kinds}
         if lacking := [name for name in names if name not in served]:
             return Finding(
-                "definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon creates these definitions when it starts"
+                "definitions",
+                Verdict.OK,
+                f"{', '.join(lacking)}: these definitions are missing; the daemon creates them when it starts",
             )
-        return Finding("definitions", Verdict.OK, f"{', '.join(names)} are served")
+        return Finding("definitions", Verdict.OK, f"the API server serves {', '.join(names)}")
 
     return ask

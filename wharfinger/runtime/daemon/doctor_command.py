@@ -1,4 +1,6 @@
-"""``wharfinger doctor``: examine everything that the daemon needs, and print each finding as soon as it is known."""
+"""``wharfinger doctor``: examine whether the machine and the cluster have what the daemon needs, and print each finding at
+once.
+"""
 
 import argparse
 import sys
@@ -79,7 +81,7 @@ def run_doctor(args: argparse.Namespace) -> int:
 
 
 def finding_text(finding: Finding) -> str:
-    """Return a finding as one line, and its remedy as a second one."""
+    """Return a finding as one line, and its remedy as a second line."""
     remedy = f"{'':8}remedy: {printable(finding.remedy)}\n" if finding.remedy else ""
     return f"{_word(finding.verdict):8}{finding.subject}: {printable(finding.message)}\n{remedy}"
 

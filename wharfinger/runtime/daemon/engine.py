@@ -1,4 +1,4 @@
-"""The chart engine of a daemon, which is opened if its program exists, and the renderer of packages that uses it."""
+"""The chart engine of a daemon, which is started if its program exists, and the renderer of packages, which uses it."""
 
 import logging
 import shutil
@@ -25,12 +25,14 @@ NO_ENGINE: Final = "none"
 
 
 def package_renderer(charts: KeyedRenderer, builder: KustomizeBuilder, entries: EntryCache) -> CachingRenderer:
-    """Return the renderer of all packages: ``charts`` for those with a chart, else the builder."""
+    """Return the renderer of all packages: it uses ``charts`` for packages with a chart, and ``builder`` for all others."""
     return CachingRenderer(ManifestRenderer(charts, builder), entries)
 
 
 def find_kubectl() -> Path | None:
-    """Return the path of ``kubectl`` on PATH; None if there is none. It builds packages if the daemon has no engine."""
+    """Return the path of ``kubectl`` on PATH; None if there is none. It builds packages without a chart if the daemon has no
+    engine.
+    """
     found = shutil.which("kubectl")
     return None if found is None else Path(found).absolute()
 
@@ -45,8 +47,8 @@ async def open_engine(
 ) -> AsyncGenerator[ChartEngine | None, None]:
     """Serve renders with ``program`` while the block runs.
 
-    If the program is missing or cannot be run, log why, and yield None. With ``versions``, the program is not run only to get a
-    version that is known already.
+    If the program is missing or cannot be run, log why, and yield None. ``versions`` has the versions of programs that were
+    run before, so that the program is not run only to learn its version.
     """
     if program is None:
         log.info("charts are rendered by helm template; `make engine` builds the chart engine, which is faster")

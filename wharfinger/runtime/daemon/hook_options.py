@@ -1,5 +1,5 @@
-"""The options of ``wharfinger run`` about hooks: addon-operator's folders, the steps that a restart repeats, and the
-environment of hooks.
+"""The options of ``wharfinger run`` about hooks: folders in addon-operator's layout, the steps that a restart repeats, and
+the environment of hooks.
 """
 
 import argparse
@@ -20,17 +20,19 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP, is_object_name
 _MODULES: Final = ("ADDON_OPERATOR_MODULES_DIR", "MODULES_DIR")
 _CONFIG_MAP: Final = ("ADDON_OPERATOR_NAMESPACE", "ADDON_OPERATOR_CONFIG_MAP")
 _GLOBAL: Final = ("ADDON_OPERATOR_GLOBAL_HOOKS_DIR", "GLOBAL_HOOKS_DIR")
-"""The variables in both spellings: addon-operator's documents have one, its code reads the other."""
+"""The environment variables for the folder of global hooks: addon-operator's documents name the first, but its code reads the
+second.
+"""
 MAX_WARM: Final = 64
-"""The most idle workers of one interpreter."""
+"""The largest number of idle workers for one interpreter."""
 LEAST_POOL_MEMORY: Final = 32 * 1024**2
-"""The least budget of the pools: a zygote and some workers."""
+"""The smallest memory limit of the pools, enough for a zygote and some workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddonFolders:
-    """The folders in addon-operator's layout to install, and the ConfigMap with their settings. Without folders and ConfigMap,
-    the object is false.
+    """The folders in addon-operator's layout to install, and the ConfigMap with their settings. The object is false if it has
+    neither folders nor a ConfigMap.
     """
 
     modules: tuple[Path, ...] = ()
@@ -54,7 +56,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     """
     folders = parser.add_argument_group(
         "addon-operator folders",
-        "modules and global hooks in the layout of addon-operator, kept installed from these folders",
+        "the folders with modules and global hooks in the layout of addon-operator, which the daemon keeps installed",
     )
     folders.add_argument(
         "--modules-dir",
@@ -68,7 +70,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         "--global-hooks-dir",
         default="",
         metavar="DIR",
-        help=f"the folder of global hooks, which run around all packages (default: ${_GLOBAL[0]} or ${_GLOBAL[1]}, or none)",
+        help=f"the folder of global hooks, which run before and after all packages (default: ${_GLOBAL[0]} or "
+        f"${_GLOBAL[1]}, or none)",
     )
     folders.add_argument(
         "--config-map",
@@ -115,8 +118,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_policy,
         default=CredentialsPolicy.MODULES,
         metavar="|".join(CredentialsPolicy),
-        help="the hooks that get the daemon's credentials in their KUBECONFIG: modules: hooks of Modules and global hooks; all: "
-        "also hooks of Applications; none: no hooks (default: %(default)s)",
+        help="the hooks whose KUBECONFIG has the daemon's credentials: modules: hooks of Modules and global "
+        "hooks; all: also hooks of Applications; none: no hooks (default: %(default)s)",
     )
     warm = parser.add_argument_group(
         "warm hooks", "Python interpreters that are started in advance, so that a hook need not wait for their start"
@@ -162,7 +165,10 @@ def folders_problem(folders: AddonFolders) -> str:
         if not path.is_dir():
             return f"{path}: not a folder; name an existing one (--modules-dir, --global-hooks-dir)"
     if folders.global_hooks is not None and not any(path.is_file() for path in folders.global_hooks.rglob("*")):
-        return f"--global-hooks-dir {folders.global_hooks}: expected hooks, found no file; leave the option out if there are none"
+        return (
+            f"--global-hooks-dir {folders.global_hooks}: expected hooks, found no file; leave the option out if "
+            "there are no global hooks"
+        )
     if folders.config_map is not None and not folders:
         return (
             "--config-map has settings of modules, but there are no modules; give --modules-dir or --global-hooks-dir"
@@ -192,7 +198,9 @@ def config_map_key(text: str) -> ObjectKey:
 
 
 def _config_map_of(environment: Mapping[str, str]) -> ObjectKey | None:
-    """Return the ConfigMap that addon-operator's variables name; None if they name no ConfigMap, or an impossible one."""
+    """Return the ConfigMap that addon-operator's environment variables name; None if they name no ConfigMap, or if the name
+    is invalid.
+    """
     namespace, name = (environment.get(variable, "") for variable in _CONFIG_MAP)
     known = is_package_name(namespace) and is_object_name(name)
     return ObjectKey(CONFIG_MAP, namespace, name) if known else None

@@ -1,10 +1,10 @@
-"""Leadership: one daemon of a cluster is at work at a time, the holder of the Lease ``wharfinger`` in
+"""Leadership: at any time, only one daemon of a cluster works, the holder of the Lease ``wharfinger`` in
 ``wharfinger-system``.
 
 A daemon's identity is in a file of its state folder, which only one process at a time can lock. So a daemon that was killed
-takes its own Lease back at once when it is restarted with that folder, and a daemon on another machine waits until the Lease
-has expired. Each process has a fence, a number that is greater than that of the process before, and writes it into its release
-records (:mod:`~wharfinger.cluster.lease.fencing`).
+takes its own Lease back at once when it is restarted with the same folder, but a daemon on another machine has to wait until
+the Lease has expired. Each process that holds the Lease has a fence, a number greater than the fence of the former holder,
+and writes it into its release records (:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 import logging
@@ -36,7 +36,9 @@ log = logging.getLogger(__name__)
 
 LEASE: Final = lease_name(MAIN)
 LEASE_S: Final = 15.0
-"""The default time for which the Lease is granted; it is renewed after a third of it, and given up after two thirds."""
+"""The default duration of the Lease. The holder renews it after a third of this time, and gives up if it could not be renewed
+within two thirds.
+"""
 IDENTITY_FILE: Final = "identity"
 MAX_IDENTITY: Final = 200
 RETRY_S: Final = 2.0
@@ -59,11 +61,11 @@ async def open_leadership(
 ) -> AsyncGenerator[Lease, None]:
     """Wait until this daemon holds the Lease, and renew it while the block runs. Raises StateDirError, LeaseLostError.
 
-    A daemon that lacks ``needed`` rights does not request the Lease, so that another daemon with these rights gets it.
-    ``standby`` is called with the reason of the wait each time the reason changes, and with "" once the daemon is at work.
-    ``name`` is that of the Lease, and ``duration_s`` the time for which it is granted. ``fence`` permits writes while it is held.
-    ``client`` must not be behind that fence, and should not have to wait for other requests. ``seen`` is called with each reading
-    of the Lease.
+    A daemon that lacks one of the ``needed`` rights does not request the Lease, so that another daemon that has these rights
+    gets it. ``standby`` is called with the reason for the wait each time the reason changes, and with "" once the daemon may
+    work. ``name`` is the name of the Lease, and ``duration_s`` the time for which it is granted. ``fence`` permits the
+    daemon's writes only while the Lease is held. The requests of ``client`` must not depend on that fence, and should not
+    have to wait for other requests. ``seen`` is called each time the Lease was read.
     """
     identity = await trio.to_thread.run_sync(identity_of, state)
     await await_rights(client, standby, needed)
@@ -92,12 +94,12 @@ async def open_leadership(
         log.info("%s holds the Lease %s/%s, fence %d", identity, SYSTEM_NAMESPACE, name, lease.fence)
         nursery.start_soon(watch_rights, client, needed, name="rights")
         yield lease
-        nursery.cancel_scope.cancel(reason="the Lease is not needed any more")
+        nursery.cancel_scope.cancel(reason="the daemon stops")
 
 
 async def report_leader(client: ClusterClient, lease: Lease, recorder: Recorder, name: str = LEASE) -> None:
-    """Record an Event about the Lease, so that `kubectl describe lease` shows who led when. A failure is ignored, because the
-    Event has no other use.
+    """Record an Event about the Lease, so that `kubectl describe lease` shows which daemon led at what time. A failure is
+    only logged, because nothing depends on the Event.
     """
     try:
         with trio.fail_after(REPORT_S):
@@ -107,7 +109,7 @@ async def report_leader(client: ClusterClient, lease: Lease, recorder: Recorder,
         log.debug("the Event about the new leader was not written: %s", error)
         return
     shard = "" if name == LEASE else f" for shard {name.removeprefix(f'{LEASE}-')}"
-    text = f"{lease.identity} is at work{shard} from now on, fence {lease.fence}"
+    text = f"{lease.identity} leads{shard} from now on, with fence {lease.fence}"
     recorder.record(subject_of(obj), EventReason.LEADER_CHANGED, text)
 
 
@@ -130,12 +132,14 @@ def identity_of(state: Path) -> str:
 def _tell(why: str, name: str) -> None:
     what = "cluster" if name == LEASE else "shard"
     log.warning(
-        "not at work yet: %s; only one daemon works on a %s, until it stops or no longer renews the Lease", why, what
+        "on standby: %s; only one daemon works on a %s at a time, until it stops or no longer renews the Lease",
+        why,
+        what,
     )
 
 
 async def _ensure_namespace(client: ClusterClient) -> None:
-    """Create the Lease's namespace if it is missing, with as many retries as needed."""
+    """Create the Lease's namespace if it is missing, retrying until it succeeds."""
     said = RepeatedWarning(log, AGAIN_S)
     while True:
         try:
@@ -148,7 +152,9 @@ async def _ensure_namespace(client: ClusterClient) -> None:
 
 
 async def _make_namespace(client: ClusterClient) -> None:
-    """Create the namespace unless it exists, because the daemon may lack the right to create it. Raises ClusterError."""
+    """Create the namespace if it does not exist. The existence is checked first, because the daemon may lack the right to
+    create it. Raises ClusterError.
+    """
     resource = await client.resource_type("v1", "Namespace")
     try:
         await client.get(ObjectKey(resource, "", SYSTEM_NAMESPACE))

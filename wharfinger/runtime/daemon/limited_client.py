@@ -1,9 +1,9 @@
-"""The cluster's API under the daemon's fair limits: every call takes one of the API slots, so the calls of one package,
-however many, leave room for those of other packages (:mod:`wharfinger.queue.slots_machine` has the rules).
+"""The cluster's API under the daemon's fair limits: every call needs one of the API slots, so even very many calls of one
+package do not delay the calls of other packages (:mod:`wharfinger.queue.slots_machine` has the rules).
 
-Two kinds of call take no slot: watches, which last as long as the daemon and are idle most of the time, and discovery, which is
-answered from memory or asked once for all packages. In all other respects the calls behave like those of the wrapped client;
-nothing is retried, cached or changed.
+Two kinds of calls need no slot: watches, which last as long as the daemon and are idle most of the time, and discovery, which
+is answered from memory, or by one request for all packages. In all other respects the calls behave like those of the wrapped
+client: nothing is retried, cached or changed.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -20,8 +20,8 @@ from wharfinger.queue.slots_machine import Kind
 
 
 class LimitedClient:
-    """A :class:`~wharfinger.cluster.api.client.ClusterClient` over another. The slots find out the caller's package themselves
-    (`Slots.use`).
+    """A :class:`~wharfinger.cluster.api.client.ClusterClient` that wraps another client. The slots find out by themselves for
+    which package a call is made (`Slots.use`).
     """
 
     def __init__(self, client: ClusterClient, slots: Slots) -> None:
@@ -30,7 +30,7 @@ class LimitedClient:
 
     @property
     def heartbeats(self) -> Heartbeats:
-        """The signs of life of the wrapped client's watches."""
+        """The heartbeats of the wrapped client's watches."""
         return self._client.heartbeats
 
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "LimitedClient":

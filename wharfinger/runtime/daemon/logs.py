@@ -1,12 +1,12 @@
-"""The daemon's log: one line per record on stderr, text for people, with or without colours, or JSON for programs.
+"""The daemon's log: one line per record on stderr. The format is text, with or without colours, for people, or JSON for programs.
 
-Each line names the package that it is about, and, if it is about work in a queue, the task and the cause of that work. These come
-from context variables that a queue's worker sets, so no log call has to pass them.
+Each line names the package that it is about. A line about work in a queue also names the task and the cause of the work.
+These names come from context variables that a queue's worker sets, so no log call has to pass them.
 
-A traceback follows its record, and each of its lines is marked.
+A traceback follows its record; each line of the traceback begins with a mark.
 
 Additional fields of a record are given as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the
-message; in JSON they are beside it, and none of them replaces a standard field.
+message; in JSON they are keys beside the message, and none of them replaces a standard key.
 
 Names and values of fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks
 into a message.
@@ -91,14 +91,18 @@ def _escaped(line: str) -> str:
 
 
 def _escaped_in_json(line: str) -> str:
-    """Escape characters that JSON leaves as they are: line ends beyond ASCII, and control characters of terminals."""
+    """Escape the characters that JSON does not escape, although they may damage the output: line separators beyond ASCII, and
+    control characters of terminals.
+    """
     if line.isprintable():
         return line
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def set_up_logging(form: LogFormat, level: str, stream: TextIO | None = None) -> None:
-    """Send Wharfinger's records to ``stream`` (default: stderr), and records of other libraries from level WARNING on."""
+    """Write records to ``stream`` (default: stderr): those of Wharfinger from ``level`` on, and those of other libraries from
+    level WARNING on.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Formatter(form))
     root = logging.getLogger()

@@ -1,4 +1,4 @@
-"""The repeated warning of a loop that retries: it is logged once, and then rarely."""
+"""A warning of a loop that retries: it is logged once, and then repeated only rarely."""
 
 import logging
 
@@ -15,7 +15,7 @@ class RepeatedWarning:
         self._at = 0.0
 
     def warn(self, text: str) -> None:
-        """Log the text, unless the same text was logged last, less than ``again_s`` ago."""
+        """Log the text, unless the last text was the same and was logged less than ``again_s`` ago."""
         now = trio.current_time()
         if text != self._text or now - self._at >= self._again_s:
             self._log.warning("%s", text)

@@ -1,11 +1,12 @@
-"""The rights that a daemon needs in its cluster, and the check that it has them, before it takes the Lease.
+"""The rights that a daemon needs in its cluster, and the check, before it takes the Lease, that it has them.
 
-NEEDED is the only table of these rights: its rows are checked, and docs/service.md shows the ClusterRole that is made of it
-(`cluster_role`). The daemon also needs rights for the objects in packages' charts. They are not checked here, because these
-objects are known only after rendering; a missing right is then a failure of the package.
+NEEDED is the only table of these rights: the check uses it, and the ClusterRole in docs/service.md is made from it
+(`cluster_role`). The daemon also needs rights for the objects in packages' charts. These rights are not checked here, because
+the objects are known only after rendering; if such a right is missing, the package fails.
 
-The check is SelfSubjectAccessReview, which asks for exactly one verb on one resource, so that rules for names or namespaces are
-judged by the API server itself. One review is enough for a user with all rights, as most daemons have.
+Rights are checked with SelfSubjectAccessReviews. Each of them is about exactly one verb on one resource, so the API server
+itself evaluates rules about names or namespaces. A first review about all verbs on all resources is enough for a user with
+all rights, which is the usual case.
 """
 
 import logging
@@ -27,16 +28,18 @@ log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 8
 RETRY_S: Final = 2.0
-"""The pause before the API server is asked again if it did not answer."""
+"""The pause before the check is repeated if the API server did not answer."""
 FIRST_S: Final = 5.0
 MOST_S: Final = 60.0
 """The longest pause between two checks of a daemon that lacks rights: the first pause is FIRST_S, and each later one is twice as
 long, up to MOST_S."""
 AGAIN_S: Final = 3600.0
 """The time after which the same list of missing rights is logged again."""
-REMEDY: Final = "give its user the ClusterRole of docs/service.md; the daemon checks again by itself"
+REMEDY: Final = (
+    "give the daemon's user the ClusterRole of docs/service.md; the daemon checks its rights again by itself"
+)
 HELD_S: Final = 300.0
-"""The pause between two checks of a daemon that is at work."""
+"""The pause between two checks while the daemon works."""
 _SEEN: Final = ("list", "watch")
 _READ: Final = ("get", *_SEEN)
 _REVIEW: Final = "authorization.k8s.io/v1"
@@ -45,8 +48,8 @@ FORBIDDEN: Final = 403
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """The verbs on one resource; ``namespace`` "" means all namespaces and cluster-scoped. ``why`` completes "needed to
-    ...".
+    """The right to use some verbs on one resource. ``namespace`` "" means all namespaces, and cluster-scoped resources.
+    ``why`` completes "needed to ...".
     """
 
     verbs: tuple[str, ...]
@@ -101,7 +104,7 @@ NEEDED: Final = (
         ("get", "create", "patch"),
         "coordination.k8s.io",
         "leases",
-        "ensure that only one daemon works",
+        "ensure that only one daemon works at a time",
         namespace=SYSTEM_NAMESPACE,
     ),
 )
@@ -159,7 +162,9 @@ FOR_ACCOUNTS: Final = (
 
 
 def rights_of_admission(service: tuple[str, str] | None, pod: str) -> tuple[Right, ...]:
-    """Return the rights that a daemon needs in addition to serve admission behind a Service, at the address of its pod."""
+    """Return the rights that a daemon needs in addition to serve admission, with those for the Service if it is reached at
+    the address of its pod.
+    """
     if service is None or not pod:
         return FOR_ADMISSION
     return (*FOR_ADMISSION, *(replace(right, namespace=service[0]) for right in FOR_ADMISSION_SERVICE))
@@ -180,7 +185,7 @@ class Missing:
 
 
 async def missing_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) -> tuple[Missing, ...]:
-    """Return the needed rights that the client's user lacks, sorted; none if the server refuses to say.
+    """Return the needed rights that the client's user lacks, sorted; an empty result if the server refuses the check.
 
     Raises ClusterError.
     """
@@ -198,10 +203,10 @@ async def missing_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED
 
 
 async def await_rights(client: ClusterClient, tell: Callable[[str], None], needed: Sequence[Right] = NEEDED) -> None:
-    """Return once no right is missing. ``tell`` is called with the state in one line each time it changes, and with "" at the
-    end.
+    """Return once no right is missing. ``tell`` is called with the state as one line each time the state changes, and with ""
+    at the end.
 
-    The missing rights are logged once, and again when they change or AGAIN_S later.
+    The missing rights are logged when they change, and again every AGAIN_S.
     """
     lacking, unanswered = RepeatedWarning(log, AGAIN_S), RepeatedWarning(log, MOST_S)
     pause = FIRST_S
@@ -210,23 +215,23 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None], neede
             missing = await missing_rights(client, needed)
         except ClusterError as error:
             tell(f"its rights cannot be checked: {error}")
-            unanswered.warn(f"its rights cannot be checked: {error}; trying again every {RETRY_S:g} s")
+            unanswered.warn(f"the daemon's rights cannot be checked: {error}; trying again every {RETRY_S:g} s")
             await trio.sleep(RETRY_S)
             continue
         if not missing:
             tell("")
             return
         tell(f"lacks rights: {listed(missing)}")
-        lacking.warn(f"not at work: lacks rights: {listed(missing)}; {REMEDY}")
+        lacking.warn(f"on standby, because the daemon lacks rights: {listed(missing)}; {REMEDY}")
         await trio.sleep(pause)
         pause = min(pause * 2, MOST_S)
 
 
 async def watch_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) -> None:
-    """Check the rights every HELD_S while the daemon is at work, and log lost ones once for each change.
+    """Check the rights every HELD_S while the daemon works, and log lost rights once for each change.
 
-    The Lease is kept: rights are often lost only for a moment during a change, and releasing it would end all work under
-    way.
+    The Lease is kept even if rights are lost: rights are often missing only for a moment while somebody changes them, and a
+    release of the Lease would end all work under way.
     """
     said = RepeatedWarning(log, AGAIN_S)
     while True:
@@ -234,7 +239,7 @@ async def watch_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) 
         try:
             missing = await missing_rights(client, needed)
         except ClusterError:
-            continue  # other parts that call the API server report this
+            continue  # the other parts that call the API server report this error
         if missing:
             said.warn(f"the daemon lacks rights that it had when it started: {listed(missing)}; {REMEDY}")
         elif said.clear():

@@ -1,8 +1,8 @@
 """``wharfinger rollback``: let a package return to a former revision.
 
-The command writes the annotation of the resource with the rights of the user who runs it. The daemon finds the revision, and
-reports in the status of the resource whether the package can return. If the records of the release show at once that it cannot,
-nothing is requested.
+The command writes an annotation of the resource with the rights of the user who runs it. The daemon finds the revision, and
+reports in the status of the resource whether the package can return. If the release records already show that the package
+cannot return, the command requests nothing.
 """
 
 import argparse
@@ -78,8 +78,8 @@ async def request_rollback(
 
 
 async def check_revision(client: ClusterClient, name: str, revision: int) -> None:
-    """Check that the package can return to the revision, or to a former one for 0. Without the right to read the records, the
-    request is left to the daemon.
+    """Check that the package can return to the revision ``revision``, or to any former revision if that is 0. If the user may
+    not read the records, the check is left to the daemon.
 
     Raises IdentityError, NoRevisionError, and ClusterError.
     """
@@ -102,7 +102,7 @@ async def check_revision(client: ClusterClient, name: str, revision: int) -> Non
 def _without_former(name: str, history: Sequence[Release], obj: JsonObject) -> str:
     """Return why there is no former revision, or "" if there may be one.
 
-    The only revision is a former one if the resource requests another state, which no revision has yet.
+    A package with one revision has a former revision if its resource requests another state that no revision has yet.
     """
     deployed = [release.revision for release in history if was_deployed(release)]
     if not deployed:
@@ -116,11 +116,11 @@ def _without_former(name: str, history: Sequence[Release], obj: JsonObject) -> s
 
 
 def _already_there(history: Sequence[Release], obj: JsonObject, revision: int) -> str:
-    """Return why there is nothing to return to, if the package runs the revision; else ""."""
+    """Return a message if the package already runs the revision; else ""."""
     newest = max((release.revision for release in history if was_deployed(release)), default=0)
     if newest != revision or not _is_settled(obj):
         return ""
-    return f"the package runs revision {revision} already; `helm history` lists the others"
+    return f"the package already runs revision {revision}; `helm history` lists the other revisions"
 
 
 def _is_settled(obj: JsonObject) -> bool:

@@ -1,8 +1,9 @@
-"""The notification protocol of systemd (sd_notify(3)): states, a status line, and a watchdog fed by the daemon's own loop.
+"""The notification protocol of systemd (sd_notify(3)): states, a status line, and a watchdog that the daemon's event loop feeds.
 
-Without ``NOTIFY_SOCKET`` in the environment, nothing is sent. The watchdog is fed from a trio task, so a loop that hangs does not
-feed it. While a watch of the API server hangs, the watchdog is not fed either, and ``/livez`` fails. If the watchdog is not fed,
-systemd restarts the daemon. A reload (SIGHUP, which only a daemon under a service manager handles) checks everything again.
+Without ``NOTIFY_SOCKET`` in the environment, nothing is sent. A trio task feeds the watchdog, so a hanging event loop does
+not feed it. While a watch of the API server hangs, the task does not feed the watchdog either, and ``/livez`` fails. A
+watchdog that is not fed makes systemd restart the daemon. A reload (SIGHUP, which only a daemon under a service manager
+handles) checks all resources again.
 """
 
 import contextlib
@@ -22,13 +23,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServiceManager:
-    """The service manager's socket ("": none), and the interval of its watchdog in seconds (0: no watchdog)."""
+    """The service manager's socket ("" if there is no service manager), and the interval of its watchdog in seconds (0 if
+    there is no watchdog).
+    """
 
     address: str = ""
     watchdog_s: float = 0.0
 
     def notify(self, state: str) -> None:
-        """Send ``READY=1``, ``STOPPING=1``, ``WATCHDOG=1`` or ``STATUS=...``; a missing manager is not an error."""
+        """Send ``READY=1``, ``STOPPING=1``, ``WATCHDOG=1`` or ``STATUS=...``; without a service manager, do nothing."""
         if not self.address:
             return
         address = "\0" + self.address[1:] if self.address.startswith("@") else self.address
@@ -42,7 +45,7 @@ class ServiceManager:
 
 
 def service_manager(environment: Mapping[str, str] = os.environ) -> ServiceManager:
-    """Return the service manager that started this process, if one did."""
+    """Return the service manager that started this process; its socket is "" if no service manager started it."""
     watchdog_s = 0.0
     if environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid()):
         with contextlib.suppress(ValueError):
@@ -67,7 +70,7 @@ async def _feed(manager: ServiceManager, hangs: Callable[[], str]) -> None:
         if not found:
             manager.notify("WATCHDOG=1")
         elif not before:
-            log.error("the watchdog is not fed any more: %s", found)
+            log.error("the watchdog is not fed while this lasts: %s", found)
         before = found
         await trio.sleep(manager.watchdog_s / 2)
 

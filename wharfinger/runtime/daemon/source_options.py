@@ -1,4 +1,6 @@
-"""The options of the daemon about the network to the sources of packages: mirrors, tokens, and the proxies of the environment."""
+"""The options of the daemon for the download of packages: mirrors, token files, and the proxies that environment variables
+name.
+"""
 
 import argparse
 from collections.abc import Mapping
@@ -18,7 +20,7 @@ class SourceOptionsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The proxies, the rules of registries, and the folders that may have token files."""
+    """The proxies, the rules about registries, and the folders in which token files may be."""
 
     proxies: Proxies = NO_PROXIES
     rules: RegistryRules = NO_RULES
@@ -33,19 +35,19 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="a folder below which PackageRepositories may name token files as logins of their registries (may be repeated)",
+        help="a folder in which PackageRepositories may use token files to log in to their registries (may be repeated)",
     )
     parser.add_argument(
         "--registries-conf",
         type=Path,
         default=None,
         metavar="FILE",
-        help="mirrors and rewrite rules of registries by prefix, in the format of containers-registries.conf(5)",
+        help="file with mirrors and rewrite rules for registries by prefix, in the format of containers-registries.conf(5)",
     )
 
 
 def source_options(args: argparse.Namespace, environ: Mapping[str, str]) -> SourceOptions:
-    """Return the options, with the proxies of the environment. Blocking. Raises SourceOptionsError."""
+    """Return the options, with the proxies from the environment variables. Blocking. Raises SourceOptionsError."""
     tokens = cast("list[Path]", args.registry_tokens)
     for path in tokens:
         if not path.is_dir():

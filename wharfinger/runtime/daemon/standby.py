@@ -1,7 +1,8 @@
-"""Everything that a daemon opens before it holds the Lease, so that a standby begins to work soon after the leader is gone.
+"""The services that a daemon opens before it holds the Lease, so that a daemon on standby can begin to work soon after the
+leader is gone.
 
-A standby has its workers and its chart engine running, and follows Applications, Modules, PackageRepositories, scope labels and
-the records of all releases. A standby only reads, and the fence refuses every write before the Lease is held.
+On standby, the workers and the chart engine run already, and the daemon watches Applications, Modules, PackageRepositories,
+scope labels and the records of all releases. It only reads; the fence refuses every write until the Lease is held.
 """
 
 import time
@@ -40,7 +41,7 @@ from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_
 
 @dataclass(frozen=True, slots=True)
 class Standby:
-    """The services that are open before the Lease is held. ``caches`` is None if the definitions did not exist at the start."""
+    """The services that are open before the Lease is held. ``caches`` is None if the daemon's CRDs did not exist at the start."""
 
     store: Store
     filters: JqPool
@@ -92,7 +93,9 @@ async def open_standby(
 
 
 async def _is_defined(client: ClusterClient) -> bool:
-    """Return whether the server serves our own kinds. Otherwise their watches would fail, with long pauses."""
+    """Return whether the API server serves Wharfinger's own kinds. If it does not, watches of them would only fail, with long
+    pauses.
+    """
     try:
         for kind in (APPLICATION, MODULE, PACKAGE_REPOSITORY):
             await client.resource_type(kind.api_version, kind.kind)
@@ -103,7 +106,7 @@ async def _is_defined(client: ClusterClient) -> bool:
 
 @asynccontextmanager
 async def open_recorder_of(config: DaemonConfig, inspector: RuntimeInspector) -> AsyncIterator[Recorder]:
-    """Record what happens while the body runs. Raises StartError if the folder of the log cannot be used."""
+    """Record the events of the daemon while the body runs. Raises StartError if the folder of the log cannot be used."""
     async with AsyncExitStack() as stack:
         flight_log: FlightLog | None = None
         if config.flight_recorder is not None:

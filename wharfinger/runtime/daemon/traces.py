@@ -18,7 +18,9 @@ _REMEDY: Final = "pip install 'wharfinger[otel]'"
 
 
 class TraceOptions(NamedTuple):
-    """The decision to export traces, the receiver ("": the environment names it), and the problem with the option."""
+    """The decision to export traces, the receiver's address ("" if environment variables name it), and the problem with the
+    option.
+    """
 
     wanted: bool
     endpoint: str = ""
@@ -32,15 +34,18 @@ def add_traces(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="URL",
         help="export a trace of each task and hook to this OpenTelemetry receiver (OTLP over HTTP, such as "
-        f"http://127.0.0.1:4318); needs the extra [otel] (default: what ${VARIABLES[1]} names, else no traces)",
+        f"http://127.0.0.1:4318); needs the extra [otel] (default: the receiver that ${VARIABLES[1]} names, "
+        "if it is set; otherwise no traces)",
     )
 
 
 def trace_options(asked: str, environment: Mapping[str, str]) -> TraceOptions:
-    """Return the options of traces, from the command line and from OpenTelemetry's variables."""
+    """Return the options of traces, from the command line and from OpenTelemetry's environment variables."""
     if asked:
         parts = _parts(asked)
-        if "@" in parts.netloc:  # it would be in the log, and every user of the machine sees the command line
+        if (
+            "@" in parts.netloc
+        ):  # a login would get into the log, and every user of the machine can see it in the command line
             return TraceOptions(
                 wanted=False, problem=f"{OPTION}: the address must not contain a login; set OTEL_EXPORTER_OTLP_HEADERS"
             )
@@ -56,7 +61,9 @@ def trace_options(asked: str, environment: Mapping[str, str]) -> TraceOptions:
     if environment.get(DISABLED, "").lower() == "true" or not any(environment.get(name) for name in VARIABLES):
         return TraceOptions(wanted=False)
     if not _is_installed():
-        log.warning("%s is set, but OpenTelemetry is not installed, so no traces are made; %s", VARIABLES[1], _REMEDY)
+        log.warning(
+            "%s is set, but OpenTelemetry is not installed, so no traces are exported; %s", VARIABLES[1], _REMEDY
+        )
         return TraceOptions(wanted=False)
     return TraceOptions(wanted=True)
 
@@ -78,7 +85,7 @@ def _is_installed() -> bool:
 
 @asynccontextmanager
 async def open_traces(config: DaemonConfig) -> AsyncIterator[Tracer | None]:
-    """Export traces while the body runs. If no traces are wanted, yield None, and load nothing of OpenTelemetry."""
+    """Export traces while the body runs. If no traces are wanted, yield None, without importing OpenTelemetry."""
     if not config.traces:
         yield None
         return

@@ -1,47 +1,50 @@
 """The fixpoint engine, which decides when each node runs, what it waits for, and when its wait ends.
 
-Nodes depend on each other, and not all of them are known beforehand: some create others. Each node's body finds out for itself
-what it needs and reports what it lacks. The engine decides which body runs when. It detects from the state of its nodes,
-without any timeout, that no body can produce anything more. Then it runs the nodes that still wait once more, with that
-knowledge. The live daemon steps the engine event by event (:mod:`wharfinger.runtime.scheduler.machine`); plans run it to its
-end (`converge`). The engine knows neither packages nor clusters.
+Nodes depend on each other, and not all nodes are known beforehand: some nodes create other nodes. The body of a node looks up
+what it needs, and reports the ids that it lacks. The engine decides which body runs when. From the state of its nodes,
+without any timeout, the engine detects that no body can produce anything more. Then it runs the waiting nodes once more, at a
+level that says that the lacked ids will not appear. The daemon steps the engine event by event
+(:mod:`wharfinger.runtime.scheduler.machine`); plans run it to its end (`converge`). The engine knows neither packages nor
+clusters.
 
-*Vocabulary.* An *id* names a node or data, whether it is present or not. A *node* has a *body*, which a driver runs when the
-engine says so (Dispatch), one *run* after the other, never two at once. A body *ends* (Terminal, Noop, DependencyFailed,
-Crashed); its result is then valid until something that it *reads* changes. Or it *blocks* on what it *lacks*, and the node is
-*parked* on that. Or it waits for the world *outside*, which is everything but the bodies. Only a Terminal carries *emissions*:
-ids with a digest of their content. An emission whose digest differs from the former one is an *arrival*, and so is everything
-that comes from outside. An arrival, a result that differs, and a removal are *changes*.
+*Vocabulary.* An *id* names a node or data, whether the node or the data is present or not. A *node* has a *body*, which a
+driver runs when the engine requests it (Dispatch): one *run* after the other, never two at once. A run of a body has one of
+three outcomes. It *ends* (Terminal, Noop, DependencyFailed, Crashed), and its result is then valid until an id that it
+*reads* changes. Or it *blocks* on the ids that it *lacks*, and the node is *parked* on these ids. Or it waits for the world
+*outside*, which is everything except the bodies. Only a Terminal has *emissions*: ids with a digest of their content. An
+emission whose digest differs from the former digest is an *arrival*, and so is everything that comes from outside. An
+arrival, a result that differs from the former one, and a removal are *changes*.
 
-*Which nodes run.* A new node runs. After that, each cause of another run is either charged to the node's budget or free. Three
+*Which nodes run.* A new node runs. Each later run has a cause, which is either charged to the node's budget or free. Three
 causes are charged:
 
 * the node's own content arrives;
-* the node has ended, and something that it reads changes;
+* the node has ended, and an id that it reads changes;
 * the node is *swept* (see below), and its Terminals produced an arrival since it was last charged.
 
 All other causes are free:
 
 * a run is requested;
-* something that the node lacks changes, or ends a run;
-* the node waits outside, and the answer comes, or something that it reads changes;
+* an id that the node lacks changes, or the node of that id ends a run;
+* the node waits for the world outside, and the answer arrives, or an id that it reads changes;
 * the node is swept, and its Terminals produced no arrival;
 * the node is picked at a fixpoint.
 
-Several causes share one run. *Stamps* decide whether a cause came during a run: an id has the stamps of its last change and of
-the last end of a run, a run has the stamp of its beginning, and all stamps come from one clock. A run with a later cause is
-*overtaken*: its emissions are kept, its result is not published, and the node runs again without having ended.
+Several causes share one run. *Stamps*, which all come from one clock, show whether a cause came during a run: an id has the
+stamps of its last change and of the last end of its node's runs, and a run has the stamp of its beginning. A run is
+*overtaken* if a cause has a later stamp: its emissions are published, its result is not, and the node runs again without
+having ended.
 
-If a node has spent `Rules.budget` charges, it cannot be charged again, but is *exhausted*; so is a node that would be created
-deeper than `Rules.depth`. An exhausted node does not run again before the *episode* is over. If `Rules.drain` is set, the
-episode is never over. Otherwise it is over as soon as no node runs or is to run.
+A node that would be charged more than `Rules.budget` times is *exhausted* instead; so is a node that would be created deeper
+than `Rules.depth`. An exhausted node does not run again before the *episode* is over. If `Rules.drain` is set, the episode is
+never over. Otherwise the episode is over as soon as no node runs or is to run.
 
-*Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run or waits outside, the nodes that requested sweeps are
-swept: each of them runs again if anything arrived since its last run. If none of them runs again, the parked nodes are run at
-stricter levels, each connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`). A node that blocks even at the
-strictest level ends as unresolved. If no node is parked, the engine has converged.
+*Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run, or waits for the world outside, the nodes that
+requested sweeps are *swept*: each of them runs again if anything arrived since its last run. If no swept node runs again, the
+parked nodes are run at stricter levels, each connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`). A
+node that blocks even at the strictest level ends as unresolved. If no node is parked, the engine has converged.
 
-*Why it ends.* These are assumed:
+*Why it ends.* The proof relies on these assumptions:
 
 ========================  ====================================================================================================
 every run is reported     exactly once, whatever happens in the body: `test_every_run_is_reported_once`
@@ -56,25 +59,25 @@ the world outside ends    it reports finitely many events, and answers each node
 These are not assumed: that bodies are deterministic, that a node never emits itself, that there are no cycles, that an id which
 a body lacks is absent, or that creation ends (`test_unruly_bodies_still_converge`). The proof, for one episode:
 
-1. *Each node has finitely many Terminals with an arrival.* After a node has ended, its next run has one of three causes: a
-charge, a request, or a sweep, which is charged if the node produced an arrival. So there is a charge or a request between two
-such Terminals, and there are at most 1 + budget + requests of them.
+1. *Each node has finitely many Terminals with an arrival.* After a node has ended, its next run is charged, or requested, or
+  caused by a sweep, which is charged if the node has produced an arrival. So there is a charge or a request between two
+  Terminals with an arrival, and a node has at most 1 + budget + requests such Terminals.
 2. *There are finitely many nodes.* Those at depth 0 are seeded or come from outside. Each node at depth d + 1 was an arrival
-from a node at depth d; of these there are finitely many (1). No node runs below `Rules.depth`.
+  from a node at depth d, and the nodes at depth d produce finitely many arrivals (1). No node runs below `Rules.depth`.
 3. *There are finitely many arrivals and sweeps:* a node is swept only if something arrived since its last run began.
-4. *There are finitely many ends,* by bodies or by the engine: after each, a node runs again only if it is charged,
-requested, or swept. It is exhausted once.
-5. *There are finitely many free runs.* If a node is woken, or runs again without being parked, the cause is a change or an end
-that is later than its last run, and there are finitely many of these (3, 4, the world outside). A parked node that is not woken
-is picked at most twice, and then ends as unresolved. Every fixpoint except the last picks or ends a node.
-6. So there are finitely many runs, and each is reported. After the last one the engine has converged, or an answer from
-outside is still due.
+4. *There are finitely many ends,* by bodies or by the engine: after an end, the node runs again only if it is charged,
+  requested, or swept. It is exhausted at most once.
+5. *There are finitely many free runs.* If a node is woken, or runs again without being parked, the cause is a change or an
+end that is later than its last run, and there are finitely many changes and ends (3, 4, the world outside). A parked node
+that is not woken is picked at most twice, and then ends as unresolved. Every fixpoint except the last picks or ends a node.
+6. So there are finitely many runs, and each run is reported. After the last run the engine has converged, or an answer from
+  outside is still missing.
 
-A verdict is not a guess, because no body that could report anything runs at a fixpoint. So a lacked id can appear only through a
-node that is picked now, or from the world outside. If it does appear, that is a change, and each node that ended because it
-lacked the id runs again.
+The judgement at a fixpoint is certain, because no body runs that could still report anything. So a lacked id can appear only
+through a node that is picked now, or from the world outside. If the id does appear, that is a change, and each node that
+ended because it lacked the id runs again.
 
-*Cost.* An event costs O(log n) for each id that its node names and for each node that it wakes; a fixpoint costs O(p log p) for
-the p nodes parked since the last one. Neither looks at any other node. If no node stays unresolved, a node runs once, and once
-more each time that an id which it lacked appears.
+*Cost.* An event costs O(log n) for each id that its node names and for each node that it wakes; a fixpoint costs O(p log p)
+for the p nodes that were parked since the last fixpoint. Other nodes cost nothing. If no node stays unresolved, a node runs
+once, and once more each time that an id that it lacked appears.
 """

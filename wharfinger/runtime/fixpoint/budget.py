@@ -1,11 +1,13 @@
-"""The charges for a node's runs, and the names of the nodes that keep each other running.
+"""The charges for a node's runs, and the messages that name the nodes that keep each other running.
 
-A repeated run is *charged* if its cause could feed itself: the node's own content changed, something changed that it had read
-when it was done, or it is swept after it published something new. Every other run is free, because the number of charged runs
-limits the number of free ones (see the package's docstring). The first run is always free. Causes that share one queued run
-cost one charge, so the account records whether the queued run is paid.
+A repeated run is *charged* if the node's own runs could have caused it, directly or through other nodes: the node's own
+content changed, an id changed that the node read in its last finished run, or the node is swept after it published something
+new. All other runs are free, because the number of charged runs limits the number of free runs (see the package's docstring).
+The first run is always free. If several causes share one queued run, the run is charged once, so the account records whether
+the queued run is paid.
 
-Charges are counted per episode. The number of the episode is kept with them, so that a new episode need not visit any node.
+Charges are counted per episode. The account has the number of the episode, so that no node has to be visited when a new
+episode begins.
 """
 
 from collections.abc import Callable
@@ -15,9 +17,9 @@ from wharfinger.runtime.fixpoint.model import Id
 from wharfinger.runtime.fixpoint.state import Account
 
 _FOLLOWED: Final = 1_000
-"""The number of causes that are followed to name a loop."""
+"""The limit on the number of causes that are followed to find a loop."""
 _NAMED: Final = 8
-"""The number of ids of a loop or chain that a message names."""
+"""The limit on the number of ids of a loop or a chain that a message names."""
 
 
 def is_spent(account: Account, episode: int) -> bool:
@@ -26,7 +28,9 @@ def is_spent(account: Account, episode: int) -> bool:
 
 
 def charged(account: Account, *, budget: int, episode: int, cause: Id | None) -> Account | None:
-    """Return the account with one more charge, or None if no charge is left. A run that is already paid costs nothing."""
+    """Return the account with one more charge, or None if no charge is left. If the queued run is already paid, no charge is
+    added.
+    """
     if account.paid:
         return account._replace(cause=cause)
     charges = account.charges if account.episode == episode else 0
@@ -42,8 +46,8 @@ def spent(account: Account, episode: int, cause: Id | None) -> Account:
 
 
 class Loop(NamedTuple):
-    """The nodes that keep each other running, each followed by the one that it starts; ``closed`` is True if the last one
-    starts the first.
+    """The nodes that keep each other running: each node starts the next one. ``closed`` is True if the last node starts the
+    first.
     """
 
     ids: tuple[Id, ...]
@@ -51,10 +55,11 @@ class Loop(NamedTuple):
 
 
 def loop_of(who: Id, cause: Id | None, cause_of: Callable[[Id], Id | None]) -> Loop:
-    """Return the loop that ends with ``who``: its last run was caused by ``cause``, whose run was caused by
+    """Return the loop that ends with ``who``: the last run of ``who`` was caused by ``cause``, the run of ``cause`` by
     ``cause_of(cause)``, and so on.
 
-    The loop is not closed if the causes lead back to the world outside (None) or to a loop of other nodes, without ``who``.
+    The loop is not closed if the causes lead to the world outside (None), or to a loop of other nodes that does not contain
+    ``who``.
     """
     found = {who: None}
     while cause is not None and cause not in found and len(found) < _FOLLOWED:
@@ -83,7 +88,7 @@ def budget_message(who: Id, loop: Loop, budget: int) -> str:
 
 
 def depth_message(who: Id, chain: tuple[Id, ...], depth: int) -> str:
-    """Return the message for a chain of nodes that is created too deep."""
+    """Return the message for a chain of creations that is too long."""
     return f"{who} is created more than {depth} deep: {_named(chain)} each create the next one; such a chain must end"
 
 

@@ -1,18 +1,18 @@
-"""Cycles in a graph: strongly connected components, the component of one node, the shortest cycle, and one path through it.
+"""Cycles in a graph: strongly connected components, the component of one node, and the shortest cycle through a node.
 
-`strong_components` is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) on a stack of its own: a chain
-of thousands of nodes costs no recursion, and every node and every edge is visited once. `circle_of` walks along the edges and
-against them at the same time, and costs no more than the shorter walk. So a node to which no other node points costs nothing,
-however far its own edges lead.
+`strong_components` is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) with an explicit stack: even
+a chain of thousands of nodes needs no recursion, and every node and every edge is visited once. `circle_of` walks along the
+edges and against them at the same time, and stops when the shorter of the two walks ends. So a node to which no other node
+points costs almost nothing, however many nodes its own edges lead to.
 
-Pure. Edges are requested from the caller and never stored.
+Pure. The caller passes the edges as functions, and they are never stored.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T", bound=Hashable)
-"""A node."""
+"""The type of the nodes."""
 Edges: TypeAlias = Callable[[T], Iterable[T]]
 """A function from a node to the nodes that it points to, or to the nodes that point to it."""
 
@@ -20,8 +20,8 @@ _DONE: Final = 2**63
 
 
 def strong_components(names: Iterable[T], targets: Edges[T]) -> list[list[T]]:
-    """Return the components of ``names``, each after the components it points to; targets that are not among ``names`` are left
-    out.
+    """Return the components of ``names``, each after the components that it points to; targets that are not in ``names`` are
+    ignored.
     """
     wanted = dict.fromkeys(names)
     search = _Search(wanted, targets)
@@ -51,11 +51,11 @@ def shortest_cycle(start: T, targets: Edges[T]) -> tuple[T, ...]:
     """Return the shortest cycle through ``start``: each node points to the next, the last to the first; empty if there is
     none.
 
-    If several are equally short, return the one whose nodes ``targets`` yields first.
+    If several cycles are equally short, return the cycle whose nodes ``targets`` yields first.
     """
     came_from: dict[T, T] = {}
     reached = [start]
-    for name in reached:  # grows, nearest first
+    for name in reached:  # grows during this loop, the nearest nodes first
         for each in targets(name):
             if each == start:
                 path = [name]
@@ -69,8 +69,8 @@ def shortest_cycle(start: T, targets: Edges[T]) -> tuple[T, ...]:
 
 
 def finished(names: Iterable[T], targets: Edges[T]) -> list[T]:
-    """Return ``names`` in the order in which a depth-first walk leaves them: each after the nodes that it points to, unless an
-    edge closes a cycle.
+    """Return ``names`` in depth-first postorder: each node after the nodes that it points to, except along edges that close a
+    cycle.
     """
     found: set[T] = set()
     left: list[T] = []
@@ -95,7 +95,9 @@ def finished(names: Iterable[T], targets: Edges[T]) -> list[T]:
 
 
 def _steps(found: set[T], edges: Edges[T]) -> Iterator[bool]:
-    """Walk from the nodes that were found, and add to them; yields after every edge, so that the walk can be left."""
+    """Walk on from the nodes in ``found``, and add each new node to ``found``. Yield after every edge, so that the caller can
+    stop the walk.
+    """
     to_see = list(found)
     while to_see:
         for each in edges(to_see.pop()):
@@ -118,7 +120,9 @@ class _Search(Generic[T]):
         self._wanted = set(wanted)
         self._targets = targets
         self._lowest: dict[T, int] = {}
-        """The earliest node, by number, that is known to be in the same component; _DONE where the component is found."""
+        """For each node, the lowest number of a node that is known to be in the same component; _DONE once the component is
+        complete.
+        """
         self._open: list[T] = []
         self._path: list[tuple[T, int, Iterator[T]]] = []
 

@@ -1,7 +1,7 @@
 """The groups of parked nodes that are linked, and the nodes in them that wait for each other in a cycle.
 
-The cost of every function is linear in the nodes and edges, apart from sorting. No function recurses, so chains of any length
-are possible, and each answer is in an order that depends on the ids alone.
+The cost of every function is linear in the nodes and edges, apart from sorting. No function is recursive, so chains may have
+any length. The order of each answer depends only on the ids.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ Lacks: TypeAlias = Mapping[Id, tuple[Id, ...]]
 
 
 def connected(lacks: Lacks) -> list[list[Id]]:
-    """Return the parked nodes in groups: each group is linked through ids that its members lack.
+    """Return the parked nodes in groups. Two nodes are in one group if a chain of ids that nodes lack links them.
 
     Each group is sorted, and the groups are sorted by their lowest member.
     """
@@ -30,7 +30,7 @@ def connected(lacks: Lacks) -> list[list[Id]]:
         if who not in seen:
             seen.add(who)
             reached = [who]
-            for each in reached:  # grows
+            for each in reached:  # grows during this loop
                 fresh = [other for other in neighbours.get(each, ()) if other not in seen]
                 seen.update(fresh)
                 reached += dict.fromkeys(fresh)
@@ -39,10 +39,11 @@ def connected(lacks: Lacks) -> list[list[Id]]:
 
 
 def bottoms(members: Iterable[Id], lacks: Lacks) -> list[list[Id]]:
-    """Return the strongly connected components of ``members`` that lack no parked node outside of themselves; each is sorted.
+    """Return those strongly connected components of ``members`` whose nodes lack no parked node outside of the component;
+    each component is sorted.
 
-    ``members`` are a group of `connected`. The components are sorted by their lowest member; a node that lacks nothing
-    parked is a component of its own.
+    ``members`` is a group of `connected`. The components are sorted by their lowest member. A node that lacks no parked node
+    is a component of its own.
     """
     found: list[list[Id]] = []
     for component in strong_components(members, lambda who: (other for other in lacks[who] if other in lacks)):
@@ -53,8 +54,8 @@ def bottoms(members: Iterable[Id], lacks: Lacks) -> list[list[Id]]:
 
 
 def loop_from(who: Id, members: Iterable[Id], lacks: Lacks) -> tuple[Id, ...]:
-    """Return a shortest cycle from ``who`` through ``members``: each lacks the next, the last lacks ``who``; empty if none
-    exists.
+    """Return a shortest cycle from ``who`` through ``members``: each node lacks the next one, the last lacks ``who``; empty
+    if there is no cycle.
     """
     inside = set(members)
     return shortest_cycle(who, lambda each: (other for other in lacks[each] if other in inside))

@@ -1,11 +1,11 @@
 """The driver of the engine that runs each body in a task, until nothing is left to do.
 
-The engine is synchronous: each event is one `step`, and after each step, bodies are begun until the limit is reached. So events
-need no queue, and only the caller of `converge` waits: a body that ends reports its outcome, and events of the world outside
-are reported by calls of a :class:`World`.
+The engine is synchronous: each event is one `step`, and after each step, bodies are begun until the limit is reached. A body
+that ends reports its outcome by a call, and events of the world outside are reported by calls of a :class:`World`. So events
+need no queue, and only the caller of `converge` waits.
 
-A body always reports: an exception that it raises is an outcome. Only a cancelled body does not report. Then the whole
-convergence is cancelled: no further body is begun, and no node is judged.
+A body always reports an outcome, and an exception that it raises is an outcome, too. The only exception is a cancelled body.
+It is cancelled only with the whole convergence: then no further body is begun, and no node is judged.
 """
 
 from collections import Counter
@@ -45,14 +45,16 @@ T = TypeVar("T")
 _RULES: Final = Rules()
 _PULLED: Final = Pulled()
 _KEPT: Final = 4_000
-"""The number of characters kept of the message of an exception that a body raised."""
+"""The limit on the length of a message about an exception that a body raised, in characters."""
 
 
 class Bodies(Protocol):
     """The work of the nodes."""
 
     async def run(self, who: Id, level: Level, loop: tuple[Id, ...], /) -> Outcome:
-        """Do the work of a node; see :class:`Dispatch`. An exception is the crash of that node, and affects no other node."""
+        """Do the work of a node; see :class:`Dispatch`. An exception counts as a crash of this node, and affects no other
+        node.
+        """
         ...
 
     def reruns_at_drain(self, who: Id, /) -> bool:
@@ -64,14 +66,18 @@ class Bodies(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The state at the end; everything is sorted by id."""
+    """The state at the end of a convergence; every mapping is sorted by id."""
 
     results: Mapping[Id, str]
     """The last known result of every node that was ever done."""
     unresolved: Mapping[Id, Unresolved]
-    """The nodes that ended as unresolved, because nothing more could come; nodes that ran again since are left out."""
+    """The nodes that ended as unresolved, because an id that they lack could not appear any more; without nodes that ran
+    again later.
+    """
     exhausted: Mapping[Id, Exhausted]
-    """The nodes that would never have ended. If there are any, the other results are not reliable."""
+    """The nodes that were stopped because they ran too often or were created too deep. If there are any, the other results
+    are not reliable.
+    """
     crashed: Mapping[Id, str]
     """The message of each node whose last run crashed."""
     runs: Mapping[Id, int]
@@ -81,10 +87,10 @@ class Report:
 
 
 class World:
-    """The interface by which events from outside reach one `converge`. Its methods are called from the thread of `converge`.
+    """The interface by which events from outside reach one `converge`. Its methods must be called in the thread of `converge`.
 
-    Facts that are reported before `converge` begins hold from its beginning; facts that are reported after its end have no
-    effect.
+    Events that are reported before `converge` begins are processed at its beginning; events that are reported after its end
+    have no effect.
     """
 
     def __init__(self) -> None:
@@ -93,11 +99,11 @@ class World:
         self._convergence: _Convergence | None = None
 
     def arrived(self, emission: Emission) -> None:
-        """Record that something is present, or has a new content."""
+        """Record that an id is present, or has a new content."""
         self._say(Arrived(emission))
 
     def removed(self, who: Id) -> None:
-        """Record that something was removed."""
+        """Record that an id was removed."""
         self._say(Removed(who))
 
     def asked(self, who: Id) -> None:
@@ -105,7 +111,7 @@ class World:
         self._say(Asked(who))
 
     def answered(self, who: Id, run: int) -> None:
-        """Report that the answer that this run of a node waits for has come."""
+        """Report the answer that run ``run`` of a node waits for."""
         self._say(Answered(who, run))
 
     def run_of(self, who: Id) -> int:
@@ -135,8 +141,8 @@ async def converge(
 ) -> Report:
     """Run the seeds and the nodes that they create, at most ``limit`` bodies at a time, until no node has anything to do.
 
-    Raises ValueError for rules without drain, with which it would not end, and for a limit below 1, with which it could not
-    begin. Raises RuntimeError if the world belongs to another `converge`.
+    Raises ValueError for rules without drain, because the convergence would not end, and for a limit below 1, because it
+    could not begin. Raises RuntimeError if the world belongs to another `converge`.
     """
     if not rules.drain or limit < 1:
         raise ValueError(
@@ -186,14 +192,14 @@ class _Convergence:
         )
 
     def take(self, event: Event) -> None:
-        """Process an event. There is no await until all of its consequences are processed, so that each event is one step."""
+        """Process an event and its effects. There is no await in between, so that each event is one atomic step."""
         if not self.over.is_set():
             self.state, effects = step(self.state, event)
             for effect in effects:
                 self._perform(effect)
 
     def pump(self) -> None:
-        """Begin as many bodies as the limit allows, and record the end if there is nothing left to do."""
+        """Begin as many bodies as the limit allows; end the convergence if nothing is left to do."""
         while self.state.running < self._limit and not self.over.is_set():
             before = self.state.running
             self.take(_PULLED)
@@ -227,7 +233,9 @@ class _Convergence:
         except Exception as error:  # noqa: BLE001 - not swallowed: it is the outcome of this node, and is reported as such
             outcome = Crashed(f"{type(error).__name__}: {error}"[:_KEPT])
         if isinstance(outcome, Outside) and not self._speaks:
-            outcome = Crashed("it waits for an event from outside, which cannot arrive in this convergence")
+            outcome = Crashed(
+                "it waits for an event from outside, but this convergence has no World from which an event could arrive"
+            )
         if isinstance(outcome, Crashed):
             self._crashed[who] = outcome.message
         self.take(Finished(who, order.run, outcome, sweep))

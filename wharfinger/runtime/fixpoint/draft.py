@@ -1,7 +1,7 @@
-"""The state of an engine while one event is processed: the same fields, changed in place, and then frozen again.
+"""The state of an engine while one event is processed: the fields of the state are changed in place, and then frozen again.
 
-Without it, an event that touches ten nodes would make ten states. A draft never outlives its step, and shares only persistent
-values with states. It keeps the indexes and counts consistent, and contains none of the engine's rules.
+Without a draft, an event that changes ten nodes would make ten states. A draft exists during one step only, and shares only
+persistent values with states. It keeps the indexes and counts consistent, and contains none of the engine's rules.
 """
 
 from collections.abc import Collection
@@ -22,7 +22,7 @@ _FEW: Final = 10
 
 
 class News:
-    """A change that other nodes must be notified of: ``who`` changed or ended a run; ``cause`` is the node whose run did that."""
+    """An event that may wake other nodes: ``who`` changed or ended a run; ``cause`` is the node whose run caused that."""
 
     __slots__ = ("arrival", "cause", "changed", "who")
 
@@ -34,8 +34,8 @@ class News:
 
 
 class Draft:
-    """One step's working copy of a :class:`Fixpoint`; ``clock`` is one higher than that of the state, and is the stamp of all
-    changes of this step.
+    """One step's working copy of a :class:`Fixpoint`; ``clock`` is one higher than the clock of the state, and is the stamp
+    of all changes of this step.
     """
 
     __slots__ = (*Fixpoint._fields, "effects", "news")
@@ -106,7 +106,7 @@ class Draft:
         self.queue = self.queue.put(who)
 
     def leave(self, node: Node) -> None:
-        """Remove the node from the counts under its present stage; ``put`` counts it under its new stage."""
+        """Remove the node from the count of its present stage, before its stage is changed and ``put`` stores it."""
         stage = node.stage
         if stage is Stage.RUNNABLE:
             self.queued -= 1
@@ -116,7 +116,7 @@ class Draft:
             self.waiting -= 1
 
     def park(self, who: Id) -> None:
-        """Add the node to those that a fixpoint considers; without fixpoints there are none."""
+        """Add the node to the parked nodes that the next fixpoint judges; do nothing if the engine has no fixpoints."""
         if self.rules.drain:
             if len(self.parked) > 2 * len(self.nodes):
                 self.parked = Fifo.of(self.still_parked())
@@ -128,14 +128,14 @@ class Draft:
         return {who: node for who in self.parked if (node := nodes.get(who)) is not None and node.stage is Stage.PARKED}
 
     def list_under(self, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> None:
-        """Move the node in the indexes: from the ids that ``node`` has as lacks and reads to these ids."""
+        """Move the node in the indexes: from the lacks and reads that ``node`` has to the given ones."""
         if node.lacks or lacks:
             self.parked_on = _relisted(self.parked_on, who, node.lacks, lacks)
         if node.reads != reads:
             self.readers = _relisted(self.readers, who, node.reads, reads)
 
     def forget(self, who: Id, node: Node) -> None:
-        """Remove the node and its entries in all indexes; its mark is kept."""
+        """Remove the node and its entries in all indexes, but keep the mark of its id."""
         self.list_under(who, node, (), ())
         self.sweepers = self.sweepers.discard(who)
         self.loops = self.loops.discard(who)

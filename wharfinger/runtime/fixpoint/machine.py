@@ -1,19 +1,21 @@
-"""The engine as a machine: one event in, the next state and the effects out. The package explains its purpose and why it
-ends.
+"""The engine as a state machine: from a state and an event, it computes the next state and the effects. The docstring of the
+package explains the purpose of the engine, and why it ends.
 
-A node is first runnable, then running, and after that it is parked, waits for the world outside, or is done. From each of these
-three stages, a cause makes it runnable again. It never runs twice at once. A body's answer is processed like this:
+A node is first runnable, then running, and after that it is parked, waits for the world outside, or is done. A cause makes a
+node in one of these three stages runnable again. A node never has two runs at once. The outcome of a run is processed as
+follows:
 
-* the node was removed meanwhile: the answer is discarded. Its emissions are not published; a node that came back runs afresh;
-* it has emissions: they are published, even if the run is out of date, because what was emitted exists. A repeated run emits
-  the same again, which is not a change;
-* it is out of date, because its own content changed, because another run was requested, or because something that it reads or
-  lacks changed after it began: it runs once more, and is not done in between. Its result is kept for itself only (a Noop of
-  the next run confirms it), and nodes that wait for it keep waiting;
-* otherwise it is parked, waits, or is done, and the nodes that wait for it are notified.
+* If the node was removed during the run, the outcome is discarded, and its emissions are not published. If the node came back
+  meanwhile, it runs as a new node.
+* If the outcome has emissions, they are published, even if the run is overtaken, because the emitted ids exist. A repeated
+  run emits the same ids again, which is not a change.
+* If the run is overtaken (because the node's own content changed, because another run was requested, or because an id that
+  the node reads or lacks changed after the run began), the node runs once more, and is not done in between. The result is
+  stored, but not published (a Noop of the next run confirms it), and nodes that wait for the node keep waiting.
+* Otherwise the node is parked, waits, or is done, and the nodes that wait for it are woken.
 
-All changes of a step get the same stamp. A run that the step begins gets the next stamp, so it is later than all changes of its
-own step, and the changes of every later step are later than the run.
+All changes of a step get the same stamp. A run that begins in the step gets the next stamp. So the run is later than all
+changes of its own step, and earlier than all changes of later steps.
 """
 
 from typing import Final, assert_never
@@ -46,7 +48,7 @@ from wharfinger.runtime.fixpoint.model import (
     Terminal,
 )
 from wharfinger.runtime.fixpoint.state import Again, Fixpoint, LastAnswer, Mark, Node, Origin, Rules, Stage
-from wharfinger.runtime.fixpoint.wakes import arrive, call, end, fresh, remove, seed, tell
+from wharfinger.runtime.fixpoint.wakes import arrive, end, fresh, plan_run, remove, seed, wake_waiters
 
 _RULES: Final = Rules()
 _NO_ANSWER: Final = LastAnswer("", ())
@@ -79,11 +81,11 @@ def start(rules: Rules = _RULES) -> Fixpoint:
 
 
 def step(state: Fixpoint, event: Event) -> tuple[Fixpoint, tuple[Effect, ...]]:
-    """Process one event. The same events have the same effects, in the same order."""
+    """Process one event. The engine is deterministic: equal events have equal effects, in the same order."""
     draft = Draft(state)
     _take_in(draft, event)
     if draft.news:
-        tell(draft)
+        wake_waiters(draft)
     if not draft.running:
         _rest(draft)
     return draft.frozen(), tuple(draft.effects)
@@ -109,7 +111,7 @@ def _take_in(draft: Draft, event: Event) -> None:
         case Answered(who, run):
             node = draft.nodes.get(who)
             if node is not None and node.stage is Stage.WAITING and node.run == run:
-                call(draft, who, node, level=Level.NONE)
+                plan_run(draft, who, node, level=Level.NONE)
         case Cancelled():
             draft.cancelled = True
         case _:
@@ -117,8 +119,8 @@ def _take_in(draft: Draft, event: Event) -> None:
 
 
 def _rest(draft: Draft) -> None:
-    """End the episode, since no body runs and none is to run. Stamps of removed ids are dropped, because nothing needs them
-    any more.
+    """Drop the stamps of removed ids, which are not needed while no body runs. End the episode if no body is to run either,
+    unless the engine drains.
     """
     if draft.gone:
         for who in draft.gone:
@@ -195,7 +197,7 @@ def _ask(draft: Draft, who: Id) -> None:
         if node.again is Again.NO:
             draft.put(who, node._replace(again=Again.FREE))
     else:
-        call(draft, who, node, level=Level.NONE)
+        plan_run(draft, who, node, level=Level.NONE)
 
 
 # --- what a body answered ------------------------------------------------------------------------------------------------------
@@ -238,7 +240,7 @@ def _ids(given: tuple[Id, ...]) -> tuple[Id, ...]:
 
 
 def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
-    """Publish the emissions, in their order; return the node after that, because its own id may be among the emissions."""
+    """Publish the emissions, in their order. Return the changed node: its own id may be among the emissions."""
     origin = Origin(who, node.origin.depth + 1)
     news = [arrive(draft, emission, origin) for emission in outcome.emissions]
     if not any(news):
@@ -248,7 +250,7 @@ def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
 
 
 def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
-    """Return the mark of one of these ids that changed after the run began, if there is one."""
+    """Return the mark of the first of these ids that changed after the run began; None if no id did."""
     if draft.latest < run:
         return None
     for who in ids:
@@ -259,7 +261,7 @@ def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
 
 
 def _done(draft: Draft, who: Id, node: Node, said: LastAnswer) -> None:
-    """End the node as its body reported, unless the run is out of date."""
+    """End the node as its body reported, unless the run is overtaken."""
     changed = _later(draft, said.reads, node.run) if said.reads else None
     if changed is None and node.again is Again.NO:
         end(draft, who, node, said.result, said.reads, said)
@@ -270,7 +272,9 @@ def _done(draft: Draft, who: Id, node: Node, said: LastAnswer) -> None:
 
 
 def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
-    """End the node with a crash, which has a message and no result. A Noop of the next run does not confirm it."""
+    """End the node with a crash, unless the run is overtaken. A Noop of the next run confirms the answer before the crash,
+    and not the crash.
+    """
     if node.again is Again.NO:
         end(draft, who, node, f"crashed: {message}", (), node.said)
     else:
@@ -280,18 +284,18 @@ def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
 def _run_again(draft: Draft, who: Id, node: Node, changed: Mark | None) -> None:
     """Run the node again; charge it, unless the only reason is that a run was requested."""
     cause = node.account.cause if node.again is Again.CHARGED or changed is None else changed.cause
-    call(draft, who, node, level=Level.NONE, charge=changed is not None or node.again is Again.CHARGED, cause=cause)
+    plan_run(draft, who, node, level=Level.NONE, charge=changed is not None or node.again is Again.CHARGED, cause=cause)
 
 
 def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
-    """Park the node until the world outside answers, unless the run is out of date. A change of an id that it reads wakes it
-    without a charge.
+    """Let the node wait for an answer of the world outside, unless the run is overtaken. A change of an id that the node
+    reads wakes the node without a charge.
     """
     node = _relisted(draft, who, node, (), reads)
     if node.again is not Again.NO:
         _run_again(draft, who, node, None)
     elif _later(draft, reads, node.run) is not None:
-        call(draft, who, node, level=Level.NONE)
+        plan_run(draft, who, node, level=Level.NONE)
     else:
         draft.leave(node)
         draft.waiting += 1
@@ -299,8 +303,8 @@ def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
 
 
 def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
-    """Park the node, unless an id that it lacks changed or ended a run after the node's run began: such a wake would be
-    missed.
+    """Park the node, unless the run is overtaken, or a lacked id changed or ended a run after the node's run began: the node
+    would miss that wake.
     """
     draft.list_under(who, node, lacks, ())
     if node.again is not Again.NO:
@@ -310,7 +314,7 @@ def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
         for lacked in lacks:
             mark = draft.mark(lacked)
             if mark.changed > node.run or mark.finished > node.run:
-                call(draft, who, node._replace(lacks=lacks, reads=()), level=Level.NONE)
+                plan_run(draft, who, node._replace(lacks=lacks, reads=()), level=Level.NONE)
                 return
     draft.leave(node)
     draft.park(who)
@@ -335,13 +339,13 @@ def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
 
 
 def _relisted(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> Node:
-    """Return the node, listed under these ids instead."""
+    """Return the node with these lacks and reads, and list it under them in the indexes."""
     draft.list_under(who, node, lacks, reads)
     return node._replace(lacks=lacks, reads=reads)
 
 
 def _forget(draft: Draft, who: Id, node: Node) -> None:
-    """Forget a removed node whose body has ended; if the node came back, let it run."""
+    """Forget a removed node whose body has ended; if the node came back meanwhile, run it as a new node."""
     draft.leave(node)
     draft.forget(who, node)
     if node.again is Again.ANEW:

@@ -24,21 +24,21 @@ class Level(IntEnum):
     """The strictness with which a body judges missing ids (spec/schedulers §A.2); it is fixed when the body is dispatched."""
 
     NONE = 0
-    """Missing ids may still appear: block."""
+    """Block, because missing ids may still appear."""
     CASCADE = 1
-    """Fail for absent ids, because they will not come; block on ids that are present and not done yet."""
+    """Fail if an id is absent, because it will not appear; block on ids that are present and not done yet."""
     FORCE = 2
-    """Fail also for ids that are not done yet, because they will never be done. Only nodes on a cycle, and nodes that lack only
-    absent ids, are run at this level.
+    """Fail also if an id is present and not done yet, because it will not be done. Only nodes on a cycle, and nodes that lack
+    only absent ids, are run at this level.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """Something that a body or the world outside created: ``digest`` is the digest of its content; an emission with an
-    unchanged digest is not a change.
+    """An id that a body or the world outside has created, with the digest of its content. An emission with an unchanged
+    digest is not a change.
 
-    ``runnable``: it is a node with a body of its own; otherwise it is data, which nodes may lack or read.
+    If ``runnable`` is true, the id is a node with a body; otherwise it is data, which nodes may lack or read.
     """
 
     id: Id
@@ -51,9 +51,9 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The body is done. ``result`` is what other nodes may read; it is a change only if it differs from the last result.
+    """The body is done. ``result`` is the result for other nodes; it counts as a change only if it differs from the last result.
 
-    A change of any id in ``reads`` runs it again. ``emissions`` are published with this outcome, all at once.
+    A change of any id in ``reads`` makes the node run again. ``emissions`` are published with this outcome, all at once.
     """
 
     result: str
@@ -68,8 +68,8 @@ class Noop:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The body cannot continue, because it lacks all ids in ``lacks`` (at least one). These may be present or absent. It
-    publishes nothing.
+    """The body cannot continue, because it lacks the ids in ``lacks`` (at least one id). A lacked id may be absent, or
+    present but not done. Nothing is published.
     """
 
     lacks: tuple[Id, ...]
@@ -77,8 +77,8 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class DependencyFailed:
-    """The body has ended because of the ids in ``failed``; a change of any of them runs it again. ``result`` is as in
-    Terminal.
+    """The body has ended because the ids in ``failed`` are missing or have failed; a change of any of them makes the node run
+    again. ``result`` is as in Terminal.
     """
 
     failed: tuple[Id, ...]
@@ -109,14 +109,14 @@ Outcome: TypeAlias = Terminal | Noop | Blocked | DependencyFailed | Outside | Cr
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """Nodes to begin with, in any order; known nodes and duplicates are ignored."""
+    """The initial nodes, in any order; known nodes and duplicates are ignored."""
 
     ids: tuple[Id, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The world outside created something, or gave it a new content."""
+    """The world outside created an id, or gave it a new content."""
 
     emission: Emission
 
@@ -160,7 +160,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The driver has room for one more body, or checks whether the engine has converged."""
+    """The driver can run one more body, or checks whether the engine has converged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,9 @@ Event: TypeAlias = Seeded | Arrived | Removed | Asked | Answered | Finished | Pu
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Run the body of a node, and report it as Finished with this run. At FORCE, ``loop`` is the cycle that the node is on, and
-    empty if it is on none. The cycle begins with ``id``; each member lacks the next one, and the last lacks ``id``.
+    """Run the body of a node, and report the outcome as Finished with the same ``run``. At FORCE, ``loop`` is a cycle that
+    contains the node; it is empty if there is none. The cycle begins with ``id``; each member lacks the next one, and the
+    last lacks ``id``.
     """
 
     id: Id
@@ -189,7 +190,7 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """A body blocked even at FORCE: the engine ended the node with the result ``unresolved``."""
+    """A body has blocked even at FORCE, so the engine has ended the node with the result ``unresolved``."""
 
     id: Id
     lacks: tuple[Id, ...]
@@ -197,11 +198,11 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """A node was to run more often than its budget, or was created too deep: the engine ended it, and it does not run again in
-    this episode.
+    """A node would have been charged more often than its budget allows, or was created too deep. The engine has ended the
+    node, which does not run again in this episode.
 
-    ``loop`` are the ids that keep waking each other, or the chain that creates each other, ending with ``id``; ``message``
-    names them. Its result is ``exhausted: `` and the message.
+    ``loop`` are the ids that keep waking each other, or the chain of ids of which each creates the next one, ending with
+    ``id``. ``message`` names these ids. The node's result is ``exhausted: `` and the message.
     """
 
     id: Id
@@ -211,7 +212,7 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True)
 class Converged:
-    """The fixpoint: no body runs or is to run, none waits for the world outside, and no parked node is still to be judged."""
+    """The end: no body runs or is to run, no node waits for the world outside, and no parked node is still to be judged."""
 
 
 Effect: TypeAlias = Dispatch | Unresolved | Exhausted | Converged

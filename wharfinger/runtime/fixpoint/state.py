@@ -1,17 +1,17 @@
-"""The state of the engine between two events, and the questions that it answers.
+"""The state of the engine between two events, and its queries.
 
-Everything is a persistent map, set or queue: the next state shares all unchanged parts with the last one, so that the
-cost of a step depends on its changes, and a snapshot is a reference. Every id that is present has a :class:`Mark`,
-which says when it last changed; a removed id has a mark, too, while bodies run. If the id has a body, the mark is part of
-its :class:`Node`. Marks and runs are stamped from one clock that only goes up: whether something changed while a body
-ran is one comparison.
+All collections are persistent: the next state shares all unchanged parts with the last state. So the cost of a step depends
+only on its changes, and a snapshot of the state is just a reference. Every id that is present has a :class:`Mark`, which says
+when the id last changed; a removed id keeps a mark while bodies run. If the id has a body, the mark is part of its
+:class:`Node`. Marks and runs get their stamps from one clock that only goes up, so one comparison shows whether an id changed
+while a body ran.
 
 Invariants, which tests/runtime/fixpoint/test_state.py checks after random events:
 
 * ``queued``, ``running`` and ``waiting`` count the nodes that are runnable, running, and waiting for the outside;
 * a parked node is listed under each of its lacks in ``parked_on``, and, where there are fixpoints, in ``parked``; a node that
-  is done or waits outside is listed under its reads in ``readers``. ``parked`` may hold other nodes, too. While a node is
-  queued or runs, the indexes may still have the entries of its last outcome;
+  is done or waits outside is listed under its reads in ``readers``. ``parked`` may contain nodes that are not parked any
+  more. While a node is queued or runs, the indexes may still have the entries of its last outcome;
 * a node that is to run has one place in the queue; a place whose node is not to run is skipped.
 """
 
@@ -31,10 +31,11 @@ class Rules:
     """The limits of an engine, and whether it drains."""
 
     drain: bool = True
-    """Judge the parked nodes once nothing else can happen. False: a live daemon, where a missing id may appear at any time.
+    """True to judge the parked nodes once nothing else can happen. False in the daemon, where a missing id may appear at any
+    time.
     """
     budget: int = 32
-    """The number of charged runs that a node may have; with ``drain`` off, between two moments at which nothing runs."""
+    """The number of charged runs that a node may have in one episode."""
     depth: int = 64
     """The greatest depth of creation: seeds and emissions from outside are at 0, and emissions of a node are one deeper than the
     node.
@@ -59,7 +60,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The node waits for any of these ids to change, or for a run of theirs to end; sorted."""
+    """The node waits until one of these ids changes or ends a run; sorted."""
 
     lacks: tuple[Id, ...]
 
@@ -97,7 +98,7 @@ class Stage(Enum):
 
 
 class Again(Enum):
-    """The decision whether a running node runs once more, and whether that run is charged.
+    """The decision whether a running node runs once more, and whether the repeated run is charged.
 
     VOID: the node was removed, and its answer is discarded. ANEW: it was removed and came back, so it runs as a new node.
     """
@@ -110,14 +111,14 @@ class Again(Enum):
 
 
 class Mark(NamedTuple):
-    """The stamps at which an id last changed (its content, its result or its end) and last ended a run; 0 is never."""
+    """The stamps at which an id last changed (its content, its result or its end) and last ended a run; 0 means never."""
 
     changed: int = 0
     finished: int = 0
     digest: str | None = None
-    """The digest of the id's content; None if it is unknown, and then every digest counts as a change."""
+    """The digest of the id's content; None if the digest is unknown, so that any emission of the id counts as a change."""
     cause: Id | None = None
-    """The node whose run changed it last; None: the world outside."""
+    """The node whose run last changed the id; None means the world outside."""
     present: bool = False
 
 
@@ -127,8 +128,8 @@ class LastAnswer(NamedTuple):
     result: str
     reads: tuple[Id, ...]
     differed: bool = False
-    """True if the answer was out of date and differed from the published one: nodes that saw it are notified of the next
-    published answer.
+    """True if the answer was not published, because its run was overtaken, and differed from the published answer. Then the
+    next published answer counts as a change.
     """
 
 
@@ -136,16 +137,16 @@ class Account(NamedTuple):
     """The charges of a node (see :mod:`wharfinger.runtime.fixpoint.budget`)."""
 
     episode: int = 0
-    """The episode that ``charges`` and ``spent`` belong to; in any other episode they do not count."""
+    """The episode to which ``charges`` and ``spent`` belong; in any other episode they are ignored."""
     charges: int = 0
     spent: bool = False
-    """True if the node is exhausted: it does not run."""
+    """True if the node is exhausted, so that it does not run."""
     paid: bool = False
     """True if the run that the node is queued for is charged already."""
     news: bool = False
     """True if the node published something new since it was last charged."""
     cause: Id | None = None
-    """The node whose run caused the last charge; None: the world outside."""
+    """The node whose run caused the last charge; None means the world outside."""
 
 
 class Origin(NamedTuple):
@@ -156,10 +157,10 @@ class Origin(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One node, as it is between two events."""
+    """The state of one node between two events."""
 
     mark: Mark | None
-    """The node's mark. None: the node was removed, and its mark is among those without a node."""
+    """The mark of the node's id; None if the node was removed, so that ``Fixpoint.marks`` has the mark."""
     stage: Stage
     run: int
     """The stamp of the node's last dispatch, which also identifies that run; 0 if the node was never dispatched."""
@@ -168,7 +169,7 @@ class Node(NamedTuple):
     lacks: tuple[Id, ...]
     """The ids under which a parked node is listed in ``parked_on``; a node in another stage may still be listed there."""
     reads: tuple[Id, ...]
-    """The ids under which it is listed in ``readers``."""
+    """The ids under which the node is listed in ``readers``."""
     result: str | None
     said: LastAnswer | None
     account: Account
@@ -180,7 +181,7 @@ class Node(NamedTuple):
 
 
 class Fixpoint(NamedTuple):
-    """The state of an engine. Its fields are for the machine only; other callers use the methods."""
+    """The state of an engine. Only the state machine uses its fields; all other callers use the methods."""
 
     rules: Rules
     clock: int
@@ -190,15 +191,15 @@ class Fixpoint(NamedTuple):
     arrived: int
     """The stamp of the last arrival or removal."""
     latest: int
-    """The stamp of the last change or end of a run. A run that began later has seen every change."""
+    """The stamp of the last change or end of a run. A run that began later is not overtaken."""
     marks: "HashTrieMap[Id, Mark]"
-    """The marks of data, and of removed nodes."""
+    """The marks of data, and of ids that were removed."""
     nodes: "HashTrieMap[Id, Node]"
     queue: Fifo[Id]
     parked_on: "HashTrieMap[Id, HashTrieSet[Id]]"
     readers: "HashTrieMap[Id, HashTrieSet[Id]]"
     parked: Fifo[Id]
-    """The nodes that were parked since the last fixpoint, and those that stayed parked at it."""
+    """The nodes that were parked since the last fixpoint, and the nodes that stayed parked at the last fixpoint."""
     sweepers: "HashTrieSet[Id]"
     loops: "HashTrieMap[Id, tuple[Id, ...]]"
     """The cycles of the nodes that are queued at FORCE."""
@@ -208,11 +209,11 @@ class Fixpoint(NamedTuple):
     running: int
     waiting: int
     told: bool
-    """True if Converged was reported, and nothing has happened since."""
+    """True if Converged was reported, and no event came since."""
     cancelled: bool
 
     def phase(self, who: Id) -> Phase | None:
-        """Return the phase of a node; None: there is no such node. A node that was removed while it runs still runs."""
+        """Return the phase of a node; None if there is no such node. A node that was removed during a run counts as running."""
         node = self.nodes.get(who)
         if node is None:
             return None
@@ -231,7 +232,7 @@ class Fixpoint(NamedTuple):
                 return None
 
     def result(self, who: Id) -> str | None:
-        """Return the result that was last published, even while the node runs again; None: the node was never done, or is
+        """Return the result that was last published, even while the node runs again; None if the node was never done, or is
         absent.
         """
         node = self.nodes.get(who)

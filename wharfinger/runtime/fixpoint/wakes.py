@@ -1,9 +1,9 @@
-"""The wakes of nodes, and the charges for them: arrivals and ends of runs, and the nodes that run again because of them. Every
-change that other nodes may have to react to is added to the draft's news. At the end of the step, `tell` notifies the nodes,
-one after the other. A wake may end a node whose budget is spent. That end is added to the news as well, so the node's own
-waiters are woken without recursion.
+"""The wakes of nodes, and the charges for them: arrivals and ends of runs, and the nodes that run again because of them.
+Every change that may wake other nodes is added to the draft's news. At the end of the step, `wake_waiters` wakes the nodes
+that wait for the news, one after the other. A wake may end a node whose budget is used up. The end of that node is added to
+the news, too, so its waiters are woken without recursion.
 
-`call` is the only place where a node is made to run, and where that run is charged.
+`plan_run` is the only function that plans and charges runs of existing nodes.
 """
 
 from typing import Final
@@ -18,8 +18,8 @@ _OUTSIDE: Final = Origin()
 
 
 def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
-    """Record that something is present, or has a new content; return whether this was a change. A change runs its own node and
-    its readers.
+    """Record that an id is present, or has a new content; return whether this was a change. A change makes the node of the id
+    run, and wakes its readers.
     """
     who = emission.id
     node, mark = draft.nodes.get(who), draft.mark(who)
@@ -33,7 +33,7 @@ def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
             node = node._replace(again=Again.CHARGED, account=node.account._replace(cause=mark.cause))
         draft.put(who, node)
         if node.stage is not Stage.RUNNING:
-            call(draft, who, node, level=Level.NONE, charge=True, cause=mark.cause)
+            plan_run(draft, who, node, level=Level.NONE, charge=True, cause=mark.cause)
     elif emission.runnable:
         _create(draft, who, node, origin, mark)
     else:
@@ -42,7 +42,7 @@ def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
 
 
 def seed(draft: Draft, who: Id) -> None:
-    """Add a node to begin with, whose content is not known."""
+    """Add an initial node, whose content is not known."""
     node = draft.nodes.get(who)
     if node is None or (node.mark is None and node.again is not Again.ANEW):
         mark = draft.marks.get(who, NO_MARK)
@@ -57,7 +57,9 @@ def _appear(draft: Draft, who: Id, before: Mark, digest: str | None, cause: Id |
 
 
 def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark) -> None:
-    """Create a node; ``gone`` is the removed node of this id that still has a place in the queue or a running body, if any."""
+    """Create a node. If a removed node of the same id still has a place in the queue, or a running body, it is ``gone``;
+    otherwise that is None.
+    """
     if gone is not None and gone.stage is Stage.RUNNING:
         draft.marks = draft.marks.insert(who, mark)
         draft.put(who, gone._replace(again=Again.ANEW, origin=origin))
@@ -93,7 +95,7 @@ def _cause(draft: Draft, who: Id) -> Id | None:
     return node.account.cause if node is not None else None
 
 
-def call(
+def plan_run(
     draft: Draft,
     who: Id,
     node: Node,
@@ -119,7 +121,9 @@ def call(
         account, draft.charged = paid, True
     draft.leave(node)
     if node.stage is Stage.WAITING and node.reads:
-        draft.list_under(who, node, (), ())  # the node runs anyway, so a change of these ids is not charged
+        draft.list_under(
+            who, node, (), ()
+        )  # the node runs anyway, so a change of the ids in its lacks and reads is not charged
         node = node._replace(lacks=(), reads=())
     draft.queued += 1
     if not node.queued:
@@ -145,9 +149,10 @@ def call(
 
 
 def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], said: LastAnswer | None) -> None:
-    """Publish the end of a node: wake the nodes that wait for it and, if the result differs, those that read it.
+    """Publish the end of a node: wake the nodes that lack it and, if the result differs, the nodes that read it.
 
-    ``said`` is the last answer of its body, which is kept for a Noop; it differs from ``result`` if the engine ended the node.
+    ``said`` is the last answer of the node's body, which is kept for a Noop. Its result differs from ``result`` if the engine
+    ended the node.
     """
     if node.lacks or node.reads or reads:
         draft.list_under(who, node, (), reads)
@@ -184,7 +189,9 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
 
 
 def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ...], cause: Id | None) -> None:
-    """End the node's runs in this episode. The node keeps the reads of its last answer for the next episode."""
+    """End the node, which does not run again in this episode. The node keeps the reads of its last answer for the next
+    episode.
+    """
     draft.effects.append(Exhausted(who, message, loop))
     draft.charged = True
     said = node.said
@@ -193,7 +200,7 @@ def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ..
 
 
 def leave_unresolved(draft: Draft, who: Id, node: Node) -> None:
-    """End a node that blocked at the strictest level, until an id that it lacked changes."""
+    """End a node that blocked at the strictest level; it runs again when an id that it lacked changes."""
     draft.effects.append(Unresolved(who, node.lacks))
     end(draft, who, node, "unresolved", node.lacks, node.said)
 
@@ -201,7 +208,7 @@ def leave_unresolved(draft: Draft, who: Id, node: Node) -> None:
 def remove(draft: Draft, who: Id) -> None:
     """Remove the id; nodes that read or lack it run again.
 
-    If its own body is running, wait for it and discard its answer.
+    If the body of the id's node is running, its answer is discarded when it ends.
     """
     mark, node = draft.mark(who), draft.nodes.get(who)
     if not mark.present:
@@ -221,9 +228,9 @@ def remove(draft: Draft, who: Id) -> None:
         draft.put(who, node._replace(mark=None, stage=Stage.GONE, lacks=(), reads=(), sweep=False))
 
 
-def tell(draft: Draft) -> None:
-    """Wake the nodes that wait for the news, in the order of ids. If this ends a node, its end is added to the news and
-    processed, too.
+def wake_waiters(draft: Draft) -> None:
+    """Wake the nodes that wait for the news, in the order of their ids. If a wake ends a node, the end is added to the news,
+    and processed, too.
     """
     for news in () if draft.cancelled else draft.news:  # grows during this loop
         parked = draft.parked_on.get(news.who)
@@ -236,22 +243,22 @@ def tell(draft: Draft) -> None:
             draft.parked_on = draft.parked_on.discard(news.who)
             waiters = {*parked} if readers is None else {*parked, *readers}
         if not news.arrival:
-            waiters.discard(news.who)  # a run does not have to react to its own end
+            waiters.discard(news.who)  # a node is not woken by the end of its own run
         for who in sorted(waiters) if len(waiters) > 1 else waiters:
             _wake(draft, who, draft.nodes[who], news)
     draft.news.clear()
 
 
 def _wake(draft: Draft, who: Id, node: Node, news: News) -> None:
-    """Wake one waiter. A running node is not woken: when its body answers, the stamps show the change."""
+    """Wake one waiter. A running node is not woken, because the stamps show the change when its body answers."""
     stage = node.stage
     if stage is Stage.PARKED:
-        call(draft, who, node, level=Level.NONE)
+        plan_run(draft, who, node, level=Level.NONE)
     elif stage is Stage.DONE:
-        call(draft, who, node, level=Level.NONE, charge=True, cause=news.cause)
+        plan_run(draft, who, node, level=Level.NONE, charge=True, cause=news.cause)
     elif stage is Stage.WAITING:
-        call(draft, who, node, level=Level.NONE)
+        plan_run(draft, who, node, level=Level.NONE)
     elif stage is Stage.RUNNABLE:
         charge = bool(node.reads)
         if charge or node.level is not Level.NONE:
-            call(draft, who, node, level=Level.NONE, charge=charge, cause=news.cause)
+            plan_run(draft, who, node, level=Level.NONE, charge=charge, cause=news.cause)

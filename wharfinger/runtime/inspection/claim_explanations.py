@@ -1,4 +1,6 @@
-"""The explanation of a WorkerClaim (`wharfinger why claim/NAMESPACE/NAME`): its place in the line, its pool, and the remedy."""
+"""The explanation of a WorkerClaim (`wharfinger why claim/NAMESPACE/NAME`): its place among the waiting claims, the state of
+its pool, and the remedy.
+"""
 
 from typing import Final
 
@@ -12,7 +14,7 @@ from wharfinger.runtime.scheduler_details import CauseSnapshot, ExplanationSnaps
 CLAIM: Final = "claim/"
 """The prefix of a claim's name in `wharfinger why`."""
 _REMEDIES: Final = {
-    "WriteFailed": "see the problem of the pool; the daemon retries by itself",
+    "WriteFailed": "solve the problem of the pool; the daemon retries by itself",
     "MaxReached": "delete claims that are not used any more, or raise spec.max of the WorkerPool",
     "Starting": "wait until a pod is ready, or look at the pods of the pool: `kubectl get pods -l wharfinger.dev/pool={pool}`",
 }
@@ -42,7 +44,7 @@ def explain_claim(name: str, pools: PodPools) -> ExplanationSnapshot | None:
             ready=False,
             causes=(
                 CauseSnapshot(name, "Pending", f"waits for a pod of pool {known.pool}"),
-                CauseSnapshot(f"pool {namespace}/{known.pool}", "missing", "no WorkerPool of this name serves now"),
+                CauseSnapshot(f"pool {namespace}/{known.pool}", "missing", "no WorkerPool of this name is working now"),
             ),
             remedy="create the WorkerPool, or correct its spec; `kubectl describe workerpool` shows its conditions",
         )
@@ -50,20 +52,20 @@ def explain_claim(name: str, pools: PodPools) -> ExplanationSnapshot | None:
     place = pool.position(pending.request) if pending is not None else 0
     causes = (CauseSnapshot(name, "Pending", _waits(known, place)), _pool_cause(pool))
     reason = pool.numbers().reason
-    remedy = _REMEDIES.get(reason, "wait: the next free pod of the pool goes to the first claim in the line")
+    remedy = _REMEDIES.get(reason, "wait: the next free pod of the pool is given to the claim that has waited longest")
     return ExplanationSnapshot(name, ready=False, causes=causes, remedy=remedy.format(pool=pool.spec.name))
 
 
 def _waits(known: ClaimFacts, place: int) -> str:
     if known.full:
-        return f"{Reason.POOL_FULL}: too many claims wait; it is not in the line yet"
+        return f"{Reason.POOL_FULL}: too many claims wait for a pod, so this claim is not queued yet"
     if place:
-        return f"number {place} of the claims that wait for a pod"
+        return f"this claim is number {place} of the claims that wait for a pod"
     if known.asked is not None and known.asked.answer is None:
-        return "a pod is being claimed for it"
+        return "a pod is being assigned to the claim"
     if known.asked is not None and known.asked.answer is Answer.CONFLICTED:
-        return "each pod was changed by others before it could be claimed; the claim asks again in a second"
-    return "its result is being written"
+        return "each free pod was changed by others before it could be assigned; the daemon tries again in a second"
+    return "the result is being written into the claim"
 
 
 def _pool_cause(pool: PodPool) -> CauseSnapshot:

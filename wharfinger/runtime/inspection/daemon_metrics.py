@@ -1,8 +1,9 @@
 """The daemon's own metrics in Prometheus' format: the counts of `wharfinger statistics`, and the packages.
 
-Each part keeps its own counts; this module only formats them, all at one moment. Families are described beforehand
-(`DAEMON_METRICS`), and docs/metrics.md has the same list. A binding's numbers are summed over all its watches. Rows that
-grow with what users install are bounded: beyond MAX_ROWS they are summed in one row for all others, so sums remain correct.
+Each part of the daemon has its own counts; this module only reads all of them at one moment, and formats them. The table
+`DAEMON_METRICS` describes the families, and docs/metrics.md has the same list. A binding's numbers are summed over all its
+watches. The number of rows that depend on installed packages is limited: rows beyond MAX_ROWS are summed in one row, so that
+totals remain correct.
 """
 
 import resource
@@ -28,7 +29,7 @@ from wharfinger.runtime.status.summary import summarize
 
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
 MAX_ROWS: Final = 10_000
-"""The limit on rows of one family."""
+"""The limit on the number of rows of one family."""
 
 Row = tuple[Sequence[str], float]
 
@@ -85,10 +86,10 @@ LOST: Final = _counter(
 )
 SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Subscribers that share a watch.", *WATCH)
 WATCH_ERRORS: Final = _counter("kube_watch_errors_total", "Lists and watches that failed.", *WATCH)
-WORKERS: Final = _gauge("pool_workers", "Worker processes for jq filters, CEL rules and charts.", "pool")
+WORKERS: Final = _gauge("pool_workers", "Live worker processes for jq filters, CEL rules and charts.", "pool")
 REQUESTS: Final = _counter("pool_requests_total", "Requests to worker processes.", "pool")
 REPLACED: Final = _counter("pool_replaced_total", "Worker processes that hung or died, and were replaced.", "pool")
-STORE: Final = _gauge("store_entries", "Packages on disk that are locked, temporary, or pinned.", "state")
+STORE: Final = _gauge("store_entries", "Packages on disk that are locked, temporary, or pinned, by state.", "state")
 
 DAEMON_METRICS: Final = (
     *(BUILD, STARTED, READY, LEADS, CPU, MEMORY, FILES),
@@ -110,9 +111,10 @@ def daemon_lines(
     pods: PodPools | None = None,
     recorded: Iterable[tuple[Description, Sequence[Row]]] = (),
 ) -> Iterator[str]:
-    """Yield all present metrics as text; before the runtime is up, only those of the process and the families ``recorded``.
+    """Yield all present metrics as text; before the runtime has started, only the metrics of the process and the families
+    ``recorded``.
 
-    Everything is counted before the first line is yielded, so the caller may pause between two lines.
+    All numbers are read before the first line is yielded, so the caller may pause between two lines.
     """
     families = [*_process(daemon)]
     if runtime is not None:
@@ -130,7 +132,7 @@ def daemon_lines(
 
 
 def summed(rows: Iterable[Row], others: Sequence[str], most: int = MAX_ROWS) -> list[Row]:
-    """Sum rows of equal labels; rows beyond ``most`` are summed in one that is labelled ``others``."""
+    """Sum rows with equal labels; rows beyond ``most`` are summed in one row with the labels ``others``."""
     sums: dict[Sequence[str], float] = {}
     for labels, number in rows:
         own = tuple(map(plain_text, labels))

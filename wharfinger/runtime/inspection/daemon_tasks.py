@@ -1,4 +1,6 @@
-"""The tasks of this process as a tree: which task started which, for which package, why, and where each of them waits."""
+"""The trio tasks of this process as a tree: which task started which other task, for which package and why it works, and
+where it waits.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -15,9 +17,9 @@ _MAX_FRAMES: Final = 200
 
 
 def daemon_tasks(queues: Mapping[str, QueueSnapshot]) -> tuple[DaemonTaskSnapshot, ...]:
-    """Return the running tasks, each after the one that started it; at most MAX_TASKS.
+    """Return the running tasks, each after its parent; at most MAX_TASKS.
 
-    ``queues``: the queue of each package, whose running task says why the work began. Must be called in a trio task.
+    ``queues`` has the queue of each package; the queue's running task says why the work began. Must be called in a trio task.
     """
     root = trio.lowlevel.current_root_task()
     if root is None:
@@ -44,7 +46,7 @@ def _walk(root: trio.lowlevel.Task) -> Iterator[tuple[trio.lowlevel.Task, int]]:
 
 
 def _place(task: trio.lowlevel.Task) -> str:
-    """Return the innermost function of Wharfinger that the task is in: ``wharfinger.queue.slots.use``."""
+    """Return the innermost function of Wharfinger in which the task waits, such as ``wharfinger.queue.slots.use``."""
     place = ""
     for number, (frame, _line) in enumerate(task.iter_await_frames()):
         module = str(frame.f_globals.get("__name__", ""))
@@ -56,5 +58,5 @@ def _place(task: trio.lowlevel.Task) -> str:
 
 
 def _short(name: str) -> str:
-    """Return the name of a task, without the module of a function that gave it its name."""
+    """Return the name of a task; if it was named after a function, without the function's module."""
     return name.rpartition(".")[2] if name.startswith(("wharfinger.", "trio.")) else name

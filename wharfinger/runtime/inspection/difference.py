@@ -1,5 +1,5 @@
-"""The changes that the next apply of a package would make in the cluster: the chart is rendered as an apply renders it, and
-predicted (:mod:`wharfinger.cluster.releases.prediction`).
+"""The changes that the next apply of a package would make in the cluster: the chart is rendered as for an apply, and the
+result of the apply is predicted (:mod:`wharfinger.cluster.releases.prediction`).
 """
 
 from functools import partial
@@ -24,13 +24,13 @@ from wharfinger.runtime.tasks.rendering import (
     wanted_render,
 )
 
-NOT_LOADED: Final = "it is not loaded yet; `wharfinger why` says what it waits for"
+NOT_LOADED: Final = "the package is not loaded yet; `wharfinger why` says what it waits for"
 NO_CHART: Final = "the package has no Helm chart, so nothing is applied"
 
 
 async def difference_of(instance: Instance, tools: Tools, host: Host) -> DifferenceSnapshot:
-    """Return the difference of a package, or the problem if the package cannot be rendered or would be refused. Nothing is
-    changed.
+    """Return the difference of a package; if it cannot be rendered or would be refused, the answer has the problem. Nothing
+    is changed.
     """
     name, definition = instance.id.name, instance.files.definition
     if definition is None or instance.files.tree is None:
@@ -50,7 +50,7 @@ async def difference_of(instance: Instance, tools: Tools, host: Host) -> Differe
 async def _predicted(
     instance: Instance, tools: Tools, host: Host, definition: Definition
 ) -> tuple[tuple[str, ...], Prediction]:
-    """Render and predict. Raises PackageError or ClusterError."""
+    """Render the chart, and predict the result of the apply. Raises PackageError or ClusterError."""
     owner = Owner(instance.id.release, instance.id.namespace)
     history = await tools.releases.history(owner.name, owner.namespace)
     wanted = await wanted_render(instance, tools, host, history)
@@ -61,12 +61,12 @@ async def _predicted(
     request = await trio.to_thread.run_sync(partial(release_request, wanted, found, over, definition, instance))
     notes = _notes(instance, tools)
     if instance.wish.directives.maintenance and history and is_unmanaged(history[-1]):
-        notes.append("spec.maintenance: nothing is applied before it ends")
+        notes.append("the package is in maintenance (spec.maintenance): nothing is applied before the maintenance ends")
     return tuple(notes), await tools.releases.predict(request)
 
 
 def _notes(instance: Instance, tools: Tools) -> list[str]:
-    """Return notes about anything that holds the next apply back, or may change it."""
+    """Return notes about facts that delay the next apply, or may change its result."""
     notes: list[str] = []
     if instance.status.suspended:
         resume = f"`wharfinger resume {instance.id.name}`"
@@ -79,7 +79,7 @@ def _notes(instance: Instance, tools: Tools) -> list[str]:
     if not instance.is_configured:
         notes.append("the newest settings are not in use yet; this difference is about the former settings")
     if instance.files.hooks:
-        notes.append("hooks of the package run before and after the apply; what they change is not predicted")
+        notes.append("hooks of the package run before and after the apply; their changes are not predicted")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""Kubernetes Events as snapshots: those about a package's resource, or all that the daemon wrote.
+"""Kubernetes Events as snapshots: the Events about a package's resource, or all Events that daemons wrote.
 
 They are read from the API server, so they include Events of earlier daemons and of other programs, for as long as the cluster
 keeps them (usually an hour). At most MAX_EVENTS are read.

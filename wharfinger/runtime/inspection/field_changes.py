@@ -1,7 +1,7 @@
 """The fields in which two objects differ, with their values masked where they are secret. Pure.
 
-A change of a secret is shown as a change: the objects are compared as they are, and only the values that are printed are taken
-from their redacted copies.
+A changed secret is shown as a changed field: the original objects are compared, and the printed values are taken from
+redacted copies.
 """
 
 import json
@@ -16,7 +16,7 @@ from wharfinger.formats.redaction.redaction_text import MARK
 from wharfinger.runtime.package_details import FieldChangeSnapshot
 
 MAX_FIELDS: Final = 200
-"""The most fields of one object that are listed."""
+"""The limit on the number of changed fields that are listed for one object."""
 MAX_VALUE_CHARS: Final = 20_000
 _ABSENT: Final = object()
 
@@ -24,9 +24,9 @@ _ABSENT: Final = object()
 def field_changes(
     before: JsonObject | None, after: JsonObject | None, secrets: Collection[str]
 ) -> tuple[tuple[FieldChangeSnapshot, ...], int]:
-    """Return the changed fields, in the order of the new object, and the number of those that were left out.
+    """Return the changed fields, in the order of the new object, and the number of changed fields beyond the limit.
 
-    A new object is one change, of the whole document: its pointer is "".
+    A new object is one change of the whole document, with the pointer "".
     """
     if after is None:
         return (), 0
@@ -44,9 +44,9 @@ def field_changes(
 
 
 def differences(old: object, new: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], bool, bool]]:
-    """Yield the path of each value that differs, and whether there is one before and after.
+    """Yield the path of each value that differs, and whether the value exists before and after.
 
-    Lists of the same length are compared item by item, others as a whole.
+    Lists of the same length are compared item by item, lists of different lengths as a whole.
     """
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*new, *old]):
@@ -59,7 +59,7 @@ def differences(old: object, new: object, path: tuple[str, ...] = ()) -> Iterato
 
 
 def _shown(masked: JsonObject, path: tuple[str, ...], is_there: bool) -> str:  # noqa: FBT001
-    """Return the masked value at a path; the mark if masking has renamed a key on the way."""
+    """Return the masked value at a path; if masking has renamed a key of the path, return the text that replaces secrets."""
     if not is_there:
         return ""
     value: JsonValue = masked

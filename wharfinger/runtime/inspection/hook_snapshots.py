@@ -15,7 +15,7 @@ _SECRET = "Secret"  # noqa: S105 - a kind
 def hook_snapshots(instance: Instance) -> tuple[HookSnapshotsSnapshot, ...]:
     """Return the snapshots of each hook that has kubernetes bindings, sorted by hook.
 
-    The filter result of a Secret may be the secret itself, so every text and number in it is masked.
+    The filter result of a Secret may contain the secret text, so every text and number in the result is masked.
     """
     hooks = sorted(instance.files.hooks, key=lambda hook: hook.name)
     return tuple(
@@ -38,13 +38,13 @@ def _item(item: Item, *, is_secret: bool) -> JsonObject:
     if "filterResult" in fields:
         fields["filterResult"] = masked(fields["filterResult"])
     if isinstance(fields.get("object"), dict):
-        # An object that lost its kind would not be recognized as a Secret.
+        # Masking must see the kind, because an object without a kind would not be recognized as a Secret.
         fields["object"] = redact_object({**as_object(fields["object"], "object"), "kind": _SECRET})
     return fields
 
 
 def masked(value: JsonValue) -> JsonValue:
-    """Return a value with all its texts and numbers masked; its shape and its keys stay."""
+    """Return a value with all its texts and numbers masked; its structure and its keys are kept."""
     if isinstance(value, dict):
         return {key: masked(item) for key, item in value.items()}
     if isinstance(value, list):

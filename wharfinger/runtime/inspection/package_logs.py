@@ -1,12 +1,12 @@
-"""The last log lines of each package, in memory: what `wharfinger logs NAME` prints.
+"""The last log lines of each package, in memory, which `wharfinger logs NAME` prints.
 
-A handler of Python's logging keeps each record of Wharfinger's own loggers that is about a package: the daemon's lines, and the
-output of its hooks, which is logged as it comes. Lines are redacted before they are kept, with the secrets that the package has
-at that moment, and by their form; a traceback is kept as its last line.
+A handler of Python's logging keeps each record of Wharfinger's own loggers that is about a package: the daemon's lines, and
+the output of its hooks, which is logged as it comes. Lines are redacted before they are kept: secrets that the package has at
+that moment, and texts that look like secrets, are masked. Only the last line of a traceback is kept.
 
 Everything is bounded: the length of a line, the lines and characters of one package, and the characters of all packages
-together. Beyond a limit, the oldest lines are dropped. So a package that prints much first displaces its own lines, and
-only then lines of others.
+together. If a limit is exceeded, the oldest lines are dropped. The limit for one package is reached first, so a package that
+logs much displaces its own lines before lines of other packages.
 """
 
 import logging
@@ -32,7 +32,7 @@ _OWN: Final = "wharfinger"
 _HOOK: Final = "hook"
 _HIDDEN_FIELDS: Final = frozenset({_HOOK, "proxyJsonLog"})
 _OVERHEAD: Final = 200
-"""The characters that a line counts for besides its text."""
+"""The number of characters that is added for each line, besides its text, when characters are counted."""
 
 
 class _Line(NamedTuple):
@@ -53,8 +53,8 @@ class _Ring:
     """A list, because an empty deque takes as much memory as a hundred entries, and most packages have few lines."""
     size: int = 0
     dropped: int = 0
-    """The number of lines that are not kept any more. Lines are numbered from 1, so it is also the number of the newest dropped
-    line.
+    """The number of lines that are not kept any more. Lines are numbered from 1, so this is also the line number of the
+    newest dropped line.
     """
 
     @property
@@ -63,7 +63,9 @@ class _Ring:
 
 
 class PackageLogs(logging.Handler):
-    """The kept lines. ``secrets_of`` returns the known secrets of a package; ``run`` identifies this process."""
+    """The logging handler that keeps lines of packages. ``secrets_of`` returns the known secrets of a package; ``run``
+    identifies this process.
+    """
 
     def __init__(self, secrets_of: Callable[[str], tuple[str, ...]], run: str, max_chars: int = MAX_CHARS) -> None:
         super().__init__()
@@ -78,9 +80,10 @@ class PackageLogs(logging.Handler):
         self._is_at_work = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record, if it is about a package."""
+        """Keep a log record, if it is about a package."""
         package = current_package()
-        # What is logged while a line is redacted must not be kept: it would be redacted, and logged again.
+        # A record that is logged during a redaction must not be kept, because its own redaction might log a record again,
+        # without end.
         if not package or self._is_at_work or record.name.partition(".")[0] != _OWN:
             return
         self._is_at_work = True
@@ -94,7 +97,7 @@ class PackageLogs(logging.Handler):
 
     def of(self, package: str, after: int = 0) -> LogSnapshot | None:
         """Return the kept lines of a package with a number above ``after``; None if nothing is kept about this package."""
-        with self._locked():  # worker threads log, too
+        with self._locked():  # other threads may call `emit` meanwhile
             ring = self._rings.get(package)
             if ring is None:
                 return None
@@ -118,7 +121,7 @@ class PackageLogs(logging.Handler):
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock under which `emit` is called."""
+        """Hold the lock of the handler, which logging also holds during `emit`."""
         self.acquire()
         try:
             yield
@@ -134,10 +137,10 @@ class PackageLogs(logging.Handler):
             text += f" {canonical_json(more).decode()}"
         if record.exc_info and record.exc_info[1] is not None:
             text += f" ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
-        # Redacted before it is cut: half of a secret would not be recognized.
+        # The line is redacted before it is cut, because a part of a secret would not be recognized.
         secrets, is_long = self._secrets_of(package), len(text) > 4 * MAX_LINE_CHARS
         text = TextRedactor(secrets).redact(text[: 4 * MAX_LINE_CHARS])
-        if is_long:  # its end may be a part of a secret
+        if is_long:  # the cut text may end with a part of a secret
             text = text[: max(len(text) - max(map(len, secrets), default=0), 0)] + CUT
         if len(text) > MAX_LINE_CHARS:
             text = text[:MAX_LINE_CHARS] + CUT

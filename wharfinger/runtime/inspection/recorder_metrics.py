@@ -1,4 +1,4 @@
-"""The metrics of the recorder: what it keeps in memory, and what it writes to disk."""
+"""The metrics of the recorder: about the events in memory, and about the log on disk."""
 
 from collections.abc import Iterator
 from typing import Final

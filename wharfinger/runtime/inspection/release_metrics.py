@@ -1,4 +1,4 @@
-"""The metrics of releases: the table and its reconciler, drift, health, and cached renders."""
+"""The metrics of releases: the table of wanted objects and its reconciler, drift, health, and cached renders."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -29,7 +29,7 @@ ERRORS: Final = _counter(
     "apply_errors_total", "Operations on objects, and prunes, that failed and will be retried.", "operation"
 )
 SECONDS: Final = _counter("apply_seconds_total", "Time spent on applying, deleting and pruning.", "operation")
-HEALTHY: Final = _gauge("apply_healthy", "1 while no object and no prune fails.")
+HEALTHY: Final = _gauge("apply_healthy", "1 while no object and no prune fails, otherwise 0.")
 PRUNED: Final = _counter(
     "pruned_objects_total", "Objects that were deleted because their release no longer contains them."
 )

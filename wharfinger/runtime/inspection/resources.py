@@ -18,7 +18,7 @@ _SHOWN = 5
 
 
 def resource_snapshots(runtime: Runtime, instance: Instance) -> tuple[ResourceSnapshot, ...]:
-    """Return the objects of a package: those that are watched, and those of the last apply that are not."""
+    """Return the objects of a package's release: the watched objects, and the objects of the last apply that are not watched."""
     name = instance.id.name
     if not has_release(instance.id):
         return ()

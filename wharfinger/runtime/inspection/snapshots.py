@@ -95,7 +95,7 @@ LINES_AT_ONCE: Final = 1_000
 
 @dataclass(slots=True)
 class RuntimeInspector:
-    """The Inspector of a running daemon; before the runtime is up, there are no packages and the daemon is not ready."""
+    """The Inspector of a running daemon. Before the runtime has started, there are no packages, and the daemon is not ready."""
 
     cluster: str
     started: datetime
@@ -108,21 +108,23 @@ class RuntimeInspector:
     """The clients of the API server whose watches and limits are shown, each with its name."""
     measured: HookMetrics = field(default_factory=HookMetrics)
     scans: Repositories | None = None
-    """The controller of PackageRepositories; None before the runtime is up."""
+    """The controller of PackageRepositories; None before the runtime has started."""
     pods: PodPools | None = None
     """The pools of pods; None without `--worker-pools`."""
     recorder: Recorder | None = None
-    """The recorder; None before the runtime is up."""
+    """The recorder; None before the runtime has started."""
     flight_log: FlightLog | None = None
     """The log of the recorder; None without `--flight-recorder`."""
     kept_logs: PackageLogs | None = None
     """The last log lines of each package; None before logging is set up."""
     find: Callable[[ObjectKey], JsonObject | None] = nothing_found
-    """The lookup of Applications and Modules, as they were seen last."""
+    """The function that returns an Application or a Module as it was last seen."""
     advised: dict[tuple[str, str], Advice] = field(default_factory=dict)
-    """The last advice about versions."""
+    """The source of advice about versions, with the last advice that it gave."""
     _secrets: dict[str, tuple[JsonObject, JsonObject, tuple[str, ...]]] = field(default_factory=dict)
-    """The texts in the settings and values of a package whose keys look like those of secrets, with these two documents."""
+    """For each package, the texts in its settings and values that have keys like those of secrets, together with these two
+    documents.
+    """
 
     async def daemon(self) -> DaemonSnapshot:
         """Return the snapshot of the daemon."""
@@ -144,12 +146,12 @@ class RuntimeInspector:
         self.standby = " ".join(why.split())
 
     def lease_seen(self, lease: str, identity: str, record: LeaseRecord) -> None:
-        """Take note of a reading of the Lease ``lease``; ``identity`` is this daemon's own."""
+        """Store the content of the Lease ``lease`` as it was just read; ``identity`` is this daemon's own identity."""
         leads = record.holder == identity and bool(identity)
         self.leader = LeaderSnapshot(lease, record.holder, record.fence, identity, leads)
 
     async def statistics(self) -> StatisticsSnapshot | None:
-        """Return the daemon's counts, or None before the runtime is up."""
+        """Return the daemon's counts, or None before the runtime has started."""
         return statistics(self.runtime) if self.runtime is not None else None
 
     async def memory(self) -> MemorySnapshot:
@@ -164,7 +166,7 @@ class RuntimeInspector:
         others = (*watch_families(self.clients, time.time()), *recorded)
         for line in daemon_lines(await self.daemon(), self.runtime, self.pods, others):
             lines.append(line)
-            if len(lines) % LINES_AT_ONCE == 0:  # everything was counted before the first line
+            if len(lines) % LINES_AT_ONCE == 0:  # all numbers were read before the first line
                 await trio.lowlevel.checkpoint()
         return exposition(lines) + self.measured.exposition()
 
@@ -201,7 +203,7 @@ class RuntimeInspector:
         return release_of(self.runtime, name) if self.runtime is not None else None
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
-        """Return all queues, sorted by name; a package that never had a task has an empty one."""
+        """Return all queues, sorted by name; a package that never had a task has an empty queue."""
         if self.runtime is None:
             return ()
         around = surroundings(self.runtime.tools, self.runtime.now())
@@ -228,7 +230,7 @@ class RuntimeInspector:
     async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
         """Explain the state of a package, or of a WorkerClaim; None if there is no such package or claim.
 
-        With ``at``, explain the state of a package at that time; None if the kept events do not reach back so far.
+        With ``at``, explain the state of a package at that time; return None if the recorded events do not reach back so far.
         """
         if at is not None:
             return explain_at(self.recorder.rings, name, at) if self.recorder is not None else None
@@ -243,7 +245,7 @@ class RuntimeInspector:
         return history_of(self.recorder.rings, name) if self.recorder is not None else None
 
     def secrets_of(self, name: str) -> tuple[str, ...]:
-        """Return the texts of a package that must not be recorded: known secrets, and settings whose keys look like those of
+        """Return the texts of a package that must not be recorded: known secrets, and settings with keys like those of
         secrets.
         """
         instances = self.runtime.instances if self.runtime is not None else {}
@@ -253,10 +255,11 @@ class RuntimeInspector:
         settings, values = instance.wish.settings.settings, instance.configuration.values
         known = self._secrets.get(name)
         if known is None or known[0] is not settings or known[1] is not values:
-            # Both are replaced if they change, and are searched once, because the recorder asks for each new text.
+            # Settings and values are searched only once, because this method is called for each new text. If they change,
+            # they are new objects.
             found = (*redacted_texts(settings), *redacted_texts(values))
             known = self._secrets[name] = settings, values, found
-            if len(self._secrets) > len(instances):  # some packages are gone
+            if len(self._secrets) > len(instances):  # the texts of packages that are gone are forgotten
                 self._secrets = {each: kept for each, kept in self._secrets.items() if each in instances}
         return (*instance.secrets, *known[2])
 
@@ -266,7 +269,8 @@ class RuntimeInspector:
         return resource_snapshots(self.runtime, instance) if self.runtime is not None and instance is not None else None
 
     async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
-        """Return the Events about a package, or the daemon's own; None if there is no such package.
+        """Return the Events about a package, or all Events that the daemon wrote if ``name`` is None; None if there is no
+        such package.
 
         Raises DetailsUnavailableError.
         """
@@ -280,7 +284,9 @@ class RuntimeInspector:
             raise DetailsUnavailableError(f"the Events cannot be read: {error}") from error
 
     async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
-        """Return the kept log lines of a package after a number; None if nothing is known about the package."""
+        """Return the kept log lines of a package with a number above ``after``; None if neither the package nor a kept line
+        is known.
+        """
         if self.kept_logs is None:
             return None
         found = self.kept_logs.of(name, after)
@@ -303,7 +309,7 @@ class RuntimeInspector:
         return daemon_tasks({queue.name: queue for queue in await self.queues()})
 
     async def requirements(self) -> RequirementsSnapshot | None:
-        """Return the facts that packages may require; None before the runtime is up."""
+        """Return the facts that packages may require; None before the runtime has started."""
         if self.runtime is None:
             return None
         facts = self.runtime.scheduler.facts
@@ -316,9 +322,9 @@ class RuntimeInspector:
             return None
         if shown_to:
             with acting_for(name):
-                log.warning("%s: its manifests are shown with their secrets to %s", name, shown_to)
+                log.warning("%s: its manifests, including secrets, are shown to %s", name, shown_to)
         if instance.files.definition is None:
-            return RenderSnapshot("", "it is not loaded yet", has_chart=True)
+            return RenderSnapshot("", "the package is not loaded yet", has_chart=True)
         if instance.files.definition.chart is None:
             return RenderSnapshot("", "", has_chart=False)
         try:
@@ -342,14 +348,14 @@ class RuntimeInspector:
 
 
 def _needed(instance: Instance) -> frozenset[str]:
-    """Return the packages that the requirements of the loaded package name."""
+    """Return the packages that the requirements of the loaded version name."""
     if instance.files.definition is None:
         return frozenset()
     return frozenset(node_of(instance.id, instance.files.definition, instance.wish.directives).names())
 
 
 def _asked(instance: Instance | None) -> tuple[str, ...]:
-    """Return the packages named only in the resource's ``spec.dependsOn``; the loaded package itself does not need them."""
+    """Return the packages that the resource's ``spec.dependsOn`` names, but not the requirements of the loaded version."""
     if instance is None or instance.files.definition is None:
         return ()
     own = node_of(instance.id, instance.files.definition, Directives()).dependencies()
@@ -364,7 +370,7 @@ def release_of(runtime: Runtime, name: str) -> Owner | None:
 
 
 def _known(runtime: Runtime) -> Known:
-    """Return the input of an explanation. It is consistent, because nothing here awaits."""
+    """Return the input of an explanation. The input is consistent, because this method does not await."""
     around = surroundings(runtime.tools, runtime.now())
 
     def package(name: str) -> PackageSnapshot | None:

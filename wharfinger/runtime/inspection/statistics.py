@@ -1,6 +1,7 @@
-"""The counts of a running daemon as one snapshot: they show why no work makes progress, or which number is too large.
+"""The counts of a running daemon as one snapshot, for users who want to know why work makes no progress, or which number is
+too large.
 
-Each part keeps its own counts; this module only puts them together.
+Each part of the daemon has its own counts; this module only collects them.
 """
 
 import os
@@ -50,7 +51,7 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
         trying_crds=tools.crd_phase.trying(),
         schedules=SchedulesSnapshot(schedules.crontabs, schedules.ticks, schedules.next_due),
         monitors=_monitors(runtime),
-        # Counts are no part of these protocols, so an implementation may have none.
+        # The protocols of these parts do not require counts, so an implementation may have none.
         filters=_pool(tools.filters.statistics()) if isinstance(tools.filters, JqPool) else None,
         rules=_pool(tools.rules.statistics()) if isinstance(tools.rules, CelPool) else None,
         store=_store(tools.store),
@@ -118,8 +119,8 @@ def _warm(starts: WarmStarts) -> PoolSnapshot:
 def _objects(found: EngineStatistics) -> ObjectCounts:
     """Return the counts of objects.
 
-    Only the beginning of the health message is included. The rest names failing objects, which are shown with their package,
-    where its secrets are masked.
+    Only the beginning of the health message is included. The rest names failing objects and may contain secrets; it is shown
+    with the package of the objects, where the package's secrets are masked.
     """
     keys, prunes = found.reconciler.keys, found.reconciler.prunes
     return ObjectCounts(
@@ -149,7 +150,7 @@ def _tasks(counts: QueuesStatistics) -> TaskCounts:
 
 
 def slots_of(counted: Slots) -> tuple[SlotsSnapshot, ...]:
-    """Return the present limits; the one for all work together comes first."""
+    """Return the present limits; the limit on all work together comes first."""
     slots = counted.statistics()
     kinds = tuple(SlotsSnapshot(kind.value, one.limit, one.used, one.waiting) for kind, one in slots.kinds.items())
     waiting = sum(one.waiting for one in kinds if one.kind != Kind.API)

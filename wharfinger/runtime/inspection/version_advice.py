@@ -1,7 +1,8 @@
-"""The versions that would work, in the explanation of a package whose requirements are not met, or whose update is not possible.
+"""The advice which versions would work, for the explanation of a package whose requirements are not met, or whose update is
+not possible.
 
 The search reads the indexes of the packages in the conflict. A package whose versions are not followed has no index, so its
-newest versions are read when the search comes to it. The time of a search is bounded, and its result is kept for a while.
+newest versions are read when the search needs them. A search has a time limit, and its result is kept for a while.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,16 +25,19 @@ from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 from wharfinger.runtime.versions.version_chooser import Why
 
 MAX_WAIT_S: Final = 5.0
-"""The time after which an explanation is given without versions."""
+"""The time limit of a search, after which the explanation is returned without versions."""
 KEPT_S: Final = 30.0
-"""The time for which advice is given again while the scheduler's state is the same: a search may take a second of processor
-time, and whoever watches an explanation asks for it again and again."""
+"""The time for which advice is reused while the scheduler's state is the same. A search may take a second of processor time,
+and clients that watch an explanation request it again and again.
+"""
 MAX_KEPT: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The advice for a package: the state that it is about, the time until which it is valid, and its text ("": no advice)."""
+    """The advice for a package: the state of the scheduler for which it was made, the time until which it is valid, and its
+    text ("" if there is no advice).
+    """
 
     graph: Graph
     until: float
@@ -42,8 +46,8 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class VersionAdvice:
-    """The advice for the packages of a runtime. ``find`` returns the resource of a package as it was seen last; ``kept`` is the
-    advice that was given last, by the package and the version that it is about.
+    """The advice for the packages of a runtime. ``find`` returns the resource of a package as it was last seen; ``kept`` has
+    the last advice for each package and version.
     """
 
     runtime: Runtime
@@ -52,7 +56,7 @@ class VersionAdvice:
     kept: dict[tuple[str, str], Advice] = field(default_factory=dict)
 
     async def add_to(self, explanation: ExplanationSnapshot) -> ExplanationSnapshot:
-        """Return an explanation with the versions that would work, if requirements are what keeps the package off."""
+        """Return the explanation with the versions that would work added, if the package is off because of its requirements."""
         name = explanation.name
         with trio.move_on_after(MAX_WAIT_S):
             if explanation.ready:
@@ -63,8 +67,8 @@ class VersionAdvice:
         return explanation
 
     async def _searched(self, name: str, wanted: Node | None = None) -> str:
-        """Return the result of a search; "" if the search found nothing, or was ended by its time limit. The result is kept for a
-        while.
+        """Return the text of a search's result; "" if the search found nothing, or did not end within its time limit. The
+        result is kept for a while.
         """
         graph, key = self.runtime.scheduler.graph, (name, "" if wanted is None else wanted.version)
         known = self.kept.pop(key, None)
@@ -85,8 +89,8 @@ class VersionAdvice:
             del self.kept[next(iter(self.kept))]
 
     async def _of_update(self, name: str) -> str:
-        """Return the versions of other packages that would make the newer version of a ready package possible; "" if it is
-        possible already, or if no such versions are found.
+        """Return the versions of other packages that would make the update of a ready package to its newer version possible;
+        "" if the update is possible already, or if no such versions are found.
         """
         instance = self.runtime.instances.get(name)
         note = instance.status.update if instance is not None else None

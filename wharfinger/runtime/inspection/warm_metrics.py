@@ -20,7 +20,7 @@ def _counter(name: str, what: str, *labels: str) -> Description:
     return Description(f"wharfinger_warm_{name}", MetricKind.COUNTER, what, labels)
 
 
-STARTS: Final = _counter("starts_total", "Hooks by their start: in a warm worker, or as a new process.", "start")
+STARTS: Final = _counter("starts_total", "Runs of hooks, by start: in a warm worker, or as a new process.", "start")
 WORKERS: Final = _gauge("workers", "Workers that are ready, or reserved for a hook.", "interpreter", "state")
 WAITING: Final = _gauge("waiting", "Hooks that wait for a worker.", "interpreter")
 CLAIMS: Final = _counter(
@@ -47,9 +47,9 @@ MEMORY: Final = _gauge(
     "kind",
 )
 REFUSED: Final = _counter(
-    "memory_refused_total", "Processes that were not started because the memory limit is reached."
+    "memory_refused_total", "Processes that were not started, because the memory limit was reached."
 )
-ENDED: Final = _counter("memory_ended_total", "Idle processes that were ended because the memory limit was exceeded.")
+ENDED: Final = _counter("memory_ended_total", "Idle processes that were ended, because the memory limit was exceeded.")
 PERSISTENT: Final = _gauge("persistent_processes", "Processes of persistent hooks.")
 PERSISTENT_RUNS: Final = _counter(
     "persistent_runs_total",
@@ -69,7 +69,9 @@ WARM_METRICS: Final = (
 
 
 def warm_families(starts: WarmStarts, programs: PersistentPrograms) -> Iterator[tuple[Description, Rows]]:
-    """Yield all families with their present rows; pools of one program with different variables have numbered labels."""
+    """Yield all families with their present rows. Pools of one program with different environment variables have numbered
+    labels.
+    """
     pools = list(named_pools(starts.pools()))
     yield STARTS, [(("warm",), starts.warm), (("cold",), starts.cold)]
     snapshots = [(name, pool.snapshot()) for name, pool in pools]

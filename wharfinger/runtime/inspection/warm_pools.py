@@ -9,7 +9,7 @@ from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 
 
 def named_pools(pools: Sequence[InterpreterPool]) -> Iterator[tuple[str, InterpreterPool]]:
-    """Yield each pool with its name: the program, with a number if it is kept with different variables."""
+    """Yield each pool with its name: the program, with a number if there are pools of it with different environment variables."""
     seen: dict[str, int] = {}
     for pool in pools:
         program = pool.interpreter.program
@@ -26,7 +26,7 @@ def warm_pools(starts: WarmStarts) -> tuple[WarmPoolSnapshot, ...]:
 
 
 def persistent_pools(programs: PersistentPrograms) -> tuple[WarmPoolSnapshot, ...]:
-    """Return the hooks that have kept processes, sorted by name."""
+    """Return the persistent hooks whose processes are kept running, sorted by name."""
     return tuple(_persistent(kept, programs) for kept in programs.kept())
 
 

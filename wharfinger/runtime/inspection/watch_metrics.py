@@ -1,4 +1,6 @@
-"""The metrics of the traffic with the API server: when each watch was last heard, and how many requests may be sent at once."""
+"""The metrics of the traffic with the API server: when the server last sent anything on each watch, and how many requests may
+be sent at once.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -10,7 +12,7 @@ from wharfinger.formats.exposition import Description, MetricKind, plain_text
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
 MAX_WATCHES: Final = 1_000
 REQUESTING: Final = frozenset({"listing", "opening"})
-"""The actions of a watch that may wait for their turn behind other requests."""
+"""The actions of a watch whose requests may have to wait for other requests."""
 OTHERS: Final = ("(others)", "", "", "")
 
 HEARD: Final = Description(
@@ -43,7 +45,7 @@ WAITING: Final = Description(
 REFUSED: Final = Description(
     "wharfinger_api_requests_refused_total",
     MetricKind.COUNTER,
-    "Answers by which the API server asked for fewer requests: 429, or 503 with Retry-After.",
+    "Answers by which the API server requested a slower pace: 429, or 503 with Retry-After.",
     ("client",),
 )
 WATCH_METRICS: Final = (HEARD, STALE, LIMIT, UNDER_WAY, WAITING, REFUSED)
@@ -54,7 +56,7 @@ Rows = Sequence[tuple[Sequence[str], float]]
 def watch_families(clients: Sequence[tuple[str, HttpClusterClient]], now: float) -> Iterator[tuple[Description, Rows]]:
     """Yield the families of all clients, each with its name; ``now`` is the wall clock in seconds since 1970.
 
-    Watches with the same labels share one row, with the earliest time; so do all watches beyond MAX_WATCHES.
+    Watches with the same labels share one row, which has the earliest time. All watches beyond MAX_WATCHES share one row, too.
     """
     signs = [sign for _, client in clients for sign in client.heartbeats.signs()]
     yield HEARD, list(_heard(signs, now).items())
@@ -67,7 +69,9 @@ def watch_families(clients: Sequence[tuple[str, HttpClusterClient]], now: float)
 
 
 def stale_watches(clients: Sequence[tuple[str, HttpClusterClient]]) -> tuple[str, ...]:
-    """Return a sentence for each watch that hangs. A watch that may be waiting for its client's turn does not count."""
+    """Return a sentence for each watch that hangs. A watch whose request may be waiting for other requests of its client is
+    left out.
+    """
     return tuple(
         str(sign)
         for _, client in clients

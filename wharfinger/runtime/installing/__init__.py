@@ -1,4 +1,4 @@
-"""`wharfinger install` and `uninstall`: the resources that they make with the rights of the user, and the wait for the daemon.
+"""`wharfinger install` and `uninstall`: they create or delete resources with the rights of the user, and wait for the daemon.
 
 May import ``resources`` and below.
 """

@@ -5,15 +5,18 @@ from pathlib import Path
 
 
 def add_package_name(parser: argparse.ArgumentParser) -> None:
-    """Add the argument NAME of a package: ``args.name``. Its names complete from the daemon, see :func:`complete_names`."""
+    """Add the argument NAME of a package: ``args.name``. The shell completes the names of the daemon's packages; see
+    :func:`complete_names`.
+    """
     name = parser.add_argument("name", metavar="NAME", help="NAMESPACE.NAME of an Application, or the name of a Module")
     complete_names(parser, name)
 
 
 def complete_names(parser: argparse.ArgumentParser, action: argparse.Action) -> None:
-    """Let argcomplete complete an argument by the default ``complete_name`` of the parser, if it has one.
+    """Make argcomplete complete an argument with the function in the parser's default ``complete_name``, if it is set.
 
-    The composition root sets it, because the client of the daemon's socket is in `debug`, which `runtime` must not import.
+    The composition root sets that default, because the client of the daemon's socket is in `debug`, which `runtime` must not
+    import.
     """
     if (completer := parser.get_default("complete_name")) is not None:
         vars(action)["completer"] = completer
@@ -31,7 +34,10 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def unknown_package(name: str) -> str:
-    """Return the message for a name of which the cluster has no resource."""
+    """Return the message for a package name if the cluster has no resource of this name."""
     if "." in name:
-        return f"{name}: there is no such Application; `wharfinger get packages` lists all"
-    return f"{name}: there is no such Module, and an Application is named NAMESPACE.NAME; `wharfinger get packages` lists all"
+        return f"{name}: there is no such Application; `wharfinger get packages` lists all packages"
+    return (
+        f"{name}: there is no such Module; give the name of an Application as NAMESPACE.NAME; `wharfinger get "
+        "packages` lists all packages"
+    )

@@ -63,7 +63,9 @@ def add_install(parser: argparse.ArgumentParser) -> None:
         help="label the namespace, so that its Applications may change objects in the whole cluster",
     )
     parser.add_argument(
-        "--create-namespace", action="store_true", help="create the namespace if there is none (uninstall keeps it)"
+        "--create-namespace",
+        action="store_true",
+        help="create the namespace if it does not exist (uninstall does not delete it)",
     )
     parser.add_argument("--no-wait", action="store_true", help="do not wait until the package is Ready")
     _add_common(parser)
@@ -89,13 +91,13 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         type=time_option,
         default=TIMEOUT_S,
         metavar="TIME",
-        help="time to wait, such as 90s or 5m; a number counts seconds (default: %(default)g)",
+        help="time to wait, such as 90s or 5m; a number without a unit means seconds (default: %(default)g)",
     )
     add_cluster(parser)
 
 
 async def install(client: ClusterClient, wish: Wish, *, wait: bool, limit_s: float = math.inf) -> list[str]:
-    """Install a package, and return lines about where it can be reached.
+    """Install a package, and return one line for each address at which it can be reached.
 
     Raises InstallError, ClusterError, and TooSlowError if the package was requested but is not ready after ``limit_s``.
     """
@@ -147,7 +149,7 @@ def _uninstall(args: argparse.Namespace) -> int:
         try:
             await remove(client, namespace, name, _report, limit_s=cast("float", args.timeout))
         except NotFoundError as error:
-            if f'"{name}" not found' not in error.message:  # then the kind itself is not served
+            if f'"{name}" not found' not in error.message:  # the API server does not serve the kind
                 raise
             raise InstallError(f"there is no such Application; {_meant(name)}") from error
         sys.stdout.write(f"{namespace}/{name}: removed\n")
@@ -156,11 +158,11 @@ def _uninstall(args: argparse.Namespace) -> int:
 
 
 def _meant(name: str) -> str:
-    """Return what a user may have meant by a name that no Application has: most commands take NAMESPACE.NAME."""
+    """Return a hint for a name that no Application has: the user may have given NAMESPACE.NAME, as for most other commands."""
     namespace, _, rest = name.partition(".")
-    return (
-        f"did you mean `wharfinger uninstall {rest} -n {namespace}`?" if rest else "`wharfinger get packages` lists all"
-    )
+    if rest:
+        return f"did you mean `wharfinger uninstall {rest} -n {namespace}`?"
+    return "`wharfinger get packages` lists all packages"
 
 
 def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[None]], what: str) -> int:
@@ -177,7 +179,7 @@ def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[Non
         trio.run(run)
     except trio.TooSlowError:
         why = f"`wharfinger why {what.replace('/', '.')}`"
-        return _failed(f"{what}: not done in time; the daemon goes on: {why}", EXIT_LATE)
+        return _failed(f"{what}: not done in time; the daemon continues: {why}", EXIT_LATE)
     except InstallError as error:
         return _failed(f"{what}: {error}", 1)
     except NotFoundError as error:
@@ -187,7 +189,9 @@ def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[Non
     except (ClusterError, ConnectionConfigError) as error:
         return _failed(str(error), 1)
     except KeyboardInterrupt:
-        return _failed(f"{what}: interrupted; if it was requested already, the daemon goes on with it", 1)
+        return _failed(
+            f"{what}: interrupted; if the request was already written, the daemon continues to work on it", 1
+        )
     return 0
 
 

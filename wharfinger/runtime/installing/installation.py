@@ -1,6 +1,6 @@
-"""The work of `wharfinger install` and `uninstall` in a cluster: apply, wait until the daemon is done, and clean up.
+"""The work of `wharfinger install` and `uninstall` in a cluster: apply or delete resources, wait for the daemon, and clean up.
 
-Every request has the rights of the user who runs the command. The daemon does the work: if a command is interrupted, its
+Every request is made with the rights of the user who runs the command. The daemon does the work: if a command is interrupted, its
 resource stays in the cluster, and the daemon continues.
 """
 
@@ -41,7 +41,7 @@ Report = Callable[[str], None]
 
 
 class InstallError(Exception):
-    """The package cannot be installed as it is; the message says why and what to do."""
+    """The package cannot be installed without a change; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Wish:
     settings: JsonObject
     repository: str = ""
     cluster_scope: bool = False
-    """True to let the Applications of the namespace reach the whole cluster."""
+    """True to allow the Applications of the namespace to have objects in the whole cluster."""
     create_namespace: bool = False
-    """True to create the namespace if there is none."""
+    """True to create the namespace if it does not exist."""
 
     @property
     def key(self) -> ObjectKey:
@@ -65,8 +65,8 @@ class Wish:
 
 
 async def request(client: ClusterClient, wish: Wish, report: Report) -> int:
-    """Make the resources of a package; return the generation of its Application. Raises InstallError, ClusterError."""
-    for resource in (APPLICATION, PACKAGE_REPOSITORY):  # before anything is made
+    """Create the resources of a package; return the generation of its Application. Raises InstallError, ClusterError."""
+    for resource in (APPLICATION, PACKAGE_REPOSITORY):  # checked before any object is created
         await client.resource_type(resource.api_version, resource.kind)
     await _check_namespace(client, wish, report)
     if wish.cluster_scope:
@@ -86,22 +86,22 @@ async def _check_namespace(client: ClusterClient, wish: Wish, report: Report) ->
     try:
         await client.get(ObjectKey(NAMESPACE, "", wish.namespace))
     except ForbiddenError:
-        return  # a user without this right may use the namespace all the same
+        return  # a user who may not read the namespace may still have rights in it
     except NotFoundError as error:
         if not wish.create_namespace:
-            text = f"there is no namespace {wish.namespace}; correct it, or create it with --create-namespace"
+            text = f"there is no namespace {wish.namespace}; correct the name, or create the namespace with --create-namespace"
             raise InstallError(text) from error
         try:
             await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": wish.namespace}})
         except ConflictError:
-            return  # somebody else was faster
+            return  # somebody else has created the namespace meanwhile
         report(f"namespace {wish.namespace}: created")
 
 
 async def wait_ready(client: ClusterClient, wish: Wish, generation: int, report: Report) -> JsonObject:
     """Return the Application when it is Ready; report its state whenever that changes.
 
-    Raises InstallError if a user has to change something first, ClusterError. It waits without limit.
+    Raises InstallError if a user has to change something first, ClusterError. There is no time limit.
     """
     selector = f"metadata.name={wish.name}"
     async with open_informer(client, APPLICATION, wish.namespace, field_selector=selector) as informer:
@@ -117,9 +117,9 @@ async def _refusal(informer: Informer, key: ObjectKey) -> str:
         await informer.wait_first_list()
     except ForbiddenError as error:
         why = f"`wharfinger why {key.namespace}.{key.name}`"
-        return f"it was requested, but its state cannot be followed: {error}; the daemon goes on: {why}"
+        return f"the package was requested, but its state cannot be read: {error}; the daemon continues: {why}"
     except (ClusterError, ShapeError):
-        await informer.wait_synced()  # the informer tries again
+        await informer.wait_synced()  # wait until a retry of the informer succeeds
     return ""
 
 
@@ -145,9 +145,10 @@ async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: 
 
 
 async def clean_up(client: ClusterClient, wish: Wish) -> None:
-    """Delete the archives that earlier commands carried for the instance, with their Secrets. Raises ClusterError.
+    """Delete the PackageRepositories and Secrets with archives that earlier commands made for the instance. Raises
+    ClusterError.
 
-    A user who may not see repositories has carried none, so for them there is nothing to delete.
+    A user who may not list repositories has made none, so there is nothing to delete.
     """
     made = made_objects(wish.target, wish.namespace, wish.name, wish.settings, wish.repository)
     with suppress(ForbiddenError):
@@ -155,8 +156,8 @@ async def clean_up(client: ClusterClient, wish: Wish) -> None:
 
 
 async def reachable(client: ClusterClient, wish: Wish, obj: JsonObject) -> list[str]:
-    """Return a line for each place where an installed package can be reached; without its Services if the user may not list
-    them. Raises ClusterError.
+    """Return a line for each address at which an installed package can be reached. Services are left out if the user may not
+    list them. Raises ClusterError.
     """
     urls = [
         f"{find_str(each, 'url')}  {find_str(each, 'description')}".rstrip()
@@ -179,9 +180,9 @@ async def reachable(client: ClusterClient, wish: Wish, obj: JsonObject) -> list[
 async def remove(
     client: ClusterClient, namespace: str, name: str, report: Report, *, limit_s: float = math.inf
 ) -> None:
-    """Delete an Application, wait until it is gone, and delete what `install` made for it.
+    """Delete an Application, wait until it is gone, and delete the PackageRepository and the Secrets that `install` made for it.
 
-    Raises NotFoundError, InstallError, ClusterError, and TooSlowError if the removal was requested but is not done after
+    Raises NotFoundError, InstallError, ClusterError, and TooSlowError if the removal was requested but not complete after
     ``limit_s``.
     """
     key = ObjectKey(APPLICATION, namespace, name)
@@ -190,14 +191,18 @@ async def remove(
     report(f"application {namespace}/{name}: removal requested")
     with trio.fail_after(limit_s):
         await _wait_gone(client, key, obj, report)
-        with suppress(ForbiddenError):  # a user who may not see repositories has made none
+        with suppress(ForbiddenError):  # a user who may not list repositories has made none
             await _drop_carried(client, namespace, name)
             await _drop_repository(client, find_str(obj, "spec", "packageRepositoryName"))
 
 
 async def _wait_gone(client: ClusterClient, key: ObjectKey, obj: JsonObject, report: Report) -> None:
-    """Wait until an Application is gone, and report its state; ``obj`` is its state before. Raises InstallError."""
-    last = find_str(obj, "status", "summary", "message")  # a message from before the removal is not news
+    """Wait until an Application is gone, and report its state; ``obj`` is the Application before its removal. Raises
+    InstallError.
+    """
+    last = find_str(
+        obj, "status", "summary", "message"
+    )  # a message that the Application already had before the removal is not reported
     selector = f"metadata.name={key.name}"
     async with open_informer(client, APPLICATION, key.namespace, field_selector=selector) as informer:
         refusal = await _refusal(informer, key)
@@ -234,8 +239,8 @@ async def _drop_repository(client: ClusterClient, name: str) -> None:
 
 
 async def _known_repository(client: ClusterClient, target: Target) -> str:
-    """Return the name of a PackageRepository that has the address of a target; "" if no repository has it, or the target is not
-    in a registry.
+    """Return the name of a PackageRepository that has the address of a target; "" if no repository has this address, or if
+    the target is not in a registry.
     """
     if not isinstance(target, InRegistry):
         return ""
@@ -248,9 +253,10 @@ async def _known_repository(client: ClusterClient, target: Target) -> str:
 
 
 async def _carry(client: ClusterClient, made: Made, report: Report) -> None:
-    """Apply the repository of a package, and then the Secrets with its archive, which are deleted with the repository.
+    """Apply the PackageRepository of a package, and then the Secrets with the package's archive, which the cluster deletes
+    together with the repository.
 
-    In this order nothing is left behind if the user may not create a repository.
+    The repository comes first, so that no Secrets are left behind if the user may not create a repository.
     """
     if made.repository is None:
         return
@@ -286,7 +292,10 @@ def _is_stalled(obj: JsonObject) -> bool:
 def _advice(obj: JsonObject, message: str) -> str:
     tip = find_str(obj, "status", "summary", "tip")
     if CLUSTER_SCOPE_LABEL in message or CLUSTER_SCOPE_LABEL in tip:
-        return f"{message}; the package needs the whole cluster: if you trust it, run the command again with --cluster-scope"
+        return (
+            f"{message}; the package has objects outside of its namespace: if you trust it, run the command again "
+            "with --cluster-scope"
+        )
     return f"{message}; {tip}" if tip else message
 
 

@@ -17,12 +17,14 @@ from wharfinger.runtime.resources.archive_list import PART_KEY
 from wharfinger.runtime.resources.resources import APPLICATION, DEFAULT_REPOSITORY, PACKAGE_REPOSITORY
 
 MADE_BY: Final = "wharfinger.dev/made-by"
-"""A label of everything that `wharfinger install` made beside the Application, with the value INSTALL."""
+"""The label, with the value INSTALL, of all objects that `wharfinger install` made, except for the Application."""
 INSTALL: Final = "install"
 CARRIED_FOR: Final = "wharfinger.dev/carried-for"
-"""A label of the PackageRepository and the Secrets of an archive: the Application that they were made for, as a checksum."""
+"""The label of the PackageRepository and the Secrets of an archive. Its value is a checksum of the name of the Application
+that they were made for.
+"""
 PART_BYTES: Final = 700 * 1024
-"""The size of a part of an archive; an object of a cluster may have about 1 MiB in base64."""
+"""The size of the parts into which an archive is split: a Secret may have about 1 MiB in base64."""
 MAX_SETTINGS_DEPTH: Final = 32
 
 
@@ -45,7 +47,7 @@ def made_objects(target: Target, namespace: str, name: str, settings: JsonObject
     """
     match target:
         case Carried():
-            # Another content has another repository, so that the Application changes with it.
+            # The name of the repository depends on the content, so that a changed archive changes the Application, too.
             own = f"install-{namespace}-{name}-{target.digest.hex[:12]}"
             labels: JsonObject = {MADE_BY: INSTALL, CARRIED_FOR: carried_for(namespace, name)}
             secrets = _secrets(target, namespace, name, labels)
@@ -73,7 +75,7 @@ def carried_for(namespace: str, name: str) -> str:
 
 
 def read_settings(texts: list[str]) -> JsonObject:
-    """Return the settings of ``--set path.to.key=value``. Values are YAML; no value is an empty text, as in Helm.
+    """Return the settings of ``--set path.to.key=value``. Values are YAML; a missing value is an empty text, as in Helm.
 
     Raises SettingError.
     """
@@ -87,7 +89,9 @@ def read_settings(texts: list[str]) -> JsonObject:
         for key in keys[:-1]:
             below = at.setdefault(key, {})
             if not isinstance(below, dict):
-                raise SettingError(f"--set {path!r:.200}: {key} has a value already")
+                raise SettingError(
+                    f"--set {path!r:.200}: {key} already has a value, so {path!r:.200} cannot be set in it"
+                )
             at = below
         try:
             at[keys[-1]] = read_yaml(value.encode(), what=f"--set {path}") if value else ""

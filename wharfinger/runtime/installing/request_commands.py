@@ -1,6 +1,6 @@
 """``wharfinger reconcile``, ``retry``, ``suspend`` and ``resume``: requests about one package, written into its resource.
 
-The commands write with the rights of the user who runs them. The debug socket is read-only.
+The commands write with the rights of the user who runs them, because the debug socket is read-only.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def add_reconcile(parser: argparse.ArgumentParser) -> None:
         dest="annotation",
         action="store_const",
         const=FORCED,
-        help="also ask the registry again, run all hooks, and apply all objects, as if the package were new",
+        help="also download the package again, run all hooks, and apply all objects, as if the package were new",
     )
     how.add_argument(
         "--reset",
@@ -93,7 +93,7 @@ async def request(client: ClusterClient, name: str, annotation: str, now: dateti
 
 
 async def suspend(client: ClusterClient, name: str, *, suspended: bool) -> bool:
-    """Suspend a package, or resume it; return whether that changed something. Raises ClusterError."""
+    """Suspend a package, or resume it; return whether its resource was changed. Raises ClusterError."""
     key = resource_key(package_id(name))
     if bool(find(await client.get(key), "spec", "suspend")) == suspended:
         return False

@@ -1,4 +1,5 @@
-"""The target of `wharfinger install`: a folder or archive of this machine, a package in a registry, or one of a repository.
+"""The target of `wharfinger install`: a folder or archive of this machine, a package in a registry, or a package of a
+PackageRepository.
 
 ==================================  ==========================================================================================
 ``./chart``, ``web-1.2.3.tgz``      files of this machine, which are carried to the daemon in Secrets
@@ -46,7 +47,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class InRegistry:
-    """A package below an address of a registry, by an exact version or by a range."""
+    """A package in a registry, below an address, with an exact version or a range."""
 
     address: RepositoryAddress
     name: str
@@ -56,7 +57,7 @@ class InRegistry:
 
 @dataclass(frozen=True, slots=True)
 class InRepository:
-    """A package of a PackageRepository, by an exact version or by a range."""
+    """A package of a PackageRepository, with an exact version or a range."""
 
     name: str
     version: str = ""
@@ -89,18 +90,21 @@ def _in_registry(text: str) -> InRegistry:
     reference = parse_reference(text)
     if reference.digest is not None:
         raise AddressError(
-            f"{text!r:.200}: expected a tag, found a digest; name a tag, and set spec.packageDigest to pin its content"
+            f"{text!r:.200}: expected a tag, found a digest; give a tag, and set spec.packageDigest of the "
+            "Application to pin the content"
         )
     address = reference.repository
     above, _, name = address.path.rpartition("/")
     if not above:
-        raise AddressError(f"{text!r:.200}: expected {OCI}HOST/PATH/NAME with a path before the name of the package")
+        raise AddressError(
+            f"{text!r:.200}: expected {OCI}HOST/PATH/NAME, with a PATH between the host and the name of the package"
+        )
     parent = RepositoryAddress(address.registry, above, address.scheme)
     return InRegistry(parent, name, reference.tag, "" if reference.tag else ANY)
 
 
 def _version_or_range(wanted: str, text: str) -> tuple[str, str]:
-    """Read a text as a version, or else as a range. Raises AddressError."""
+    """Read a text as a version, or as a range if it is not a version. Raises AddressError."""
     if not wanted:
         return "", ANY
     try:
@@ -123,8 +127,8 @@ def _carried(path: Path) -> Carried:
     found = _of_folder(path.resolve(), str(path)) if path.is_dir() else _of_archive(path)
     if len(found.data) > MAX_CARRIED:
         raise ArtifactError(
-            f"{path}: {len(found.data)} bytes, and Secrets carry at most {MAX_CARRIED}; push the package with "
-            f"`wharfinger package push`, and install it from there"
+            f"{path}: {len(found.data)} bytes, but Secrets carry at most {MAX_CARRIED}; push the package to a "
+            "registry with `wharfinger package push`, and install it from there"
         )
     return found
 
@@ -133,7 +137,9 @@ def _of_folder(folder: Path, what: str) -> Carried:
     try:
         definition = read_definition(folder, name=folder.name, version="")
         if definition.type is PackageType.MODULE:
-            raise ArtifactError("the package is a Module, which exists once in a cluster; create a Module resource")
+            raise ArtifactError(
+                "the package is a Module, but this command installs Applications; create a Module resource"
+            )
         data = pack_folder(folder)
     except ArtifactError as error:
         raise ArtifactError(f"{what}: {str(error).removeprefix(f'{folder}: ')}") from error

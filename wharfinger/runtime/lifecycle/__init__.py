@@ -1,5 +1,5 @@
-"""The progress of a package, and the part of it that outlives the daemon: the state machine of each package with its cancel
-scopes, the journal of its steps, and the record of its state.
+"""The lifecycle of packages: the state machine of each package with its cancel scopes, the journal of its steps, and the
+record of its state. The journal and the record outlive the daemon.
 
-May import ``resources``; nothing here knows why a package may be on.
+May import ``resources``. The decision whether a package may be on is made elsewhere, in the scheduler.
 """

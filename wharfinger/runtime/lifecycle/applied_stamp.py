@@ -1,8 +1,10 @@
-"""The stamp of a release's revision: a label of its record that identifies the inputs and values that it was made from.
+"""The stamp of a release's revision: a label of its record that identifies the inputs and values from which the revision was
+made.
 
-The state of a package has the same two checksums. Without stamps, a run that makes a revision would have to write both Secrets.
-With a stamp, it writes only the record, if nothing else of the state changes. When the state is read, the newest stamp after the
-revision that the state knows replaces its checksums. A stamp is too short for checksums, so it has digests of them.
+The recorded state of a package has checksums of these inputs and values, too. Without stamps, a run that makes a revision
+would have to write two Secrets: the release record and the state. With a stamp, the run writes only the release record, if
+nothing else of the state changes. When the state is read, the stamp of a newer revision than the state's own replaces the
+checksums in the state. A label is too short for two checksums, so a stamp has digests of them.
 """
 
 import hashlib
@@ -12,11 +14,11 @@ from typing import Final
 from wharfinger.cluster.records.release import Release, ReleaseStatus
 
 _DIGEST_BYTES: Final = 13
-"""The length of a digest: two of them in hexadecimal, and the number of the revision, have the length of a label's value."""
+"""The length of a digest. Two digests in hexadecimal and the number of the revision just fit into the value of a label."""
 
 
 def stamp_of(fingerprint: str, values: str) -> str:
-    """Return the stamp of a revision that was made from this fingerprint of inputs, and this checksum of values."""
+    """Return the stamp of a revision that was made from inputs with this fingerprint, and from values with this checksum."""
     return f"{digest_of(fingerprint)}.{digest_of(values)}"
 
 
@@ -26,10 +28,11 @@ def digest_of(text: str) -> str:
 
 
 def newest_stamp(history: Sequence[Release]) -> tuple[int, str]:
-    """Return the newest stamped revision that was deployed, and its stamp; (0, "") if a later revision of ours lacks a stamp.
+    """Return the newest deployed revision with a stamp, and its stamp; (0, "") if the daemon made a later revision without a
+    stamp.
 
-    Revisions of users are skipped. A user's rollback does not remove the stamp from the revision of ours that it supersedes,
-    and a stamp that Helm copies into the new revision does not describe that revision.
+    Revisions that users made with Helm are skipped: Helm may copy a stamp into the new revision of a rollback, but this stamp
+    does not describe that revision. The daemon's own revision keeps its stamp when a rollback supersedes it.
     """
     for release in reversed(history):
         deployed = release.status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED}

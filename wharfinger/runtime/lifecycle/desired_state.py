@@ -1,6 +1,6 @@
-"""The desired state of a package, and what a change of it requires (spec/runtime §1.4, §2.2).
+"""The desired state of a package, and the work that a change of it requires (spec/runtime §1.4, §2.2).
 
-A desired state is compared with the one before, field by field. Each difference is a :class:`Change`, and the changes together
+A desired state is compared with the former one, field by field. Each difference is a :class:`Change`, and the changes together
 give the kind of the :class:`Decision`:
 
 ===================================================================  ===============================================
@@ -16,7 +16,7 @@ suspended: yes → no                                                  RESUME, w
 suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
 ===================================================================  ===============================================
 
-Every change is part of a decision, even if nothing follows from it yet, so that reports to users can name it.
+A decision lists every change, even a change that requires no work yet, so that reports to users can name it.
 """
 
 from collections.abc import Iterator
@@ -34,13 +34,13 @@ class DecisionKind(Enum):
     SUSPEND = "suspend"
     RESUME = "resume"
     REMOVING = "removing"
-    """The desired state was not adopted, because the package is being removed; the caller submits it again after the
-    removal.
+    """The desired state was not adopted, because the package is being removed; the caller has to submit the state again after
+    the removal.
     """
 
 
 class Change(StrEnum):
-    """A part of the desired state that has changed; the value is the reason that users read."""
+    """A part of the desired state that has changed; the string value is the reason that is shown to users."""
 
     SOURCE = "SourceChanged"
     PACKAGE = "PackageChanged"
@@ -73,15 +73,17 @@ _RECONFIGURING: Final = (
     Change.SCOPE,
     Change.ACCOUNT,
 )
-"""The changes that need no other version to be loaded. If several apply, the first of them is reported as the reason."""
+"""The changes for which the loaded version only has to run again. If several of them apply, the first one is the reported
+reason.
+"""
 
 _THE_REST: Final = "DesiredStateChanged"
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """The fields that decide which work is required. Equal states require nothing; `settings_checksum` stands for the settings,
-    which are read late.
+    """The fields that determine which work is required. Equal states require no work. The settings themselves are read later,
+    so the state only has their checksum.
     """
 
     source: str
@@ -89,7 +91,7 @@ class DesiredState:
     version: str
     settings_checksum: str
     requested: str = ""
-    """A text that a user changes to have everything checked again."""
+    """A text that a user changes to request a complete reconciliation."""
     namespace: str = ""
     settings_version: int = 0
     maintenance: str = ""
@@ -98,20 +100,20 @@ class DesiredState:
     upkeep: str = ""
     """Checksum of the rules for drift and readiness."""
     forced: str = ""
-    """A text that a user changes to have the cached copy discarded, for a tag that was pushed again."""
+    """A text that a user changes to request a new download, because a tag was pushed again."""
     reset: str = ""
-    """A text that a user changes to have one-time steps done again."""
+    """A text that a user changes to request that one-time steps are done again."""
     digest: str = ""
-    """The digest that the package must have; empty: the digest of its tag."""
+    """The digest that the package must have; "" means the digest to which its tag points."""
     suspended: bool = False
     cluster_scope: bool = False
-    """True if an Application reaches beyond its own namespace."""
+    """True if an Application may have objects outside of its namespace."""
     patches: str = ""
     """Checksum of the patches of rendered objects."""
     upgrade: str = ""
-    """Checksum of the policy for failed upgrades; empty: they are not rolled back."""
+    """Checksum of the policy for failed upgrades; "" means that they are not rolled back."""
     account: str = ""
-    """The service account that the package acts as; empty: the daemon itself."""
+    """The service account that the package acts as; "" means the daemon itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +125,16 @@ class Decision:
 
     @property
     def reason(self) -> str:
-        """Return one reason for all the changes: the first change that the loaded version can follow, else a general reason."""
+        """Return one reason for all changes: the first change for which the loaded version only has to run again, otherwise a
+        general reason.
+        """
         return next((change.value for change in _RECONFIGURING if change in self.changes), _THE_REST)
 
 
 def decide(before: DesiredState | None, after: DesiredState) -> Decision:
-    """Return the work that ``after`` requires of a package whose last desired state was ``before``; None for a new package."""
+    """Return the work that the desired state ``after`` requires; ``before`` is the former desired state, None for a new
+    package.
+    """
     if before is None:
         return Decision(DecisionKind.SUSPEND if after.suspended else DecisionKind.UPDATE)
     changes = tuple(_changes(before, after))

@@ -1,19 +1,20 @@
-"""The journal of operations: the step of the running operation of each package, in the state folder's journal (DESIGN §7).
+"""The journal of operations: the steps of the running operations of each package, stored in the state folder (DESIGN §7).
 
-A restart begins every operation from the top. With the journal, the restart skips completed steps: a hook that is recorded as
-done never runs again, and a step that was in flight runs again. If the journal is lost, every step is done again. The result is
-the same, because steps that must happen once in a package's life are recorded in the cluster (`runtime.lifecycle.package_state`).
+After a restart, every operation begins from its first step. With the journal, completed steps are skipped: a hook that is
+recorded as done never runs again, and a step that was in flight runs again. If the journal is lost, every step is done again.
+The result is the same, because steps that must happen only once in a package's life are recorded in the cluster
+(`runtime.lifecycle.package_state`).
 
-Losing the whole journal is harmless. Losing only its last rows is harmful, because steps that were undone last would be read as
-done. A killed process loses no rows. A machine that loses its power may lose the last ones, and no checksum shows that they are
-missing. So each row has the boot ID of the machine (``boot``), and rows of another boot are ignored and deleted: after a restart
-of the machine every operation begins from the top. One risk remains: a disk fault loses the end of the file, together with the
-cached pages of the file, while the machine runs. Therefore an apply that the journal has as done is skipped only if the cluster
-has its release (`runtime.tasks.run_tasks`).
+The loss of the whole journal is harmless. The loss of only its last rows would be harmful: for example, a deletion of rows
+could be lost, so that steps that were undone would count as done. A killed process loses no rows. A power failure may lose
+the last rows, and no checksum shows that they are missing. So each row has the boot ID of the machine (``boot``), and rows of
+another boot are ignored and deleted: after a restart of the machine, every operation begins from its first step. One risk
+remains: while the machine runs, a disk fault could lose the end of the file together with its cached pages. Therefore an
+apply that the journal records as done is skipped only if the cluster has the release (`runtime.tasks.run_tasks`).
 
-The rules are in `runtime.lifecycle.journal_machine`; this module has one machine for each package, and its rows in a
-table. A row is written before the machine's new state counts, and a call returns after both. So the next process finds
-the effect of every call that has returned.
+The rules are in `runtime.lifecycle.journal_machine`; this module has a state machine for each package, and stores the rows of
+the state machines in a table. A row is written before the new state is adopted, and a call returns after both. So the next
+process finds the effect of every call that has returned.
 
 ::
 
@@ -25,8 +26,8 @@ the effect of every call that has returned.
         journal.complete("default.shop", Operation.UPDATE, "Download", digest)
     journal.finish("default.shop", Operation.UPDATE)
 
-The beginning of an operation is not written, because an operation without steps has nothing to resume. No call waits: a call
-takes some tens of microseconds for a write, or writes nothing.
+The beginning of an operation is not written, because an operation without steps has nothing to resume. A call does not await:
+it takes some tens of microseconds if it writes a row, and less if it writes nothing.
 """
 
 import sqlite3
@@ -59,7 +60,7 @@ from wharfinger.runtime.lifecycle.journal_machine import (
 
 
 def _version_1(_database: sqlite3.Connection) -> Iterable[Row]:
-    """Upgrade from version 1, whose rows lack the boot ID of the machine; all of them are ignored."""
+    """Upgrade from version 1. Its rows lack the boot ID of the machine, so all of them are ignored."""
     return ()
 
 
@@ -83,7 +84,9 @@ OPERATION_STEPS: Final = TableSpec(
 
 
 class JournalError(Exception):
-    """A step cannot be recorded: the journal cannot be written (``transient``), or a limit of the journal is exceeded."""
+    """A step cannot be recorded, because the journal cannot be written (``transient``), or because a limit of the journal is
+    exceeded.
+    """
 
     def __init__(self, message: str, *, transient: bool = True) -> None:
         super().__init__(message)
@@ -94,8 +97,8 @@ class JournalError(Exception):
 class JournalEntry:
     """A recorded operation, for dumps; its steps are in the order in which they first started.
 
-    ``earlier`` is True if a previous process left the operation and this process has not resumed it. ``interrupted`` are the
-    steps that were in flight when that process ended and have not been started again.
+    ``earlier`` is True if an earlier process began the operation, and this process has not resumed it. ``interrupted`` are
+    the steps that were in flight when the earlier process ended, and have not been started again.
     """
 
     package: str
@@ -128,16 +131,18 @@ class Journal:
                 raise JournalError(str(error)) from error
 
     def begin(self, package: str, operation: Operation, fingerprint: str) -> None:
-        """Begin an operation. Steps of it that an earlier process completed with the same fingerprint stay complete.
+        """Begin an operation. Its steps that an earlier process completed with the same fingerprint stay complete.
 
-        ``fingerprint`` stands for everything that the operation's steps depend on. If one process begins the operation a second
-        time, it starts from the top, whatever its fingerprint. Records of other operations that this one invalidates are deleted:
-        see `journal_machine`.
+        ``fingerprint`` is a checksum of everything on which the operation's steps depend. If the same process begins the
+        operation a second time, all steps are done again, whatever the fingerprint is. Records of other operations that
+        become untrue are deleted: see `journal_machine`.
         """
         self._step(package, Begin(operation, fingerprint))
 
     def completed(self, package: str, operation: Operation, step: str) -> str | None:
-        """Return the result of a step of the begun operation ("" if it has none); None if it is not complete."""
+        """Return the result of a complete step of the begun operation ("" if the step has no result); None if the step is not
+        complete.
+        """
         return completed(self._packages.get(package, {}), operation, step)
 
     def start(self, package: str, operation: Operation, step: str) -> None:
@@ -147,8 +152,8 @@ class Journal:
         self._step(package, Start(operation, step))
 
     def complete(self, package: str, operation: Operation, step: str, result: str = "") -> None:
-        """Record that the step has had its last effect. Do nothing if it is not in flight: a superseded task may report
-        late.
+        """Record that the step has had its last effect. Do nothing if the step is not in flight, because a superseded task
+        may report late.
         """
         self._step(package, Complete(operation, step, result))
 
@@ -178,7 +183,7 @@ class Journal:
         )
 
     def _taken_up(self, table: JournalTable) -> dict[str, State]:
-        """Return the records that earlier processes left since the machine was started; delete the others."""
+        """Return the records that earlier processes left since the machine was started; delete older records."""
         rows = table.rows()
         earlier = [OPERATION_STEPS.key(row) for row in rows if row[-1] != self._boot]
         if earlier:
@@ -211,7 +216,7 @@ class Journal:
 
 
 def _restored(rows: Iterable[Row]) -> dict[str, State]:
-    """Return the machines of a process that finds these rows, which are sorted by package."""
+    """Return the state of each package for a process that starts with these rows; the rows are sorted by package."""
     return {
         str(package): restored(
             Keep(Operation(str(operation)), str(fingerprint), str(name), int(number), bool(complete), str(result))

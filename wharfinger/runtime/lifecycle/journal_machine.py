@@ -1,14 +1,15 @@
-"""The journal as a pure machine: it records which steps of a package's operations are done, so that a restart may skip them.
+"""The journal as a pure state machine: it records which steps of a package's operations are done, so that they are skipped
+after a restart.
 
 Theory of operation. An *operation* (an update, a reconciliation, ...) of a package consists of named *steps*. A step is
-started, then its effects happen, then it is complete, with a text that later steps need (a digest, a revision). The row of a
-step is written before its effects and again after them, so a process that is killed at any point leaves no row, a step in
-flight, or a complete step.
+started, then its effects happen, and then it is completed, with a text that later steps need (a digest, a revision). The row
+of a step is written before the effects of the step, and again after them. So if the process is killed at any point, there is
+no row, the row of a step in flight, or the row of a complete step.
 
-Only rows of an *earlier process* are ever resumed, and only by the first `Begin` of the same operation with the same
-fingerprint, the checksum of everything that the operation depends on. (Earlier processes are those since the machine was
-started: nothing else is restored, see `runtime.lifecycle.journal`.) Within one process every operation begins from the top,
-because a second beginning means that the operation is requested once more.
+Only the rows of an *earlier process* are resumed, and only by the first `Begin` of the same operation with the same
+fingerprint, which is a checksum of everything on which the operation depends. (Only rows of processes since the machine was
+started are restored; see `runtime.lifecycle.journal`.) If the same process begins an operation again, all steps are done
+again, because the operation was requested once more.
 
 =====================  ====================================================================================================
 event                  what becomes of the operation's rows
@@ -21,17 +22,19 @@ Finish                 all deleted
 Forget                 all deleted, those of all operations of the package
 =====================  ====================================================================================================
 
-One operation can make the records of another untrue, even those of an earlier process. A removal undoes every other operation;
-a reconciliation applies what a disabling removed, and a disabling removes what a reconciliation applied; every other operation
-ends a removal (the object was created again). An update keeps the records of reconciliations and disablings, because after a
-restart every package is updated first, and only then resumes what was interrupted.
+One operation can make the records of another operation untrue, even records of an earlier process. A removal undoes every
+other operation. A reconciliation applies objects that a Disable deleted, and a Disable deletes objects that a reconciliation
+applied. If another operation begins, the package is not being removed any more (its resource was created again), so the
+records of a removal are untrue. An update keeps the records of a Reconciliation and a Disable, because after a restart every
+package is updated first, and only then resumes its interrupted operation.
 
-*Stale*: a superseded task may report once more before it notices that it was superseded. The new operation's tasks run only
-when the old ones have ended, so at that moment none of its steps are in flight, and the report changes nothing.
+*Stale*: a superseded task may report once more before it notices that it was superseded. The tasks of the new operation run
+only after the superseded tasks have ended. So when the late report arrives, no step of the new operation is in flight, and
+the report changes nothing.
 
-Bounds: MAX_STEPS steps of an operation, MAX_RESULT characters of a step's text; more is StepLimitError and changes
-nothing. No clock, no I/O: effects name rows, and the shell writes all rows of one event or none, before the new state
-counts.
+Limits: MAX_STEPS steps for an operation, and MAX_RESULT characters for a step's text; an event that exceeds a limit raises
+StepLimitError and changes nothing. No clock, no I/O: the effects name rows, and the caller writes either all rows of one
+event or none of them, before it adopts the new state.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,7 +69,9 @@ class StepLimitError(Exception):
 
 
 class Phase(StrEnum):
-    """The phase of a step. A step in flight whose process died was interrupted; it has the same row."""
+    """The phase of a step. A step is interrupted if its process ended while the step was in flight; the row of such a step is
+    that of a step in flight.
+    """
 
     INTERRUPTED = "interrupted"
     IN_FLIGHT = "in flight"
@@ -84,7 +89,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One recorded operation. ``earlier``: an earlier process left it, and it was not begun since."""
+    """One recorded operation. ``earlier`` is True if an earlier process began it, and this process has not."""
 
     fingerprint: str
     earlier: bool = False
@@ -97,7 +102,7 @@ State: TypeAlias = Mapping[Operation, Entry]
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """An operation begins; ``fingerprint`` stands for everything that it depends on."""
+    """An operation begins; ``fingerprint`` is a checksum of everything on which it depends."""
 
     operation: Operation
     fingerprint: str
@@ -158,7 +163,7 @@ Effect: TypeAlias = Drop | Keep
 
 
 def step(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
-    """Return the records after the event, and the rows that change: deletions first. Raises StepLimitError."""
+    """Return the records after the event, and the changes of rows, with the deletions first. Raises StepLimitError."""
     match event:
         case Begin():
             return _begin(state, event)
@@ -175,14 +180,14 @@ def step(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
 
 
 def completed(state: State, operation: Operation, name: str) -> str | None:
-    """Return the result of a complete step of a begun operation; None if it is not complete."""
+    """Return the result of a complete step of a begun operation; None if the step is not complete."""
     entry = _begun(state, operation)
     found = entry.steps.get(name) if entry is not None else None
     return found.result if found is not None and found.phase is Phase.COMPLETE else None
 
 
 def restored(rows: Iterable[Keep]) -> State:
-    """Return the state of a process that begins with these rows."""
+    """Return the state of a package for a process that starts with these rows."""
     state: dict[Operation, Entry] = {}
     for row in sorted(rows, key=lambda row: row.number):
         entry = state.get(row.operation, Entry(row.fingerprint, earlier=True))
@@ -219,7 +224,7 @@ def _start(state: State, event: Start) -> tuple[State, tuple[Effect, ...]]:
         found = Step(number, Phase.INTERRUPTED)
         effects: tuple[Effect, ...] = (_row(event.operation, entry, event.step, found),)
     else:
-        effects = ()  # the row of this step is written already
+        effects = ()  # the row of this step already says that it is in flight
     if found.phase is Phase.COMPLETE:
         return state, ()
     return _with(state, event.operation, event.step, replace(found, phase=Phase.IN_FLIGHT)), effects

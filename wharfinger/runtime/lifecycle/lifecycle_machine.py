@@ -1,5 +1,5 @@
-"""The lifecycle of one package as a pure machine: it decides which operation may run, and which other operations its beginning
-cancels (spec/runtime §2.2).
+"""The lifecycle of one package as a pure state machine: it decides which operation may begin, and which other operations are
+cancelled when it begins (spec/runtime §2.2).
 
 Theory of operation. A known package has a *desired state* and at most one operation of each kind:
 
@@ -12,8 +12,8 @@ Suspend         stops the hooks of a suspended package
 Removal         deletes everything, and outranks all
 ==============  ======================================================================================================
 
-An operation is known by a number, its *scope*, that was never used before. Everything that runs for it is cancelled by that
-number, with a cause that users can read. Beginning an operation:
+Each operation that begins gets a new number, its *scope*. Through this number, everything that runs for the operation can be
+cancelled, with a cause that is shown to users. When an operation begins:
 
 ===================  =================================  ===============================================  ==============
 begun                cancels                            does not cancel                                  refused while
@@ -31,12 +31,13 @@ Suspend              all                                                        
 Removal              all                                                                                 removing
 ===================  =================================  ===============================================  ==============
 
-Any operation that begins after a suspension cancels a Suspend that still runs. Every event for an unknown package is
-refused. [1] A version that cannot be downloaded must not keep an unwanted package in the cluster; UpdateCutShort means that
-the update is to be begun again, after the Disable.
+Any operation that begins after a suspension cancels a Suspend that still runs. Every event for an unknown package is refused.
+[1] An unwanted package must not stay in the cluster because a version cannot be downloaded; UpdateCutShort means that the
+update has to begin again after the Disable.
 
-Suspended is a property of the desired state: `Desired` answers SUSPEND, and a Suspend that begins ends all running
-operations. A suspension never prevents a removal: a suspended package that is no longer wanted is removed.
+Whether a package is suspended is part of its desired state: the answer to `Desired` is then SUSPEND, and a Suspend that
+begins cancels all running operations. A suspension never prevents a removal: a suspended package that is no longer wanted is
+removed.
 
 **The guard of the removal, in both directions.** RemovalCompleted forgets a package only if it is being removed: a
 package created again after its removal is a new one that a late completion cannot touch. A desired state that arrives
@@ -45,11 +46,11 @@ after the removal (in the public peer it was lost with the package's entry: spec
 final task succeeded is *leaving*: it cannot be started again, so none of its tasks runs beside the next package of that
 name.
 
-Invariants: at most one live scope of a kind; while removing, none but the removal's; while suspended, none but Suspend's and
-the removal's once Suspend was begun; a forgotten package has no live scope; every begun scope is cancelled or ended exactly
-once.
+Invariants: there is at most one live scope of each kind of operation. While a package is being removed, only the removal has
+a live scope. Once a Suspend has begun, only the Suspend and a removal may have live scopes until the package is resumed. A
+forgotten package has no live scope. Every begun scope is cancelled or ended exactly once.
 
-No trio, no clock, no names: an event that is refused changes nothing, and returns the reason.
+The state machine uses no trio, no clock and no names. A refused event changes nothing, and the effect has the reason.
 """
 
 from dataclasses import dataclass, replace
@@ -97,9 +98,9 @@ class Package:
     suspension: int | None = None
     removal: int | None = None
     applying: bool = False
-    """A reconciliation is on its way to the end of Run."""
+    """True from the beginning of a reconciliation to the end of its task Run."""
     leaving: bool = False
-    """True if the removal's tasks are done, so that only forgetting the package remains."""
+    """True if the removal's tasks are done, so that the package only has to be forgotten."""
 
     @property
     def scopes(self) -> tuple[int, ...]:
@@ -120,12 +121,12 @@ class Desired:
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """The package becomes known without a desired state, because it must be removed."""
+    """The package must be removed, although this process has no desired state of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """An operation other than a reconciliation is to begin; ``scope`` is a number never used before."""
+    """An operation other than a reconciliation is to begin; ``scope`` is a new number."""
 
     operation: Operation
     scope: int
@@ -133,7 +134,9 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class BeginReconciliation:
-    """A reconciliation is to begin; ``reason`` is the cause with which it cancels an earlier one, and must not be empty."""
+    """A reconciliation is to begin; ``reason`` is the cause with which an earlier reconciliation is cancelled, and must not
+    be empty.
+    """
 
     scope: int
     reason: str
@@ -148,7 +151,7 @@ class RestartRemoval:
 
 @dataclass(frozen=True, slots=True)
 class RemovalFinished:
-    """The last task of the removal succeeded; next its queue is deleted, and then RemovalCompleted follows."""
+    """The last task of the removal succeeded. Next, the package's queue is deleted, and then RemovalCompleted follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,7 @@ class RunCompleted:
 
 @dataclass(frozen=True, slots=True)
 class RemovalCompleted:
-    """Nothing is left of the package."""
+    """Nothing of the package is left."""
 
 
 Event: TypeAlias = (
@@ -214,7 +217,7 @@ class CancelScope:
 
 @dataclass(frozen=True, slots=True)
 class EndScope:
-    """The operation is complete: nothing is left to cancel."""
+    """The operation is complete, so that nothing has to be cancelled."""
 
     scope: int
 
@@ -234,7 +237,9 @@ Next: TypeAlias = tuple[Package | None, tuple[Effect, ...]]
 
 
 def step(package: Package | None, event: Event) -> Next:
-    """Return the package after ``event`` (None: not known), and the effects in this order."""
+    """Return the package after ``event`` (None if it is not known then), and the effects in the order in which they are to be
+    carried out.
+    """
     match event:
         case Desired(state):
             return _desired(package, state)
@@ -339,8 +344,8 @@ def _refusal(package: Package, operation: Operation) -> Refusal | None:
 
 
 def _resume(package: Package, operation: Operation) -> tuple[Package, tuple[CancelScope, ...]]:
-    """End the suspension of a package, and return the scope to cancel. Suspend and Removal cancel that scope themselves, with a
-    cause of their own.
+    """End the suspension of a package, and return the effect that cancels a running Suspend; no effect if ``operation`` is
+    Suspend or Removal, because these cancel the Suspend with another cause.
     """
     if operation is Operation.SUSPEND or operation is Operation.REMOVAL:
         return package, ()

@@ -1,9 +1,10 @@
-"""The recorded states of all packages, read in one list when the daemon starts instead of a GET for each.
+"""The recorded states of all packages, which are read with one list request when the daemon starts, instead of a GET for each
+package.
 
-A state is taken once, by the first task that needs it, and only soon after the list: later a person may have changed or
-deleted the Secret. Only states of packages that belonged to this daemon before the list are kept: another daemon changes the
-others, and may hand their packages over at any time. A package that is not in the list reads its state itself, so the list only
-saves requests.
+A state from the list is used only once, by the first task that needs it, and only soon after the list, because a person may
+change or delete the Secret later. Only states of packages that belonged to this daemon before the list are kept: other
+daemons change the states of their packages, and may hand the packages over at any time. The state of a package that is not in
+the list is read separately, so the list only saves requests.
 """
 
 import logging
@@ -23,39 +24,40 @@ from wharfinger.runtime.resources.identity import PackageId
 from wharfinger.runtime.resources.resources import SECRET
 
 FRESH_S: Final = 60.0
-"""The time after the list in which its states are used."""
+"""The time after the list request during which its states are used."""
 MAX_STATES: Final = 5_000
-"""The number of states that are kept."""
+"""The limit on the number of states that are kept."""
 
 log = logging.getLogger(__name__)
 
 
 class ListedStates:
-    """The Secrets of one list; each is kept until its package has taken it."""
+    """The Secrets of one list request; each is kept until it is used."""
 
     def __init__(self) -> None:
         self._secrets: dict[ObjectKey, JsonObject] = {}
         self._until = 0.0
 
     async def read(self, client: ClusterClient, packages: Container[str]) -> None:
-        """Read the states of all packages in one list, and keep those of ``packages``, the names of the daemon's own ones.
+        """Read the states of all packages with one list request, and keep those of ``packages``, the names of this daemon's
+        packages.
 
-        A failure is logged; each package then reads its own state.
+        A failure is logged; then each state is read separately.
         """
         self._secrets.clear()
         keep = partial(self._keep, packages)
         try:
             await visit_all(client, SECRET, PACKAGE_LABEL, keep, field_selector=f"type={STATE_TYPE}")
         except (ClusterError, ShapeError) as error:
-            log.warning("cannot list the states of packages, so each state is read on its own: %s", error)
+            log.warning("cannot list the states of packages, so each state is read separately: %s", error)
             self._secrets.clear()
         self._until = trio.current_time() + FRESH_S
 
     async def record(self, client: ClusterClient, identity: PackageId) -> StateRecord:
-        """Return the record of a package, from the list or else from the cluster.
+        """Return the record of a package, from the list, or from the cluster if the list does not have it.
 
-        Every reader must use this. Otherwise the list still has the state after the package was removed, and a package that is
-        created under the same name would begin with it. Raises ClusterError, and PackageStateError.
+        Every reader must call this method, which discards the state from the list. Otherwise a package that is removed and
+        created again under the same name would begin with the old state. Raises ClusterError and PackageStateError.
         """
         record = state_record(client, identity)
         if (listed := self.take(record.key)) is not None:
@@ -65,13 +67,13 @@ class ListedStates:
         return record
 
     def take(self, key: ObjectKey) -> JsonObject | None:
-        """Return the Secret of a package, and discard it; None if the package has to read it."""
+        """Return the Secret of a package from the list, and discard it there; None if it has to be read from the cluster."""
         if trio.current_time() >= self._until:
             self._secrets.clear()
         return self._secrets.pop(key, None)
 
     def forget(self, package: str) -> None:
-        """Discard the state of a package that another daemon has kept since the list."""
+        """Discard the state of a package that another daemon has managed since the list request."""
         for key in [key for key, secret in self._secrets.items() if _package(secret) == package]:
             del self._secrets[key]
 

@@ -1,22 +1,25 @@
-"""The state of a package that outlives the process: one Secret for each package (DESIGN §7, "Where truth lives").
+"""The recorded state of a package, which outlives the daemon's process: one Secret for each package (DESIGN §7, "Where truth
+lives").
 
-A custom resource has the desired state, and a release record the applied one. Neither can record which one-time steps are done,
-which values the hooks have patched, and from which digest the version came. This Secret records them:
+A custom resource has the desired state, and a release record has the applied state. Neither of them can record which one-time
+steps are done, which values the hooks have patched, and which digest the installed version has. This Secret records them:
 
 * It is in the package's namespace, and its type is ``wharfinger.dev/package-state``. It is a Secret because the values of hooks
   may contain secrets.
-* It is written *before* a step counts as done. A recorded step is never run again; a step that is not recorded may have run.
-* Each write names the resourceVersion that was read (compare and set), so two daemons cannot both write it.
+* The Secret is written *before* a step counts as done. So a recorded step is never run again, but a step that is not recorded
+  may have run.
+* Each write names the resourceVersion that was read (compare-and-set), so two daemons cannot overwrite each other's changes.
 * It has the checksums of the last applied inputs, and the revision of the release that was made from them. A later revision may
   have a stamp with newer checksums (:mod:`wharfinger.runtime.lifecycle.applied_stamp`).
 
 The document has a number, its ``schema``:
 
-* Version 1 has no such number. It does not record what was applied, so it is read as if nothing had been applied.
+* Version 1 has no field ``schema``. It does not record what was applied, so it is read as if nothing had been applied.
 * Version 2 does not record the objects that hooks were synchronized with.
 * Version 3 does not record the kinds of objects that hooks made.
-* Version 4 does not record the former revision to return to.
-* A version that is newer than SCHEMA is refused, because writing it back would lose fields that this program does not know.
+* Version 4 does not record the former revision to which a package can return.
+* A version that is newer than SCHEMA is refused, because fields that this program does not know would be lost when it writes
+  the document.
 """
 
 import base64
@@ -63,11 +66,11 @@ STATE_KEY: Final = "state.json"
 PACKAGE_LABEL: Final = "wharfinger.dev/package"
 SCHEMA: Final = 5
 MAX_STATE: Final = 1024 * 1024
-"""The API server's own limit of a Secret."""
+"""The API server's limit on the size of a Secret."""
 
 
 class PackageStateError(ClusterError):
-    """The recorded state cannot be read, or is too large to be written. Permanent until a user acts."""
+    """The recorded state cannot be read, or is too large to be written. A retry does not help; a user has to act."""
 
     transient = False
 
@@ -76,12 +79,12 @@ class PackageStateError(ClusterError):
 class PackageState:
     """The record of a package; empty fields if nothing is recorded.
 
-    ``source``, ``version`` and ``digest`` identify the installed package. ``started`` has the onStartup hooks that are done for
-    that digest, and ``patches`` the patches of hooks to the values, compacted.
+    ``source``, ``version`` and ``digest`` identify the installed package. ``started`` has the onStartup hooks that are done
+    for that digest, and ``patches`` has the patches to the values that hooks made, compacted.
 
-    ``applied`` is the fingerprint of the last completed reconciliation, ``values`` the checksum of the values at its end, and
-    ``settings`` the checksum of the settings at its beginning. If ``applied`` and ``values`` were read from the stamp of
-    ``revision``, they are digests of the fingerprint and of the checksum.
+    ``applied`` is the fingerprint of the last complete reconciliation, ``values`` is the checksum of the values at the end of
+    that reconciliation, and ``settings`` is the checksum of the settings at its beginning. If ``applied`` and ``values`` were
+    read from the stamp of ``revision``, they are digests of the fingerprint and of the checksum.
     """
 
     source: str = ""
@@ -93,38 +96,43 @@ class PackageState:
     values: str = ""
     settings: str = ""
     configured: JsonObject | None = field(default=None, repr=False)
-    """The settings that last passed Configure, in their newest version; only of packages whose schema compares with them."""
+    """The settings that last passed Configure, in the newest version of the schema; recorded only for packages whose schema
+    has a rule that compares new settings with them.
+    """
     configured_version: int = 0
-    """The version that was configured; 0: not known."""
+    """The version of the schema of these settings; 0 if it is not known."""
     withdrawn: bool = False
-    """True if the package was removed from the cluster, all its delete hooks have run, and nothing was applied since."""
+    """True if the package was removed from the cluster, all of its delete hooks have run, and nothing was applied after that."""
     forced: str = ""
     reset: str = ""
-    """The values of the annotations of the last requests of users (``forced`` and ``reset``) that are done, or are about to be
-    done.
+    """The value of the annotation with which a user last requested a reset; that reset is done or about to be done.
+    ``forced`` is the same for a forced reconciliation.
     """
     synchronized: tuple[tuple[str, str], ...] = ()
-    """The checksum of the objects that a hook knows, by binding (``hooks/pods.sh#0``), sorted.
+    """The checksums of the objects that hooks have seen, by binding (``hooks/pods.sh#0``), sorted.
 
-    A binding whose hook is being notified of changes is left out until the hook has run.
+    A binding is left out while its hook has yet to run for changed objects.
     """
 
     made: frozenset[str] = frozenset()
-    """The kinds (as ``apps/v1/Deployment``) whose objects the package's hooks may have made; these objects are collected when the
-    package is uninstalled."""
+    """The kinds (such as ``apps/v1/Deployment``) of which the package's hooks may have made objects; these objects are
+    deleted when the package is uninstalled.
+    """
 
     ready: ReadyRevision | None = None
-    """The revision with which the package was Ready last; only of packages whose upgrades may be rolled back."""
+    """The revision with which the package was last Ready; recorded only for packages whose upgrades may be rolled back."""
     rollback: Rollback | None = None
     """The last rollback, until the package is Ready with another generation of its resource."""
     rollback_asked: str = ""
-    """The value of the annotation of the last request for a rollback that is done."""
+    """The value of the annotation with which a user last requested a rollback that is done."""
     revision: int = 0
-    """The revision of the release when ``applied`` was recorded; 0: older daemons did not record it, and write no stamps."""
+    """The revision of the release when ``applied`` was recorded; 0 if an older daemon wrote the state, which neither recorded
+    the revision nor wrote stamps.
+    """
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
-        """Record an installed version. With another digest, the recorded steps start over; only the patches of hooks are kept.
-        With another package, the configured settings are forgotten, too.
+        """Record an installed version. If the digest changes, the onStartup hooks and the synchronizations of hooks count as
+        not done any more. If the package changes, the configured settings are forgotten.
         """
         same = digest == self.digest
         started = self.started if same else frozenset[str]()
@@ -133,22 +141,24 @@ class PackageState:
         return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
-        """Record the requests of users that are done, or are about to be done; a new reset makes the hooks start again."""
+        """Record the requests of users that are done, or are about to be done. A new request for a reset makes the one-time
+        steps of hooks start over.
+        """
         anew = self.started_anew().configured_as(None) if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
 
     def configured_as(self, settings: JsonObject | None, version: int = 0) -> "PackageState":
-        """Record the settings that passed Configure, in this version of their schema; None if the schema has no rule that
-        compares with them.
+        """Record the settings that passed Configure, and the version of their schema. ``settings`` is None if the schema has
+        no rule that compares new settings with them.
         """
         return replace(self, configured=settings, configured_version=version)
 
     def startup_done(self, hook: str) -> "PackageState":
-        """Record that an onStartup hook is done for this digest."""
+        """Record that an onStartup hook is done for the installed digest."""
         return replace(self, started=self.started | {hook})
 
     def started_anew(self) -> "PackageState":
-        """Record that the hooks start over, from values without their patches; it is no longer known what was applied."""
+        """Record that the hooks start over, with values without their patches. The record of the applied state is deleted."""
         return replace(self, started=frozenset(), patches=(), applied="", values="", settings="", synchronized=())
 
     def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
@@ -156,13 +166,13 @@ class PackageState:
         return replace(self, patches=patches)
 
     def applied_as(self, fingerprint: str, values: str, settings: str, revision: int = 0) -> "PackageState":
-        """Record a completed reconciliation. Three empty texts record that the applied objects are being removed."""
+        """Record a complete reconciliation. Three empty texts record that the applied objects are being removed."""
         return replace(
             self, applied=fingerprint, values=values, settings=settings, revision=max(revision, self.revision)
         )
 
     def stamped_as(self, revision: int, stamp: str) -> "PackageState":
-        """Return the state with the checksums of a stamp, if its revision is later than the one that the state knows."""
+        """Return the state with the checksums of a stamp, if the stamp's revision is later than the revision in the state."""
         if revision <= self.revision:
             return self
         fingerprint, _, values = stamp.partition(".")
@@ -177,10 +187,11 @@ class PackageState:
         return self.is_of(fingerprint) and self.values in (values, digest_of(values))
 
     def ready_as(self, ready: ReadyRevision, generation: int) -> "PackageState":
-        """Record that the package is Ready with this revision.
+        """Record that the package is Ready with the revision ``ready``.
 
-        This ends a rollback, except in two cases: if the revision is not what the resource asks for, or if the resource follows a
-        range of versions and the rollback was made for the same generation of it but for another version.
+        This ends a rollback, except in two cases: if the resource asks for another state than that of the revision, or if the
+        resource follows a range of versions, and the rollback was made for the same generation of the resource but for
+        another version.
         """
         kept = self.rollback
         if kept is not None and ready.asked and (kept.asked == ready.asked or kept.generation != generation):
@@ -188,11 +199,11 @@ class PackageState:
         return replace(self, ready=ready, rollback=kept)
 
     def rolled_back(self, rollback: Rollback, request: str = "") -> "PackageState":
-        """Record a rollback, or its end (None). ``request`` is the request of the user that it answers, if any."""
+        """Record a rollback, or its end (None). ``request`` is the user's request that this answers, "" if there was none."""
         return replace(self, rollback=rollback, rollback_asked=request or self.rollback_asked)
 
     def answered(self, request: str) -> "PackageState":
-        """Record that a request for a rollback is done, because there is nothing to roll back."""
+        """Record that a request for a rollback is done, because no rollback is needed."""
         return replace(self, rollback_asked=request)
 
     def uninstalled(self) -> "PackageState":
@@ -212,13 +223,15 @@ class PackageState:
         return replace(self, made=frozenset())
 
     def placed(self) -> "PackageState":
-        """Record that from now on objects of the package may be in the cluster."""
+        """Record that there may be objects of the package in the cluster from now on."""
         return replace(self, withdrawn=False)
 
 
 @dataclass(slots=True)
 class StateRecord:
-    """The record of one package's state, and the key of its Secret. Call `read` once; `update` is a compare-and-set."""
+    """The record of one package's state, and the key of its Secret. Call `read` before `update`, which writes with a
+    compare-and-set.
+    """
 
     client: ClusterClient
     key: ObjectKey
@@ -239,19 +252,19 @@ class StateRecord:
         return self.restore(secret)
 
     def restore(self, secret: JsonObject) -> PackageState:
-        """Return the record in this Secret, which was just read. Raises PackageStateError."""
+        """Use and return the state in this Secret, which was just read from the cluster. Raises PackageStateError."""
         try:
             self.state = decoded(secret).stamped_as(*self._stamp)
         except (FormatError, binascii.Error) as error:
             raise PackageStateError(
-                f"{self.key}: the recorded state of {self.package} cannot be read: {error}; delete the Secret to start anew "
-                "(one-time hooks run again)"
+                f"{self.key}: the recorded state of {self.package} cannot be read: {error}; delete the Secret to "
+                "start without a recorded state (one-time hooks then run again)"
             ) from error
         self._version = find_str(secret, "metadata", "resourceVersion")
         return self.state
 
     def compare(self, history: Sequence[Release]) -> None:
-        """Adopt the stamp in the release's records, if it is from a later reconciliation than the state.
+        """Adopt the newest stamp in the release's records, if it is from a later reconciliation than the state.
 
         A state that was deleted, or never written, stays empty.
         """
@@ -262,12 +275,13 @@ class StateRecord:
     async def update(self, change: Callable[[PackageState], PackageState]) -> None:
         """Write the state that ``change`` returns for the current state; one update runs at a time.
 
-        If another writer has changed the Secret, its state is read and passed to ``change`` again. Raises ClusterError.
+        If another writer has changed the Secret, the new state is read and passed to ``change`` again. Raises ClusterError.
         """
         async with self._updating:
             if self._uncertain:
                 await self.read()
-            # Until the answer arrives: if it is lost, the server may still have written the state.
+            # The state counts as unread until the answer arrives: if the answer is lost, the API server may have written the
+            # state nevertheless.
             self._uncertain = True
             try:
                 await self._write(change(self.state))
@@ -286,13 +300,15 @@ class StateRecord:
             find_object(body, "metadata")["resourceVersion"] = self._version
             try:
                 version = find_str(await self.client.replace(body), "metadata", "resourceVersion")
-            except NotFoundError:  # deleted by a person, to start anew
+            except NotFoundError:  # a person has deleted the Secret, to start without a recorded state
                 find_object(body, "metadata").pop("resourceVersion")
                 version = await self._create(body)
         self.state, self._version = state, version
 
     async def _create(self, body: JsonObject) -> str:
-        """Create the Secret, and return its resourceVersion; "" if its namespace goes, so that nothing needs it."""
+        """Create the Secret, and return its resourceVersion; "" if the namespace is being deleted, so that the Secret is not
+        needed.
+        """
         try:
             return find_str(await self.client.create(body), "metadata", "resourceVersion")
         except (ForbiddenError, NotFoundError):
@@ -301,14 +317,16 @@ class StateRecord:
             raise
 
     async def delete(self) -> None:
-        """Delete the record; a missing one is a success. Raises ClusterError."""
+        """Delete the Secret, if it exists. Raises ClusterError."""
         with suppress(NotFoundError):
             await self.client.delete(self.key)
         self.state, self._version = PackageState(), ""
 
 
 def state_record(client: ClusterClient, identity: PackageId) -> StateRecord:
-    """Return the key of a package's record: ``wharfinger.app.<instance>`` or ``wharfinger.module.<name>`` in its namespace."""
+    """Return an unread record for a package. Its Secret is ``wharfinger.app.<instance>`` or ``wharfinger.module.<name>`` in
+    the package's namespace.
+    """
     kind = "app" if isinstance(identity, AppId) else "module"
     return StateRecord(
         client, ObjectKey(SECRET, identity.namespace, f"wharfinger.{kind}.{identity.release}"), identity.name
@@ -343,22 +361,24 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
     data = base64.b64encode(canonical_json(document)).decode()
     if len(data) > MAX_STATE:
         raise PackageStateError(
-            f"{key}: {len(data)} bytes of state of {package} is over the limit of a Secret; its hooks have patched too much "
-            "into the values"
+            f"{key}: the state of {package} has {len(data)} bytes, more than a Secret can have, because its hooks "
+            "have added too much to the values"
         )
     metadata: JsonObject = {"name": key.name, "namespace": key.namespace, "labels": {PACKAGE_LABEL: package}}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": STATE_TYPE, "data": {STATE_KEY: data}}
 
 
 def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
-    """Return the state in a Secret whose document has this version or an older one. Raises FormatError or binascii.Error."""
+    """Return the state in a Secret. Raises FormatError or binascii.Error, also if the document has a newer version than
+    SCHEMA.
+    """
     text = find_str(dict(secret), "data", STATE_KEY).encode(errors="replace")
     data = base64.b64decode(text, validate=True)
     document = as_object(decode_json(data, max_bytes=MAX_STATE, what=STATE_KEY), STATE_KEY)
     schema = find_int(document, "schema", default=1)
     if schema not in range(1, SCHEMA + 1):
         raise FormatError(
-            f"its schema is {schema}, and this program reads 1 to {SCHEMA}; start the version of Wharfinger that wrote it"
+            f"its schema is {schema}, but this program reads only 1 to {SCHEMA}; start the version of Wharfinger that wrote it"
         )
     return PackageState(
         source=find_str(document, "source"),

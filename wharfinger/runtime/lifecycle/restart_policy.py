@@ -11,7 +11,7 @@ class Repeat(StrEnum):
     """The parts of a start that are repeated at every start of the daemon."""
 
     LAYOUT = "layout"
-    """The default of the package's layout: always for addon-operator's layout, and if needed for packages with a
+    """The default of the package's layout: ALWAYS for addon-operator's layout, and NEEDED for packages with a
     ``package.yaml``.
     """
     ALWAYS = "always"

@@ -1,4 +1,4 @@
-"""The steps of one operation, journalled: steps that an operation completed before the daemon was killed are not repeated.
+"""The journalled steps of one operation: steps that the operation completed before the daemon was killed are not repeated.
 
 A step has effects outside the process and is costly to repeat: a download, an unpacked tree, a hook run, an applied release. It
 is journalled as in flight before its first effect and as complete after its last. So after a kill, a step is either done, or in
@@ -7,7 +7,8 @@ unless later steps of the operation depend on its result. The operation that res
 done. It is the same operation if its *fingerprint*, which stands for all its inputs, is the same; an operation with another
 fingerprint begins with nothing done.
 
-Within one process, an attempt that failed begins anew: a beforeHelm hook, say, may have to look at what made the apply fail.
+If an attempt fails, the next attempt of the same process does all steps again: for example, a beforeHelm hook may have to
+react to the cause of a failed apply.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from wharfinger.runtime.resources.settings import ResolvedSettings
 
 @dataclass(slots=True)
 class Taken:
-    """A step that is being taken; ``result`` is kept for the next process, if the step was started."""
+    """A step in progress. If it was started, ``result`` is stored in the journal when the step completes."""
 
     _start: Callable[[], None]
     started: bool = False
@@ -58,19 +59,21 @@ class Steps:
             self.begun = True
 
     def done(self, step: str) -> str | None:
-        """Return the result of a completed step; None if it is to be done."""
+        """Return the result of a complete step; None if the step has to be done."""
         return self.journal.completed(self.package, self.operation, step)
 
     @contextmanager
     def taking(self, step: str) -> Iterator[Taken]:
-        """Keep the step in flight while the body runs, and complete it when the body succeeds. Raises JournalError."""
+        """Record the step as in flight before the body runs, and as complete when the body has succeeded. Raises JournalError."""
         with self.taking_if_started(step) as taken:
             taken.start()
             yield taken
 
     @contextmanager
     def taking_if_started(self, step: str) -> Iterator[Taken]:
-        """Like `taking`, but the body must call `Taken.start` before the first effect, if there is any. Raises JournalError."""
+        """Do the same as `taking`, but let the body call `Taken.start` before its first effect, if it has any. Raises
+        JournalError.
+        """
         taken = Taken(partial(self.journal.start, self.package, self.operation, step))
         yield taken
         if taken.started:
@@ -83,7 +86,8 @@ class Steps:
 
 def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted: Directives) -> str:
     """Return the fingerprint of a reconciliation: all its inputs, except the values that its own hooks patch."""
-    # A field that was added later is there only if it is set, so that the recorded fingerprints of all other packages stay valid.
+    # Fields that were added later are included only if they are set, so that the recorded fingerprints of packages without
+    # them stay valid.
     scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}
     patches: JsonObject = {"patches": patches_checksum(wanted.patches)} if wanted.patches else {}
     account: JsonObject = {"account": wanted.account} if wanted.account else {}

@@ -1,10 +1,10 @@
-"""The lifecycle store: the desired state of each package, and a scope, which queues understand, for each operation that may run.
+"""The lifecycle store: the desired state of each package, and a cancel scope for each operation that runs.
 
-:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine` explains the decisions, and
-:mod:`~wharfinger.runtime.lifecycle.desired_state` what a desired state requires. This module is the shell: it keeps a machine for
-each name, gives out the numbers, and turns them into :class:`WorkScope` objects. It neither enqueues nor awaits, so a
-decision and its scope are never separated. A cancelled scope's listeners run within the call; they find the store as it is
-after the decision.
+:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine` explains the decisions about operations, and
+:mod:`~wharfinger.runtime.lifecycle.desired_state` the work that a desired state requires. This module has a state machine for
+each package, assigns the numbers of scopes, and makes a :class:`WorkScope` for each number. It neither enqueues nor awaits,
+so a decision is never separated from its scope. The listeners of a cancelled scope run within the call, and see the store as
+it is after the decision.
 """
 
 from collections.abc import Callable
@@ -68,9 +68,9 @@ class LifecycleStore:
     observe: Observe | None = field(default=None, compare=False)
 
     def reconcile(self, name: str, desired: DesiredState) -> Decision:
-        """Adopt ``desired`` and return what it requires; nothing is started or cancelled here.
+        """Adopt ``desired``, and return the work that it requires. Nothing is started or cancelled here.
 
-        The state that is adopted already requires nothing, which is no step of the machine.
+        If ``desired`` equals the adopted state, no work is required, and the state machine takes no step.
         """
         known = self._packages.get(name)
         if known is not None and known.removal is None and known.desired == desired:
@@ -78,27 +78,28 @@ class LifecycleStore:
         for effect in self._step(name, Desired(desired)).effects:
             if isinstance(effect, Decided):
                 return effect.decision
-        raise AssertionError(f"{name}: the machine gave no decision about a desired state")
+        raise AssertionError(f"{name}: a bug in Wharfinger: no decision was made about a desired state")
 
     def adopt(self, name: str, desired: DesiredState) -> tuple[Decision, WorkScope | None]:
         """Adopt ``desired`` as `reconcile` does, and begin the update that it requires.
 
-        Return what it requires, and the scope for Download, Install and Load; None if no update was begun.
+        Return the work that ``desired`` requires, and the scope for Download, Install and Load; the scope is None if no
+        update was begun.
         """
         decision = self.reconcile(name, desired)
         updates = decision.kind in (DecisionKind.UPDATE, DecisionKind.RESUME)
         return decision, self.begin_update(name) if updates else None
 
     def track(self, name: str) -> None:
-        """Add a package that is known only because it has to be removed; a package that is tracked already is not changed."""
+        """Add a package that is known only because it has to be removed; nothing is changed if the package is already known."""
         self._step(name, Tracked())
 
     def begin_update(self, name: str) -> WorkScope | None:
-        """Return a scope for Download, Install and Load; None while removing, suspended or untracked."""
+        """Return a scope for Download, Install and Load; None if the package is being removed, suspended or not known."""
         return self._begin(name, Operation.UPDATE).begun
 
     def begin_reconciliation(self, name: str, reason: str) -> WorkScope | None:
-        """Return a scope for Configure and Run; None while removing, suspended or untracked.
+        """Return a scope for Configure and Run; None if the package is being removed, suspended or not known.
 
         ``reason`` is the cause with which an earlier reconciliation is cancelled. Raises ValueError if it is empty.
         """
@@ -107,24 +108,24 @@ class LifecycleStore:
     def begin_disable(self, name: str) -> tuple[WorkScope | None, bool]:
         """Return a scope for Disable, and whether it interrupted an update, which has to begin again afterwards.
 
-        There is no scope while removing, suspended (nothing is deleted then) or untracked.
+        The scope is None if the package is being removed, suspended (because nothing is deleted then) or not known.
         """
         answer = self._begin(name, Operation.DISABLE)
         return answer.begun, UpdateCutShort() in answer.effects
 
     def begin_vote(self, name: str) -> WorkScope | None:
-        """Return a scope for running the enabled script again; None while removing, suspended or untracked."""
+        """Return a scope for another run of the enabled script; None if the package is being removed, suspended or not known."""
         return self._begin(name, Operation.VOTE).begun
 
     def begin_suspend(self, name: str) -> WorkScope | None:
-        """End all running operations; return a scope for pausing the hooks.
+        """Cancel all running operations, and return a scope for the task that stops the hooks.
 
-        None if the package is not suspended, is being removed, or is not tracked.
+        Return None, without any change, if the package is not suspended, is being removed, or is not known.
         """
         return self._begin(name, Operation.SUSPEND).begun
 
     def begin_removal(self, name: str) -> tuple[RemovalStart, WorkScope | None]:
-        """Mark the package as being removed. Only the result STARTED comes with a scope."""
+        """Mark the package as being removed. Return the result, with a scope if the result is STARTED."""
         answer = self._begin(name, Operation.REMOVAL)
         if answer.begun is not None:
             return RemovalStart.STARTED, answer.begun
@@ -137,17 +138,17 @@ class LifecycleStore:
         return self._step(name, RestartRemoval(self._number())).begun
 
     def finish_removal(self, name: str) -> None:
-        """Record that the removal's last task succeeded: the removal cannot be started again. Next, its queue is deleted, and
-        `complete_removal` is called.
+        """Record that the removal's last task has succeeded, so that the removal cannot be started again. Next, the package's
+        queue is deleted, and `complete_removal` is called.
         """
         self._step(name, RemovalFinished())
 
     def complete_removal(self, name: str) -> bool:
-        """Forget a removed package; False (and nothing changes) unless it is being removed."""
+        """Forget a removed package. Return False, without any change, if the package is not being removed."""
         return not any(isinstance(effect, Refused) for effect in self._step(name, RemovalCompleted()).effects)
 
     def package(self, name: str) -> Package | None:
-        """Return the machine's state of a package; None if the package is not known."""
+        """Return the state of a package in the state machine; None if the package is not known."""
         return self._packages.get(name)
 
     def is_removing(self, name: str) -> bool:
@@ -161,11 +162,11 @@ class LifecycleStore:
         return package is not None and package.desired.suspended
 
     def complete_run(self, name: str) -> None:
-        """Record that the version is applied. A request that arrives later needs another run."""
+        """Record that the version is applied. A request that arrives after this needs another run."""
         self._step(name, RunCompleted())
 
     def is_applying(self, name: str) -> bool:
-        """Return whether a reconciliation is on its way to Run, or in it."""
+        """Return whether a reconciliation runs that has not completed its task Run."""
         package = self._packages.get(name)
         return package is not None and package.applying
 
@@ -174,8 +175,8 @@ class LifecycleStore:
         self._step(name, UpdateCompleted())
 
     def is_loading(self, name: str) -> bool:
-        """Return whether an update runs. The reconciliation after it reads the settings late, so a change of settings needs no
-        other reconciliation.
+        """Return whether an update runs. The reconciliation after the update reads the newest settings, so a change of
+        settings during the update needs no further reconciliation.
         """
         package = self._packages.get(name)
         return package is not None and package.update is not None
@@ -190,7 +191,7 @@ class LifecycleStore:
         return self._step(name, Begin(operation, self._number()))
 
     def _step(self, name: str, event: Event) -> _Answer:
-        """Apply an event to a package and perform what follows."""
+        """Process an event of a package, and carry out its effects."""
         before = self._packages.get(name)
         after, effects = step(before, event)
         if self.observe is not None:
@@ -210,7 +211,7 @@ class LifecycleStore:
                 case EndScope(number):
                     del self._scopes[number]
                 case Decided() | Refused() | UpdateCutShort():
-                    pass  # an answer, which the caller reads from the effects
+                    pass  # the caller finds this answer in the effects
                 case _:
                     assert_never(effect)
         for scope, cause in cancelled:

@@ -1,8 +1,8 @@
-"""The parts of a package's state that it needs to return to its former revision.
+"""The parts of a package's recorded state that are needed to return to its former revision.
 
-`ReadyRevision` is the revision with which the package was Ready last. `Rollback` is the answer to an upgrade that failed, or to a
-request. It is in force until the resource asks for something else than it did at that time (``asked``). If ``revision`` is 0, no
-former revision could be used, and the record only states that.
+`ReadyRevision` is the revision with which the package was last Ready. `Rollback` records the reaction to a failed upgrade, or
+to a user's request. The rollback is in force as long as the resource asks for the same state as at that time (``asked``). If
+``revision`` is 0, no former revision could be used, and the record only states this.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,9 @@ MAX_MESSAGE: Final = 1_000
 class ReadyRevision:
     """A revision with which the package was Ready.
 
-    ``wish`` is the desired state that the revision was made from. ``asked`` identifies what the resource asked for at that time;
-    it is empty if a rollback made the revision, because the resource then asked for something else.
+    ``wish`` has the package, the version and the settings that the revision was made from. ``asked`` identifies the state
+    that the resource asked for at that time; it is empty if a rollback made the revision, because the resource asked for
+    another state then.
     """
 
     asked: str
@@ -30,8 +31,8 @@ class ReadyRevision:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """A rollback, or the finding that it is impossible. ``generation`` is the resource's generation; ``wish`` is the desired
-    state to return to, None if a rollback is impossible.
+    """A rollback, or the finding that a rollback is impossible. ``generation`` is the resource's generation; ``wish`` has the
+    package, the version and the settings to return to, None if a rollback is impossible.
     """
 
     asked: str
@@ -41,14 +42,14 @@ class Rollback:
 
 
 def ready_document(ready: ReadyRevision | None) -> JsonObject | None:
-    """Return the form in which a ready revision is kept."""
+    """Return the document that records a ready revision."""
     if ready is None:
         return None
     return {"asked": ready.asked, "revision": ready.revision, "wish": ready.wish.document}
 
 
 def read_ready(value: JsonObject) -> ReadyRevision | None:
-    """Read a ready revision from the document of a package's state. Raises FormatError."""
+    """Read a ready revision from a package's recorded state. Raises FormatError."""
     if find(value, "ready") is None:
         return None
     found = find_object(value, "ready")
@@ -56,7 +57,7 @@ def read_ready(value: JsonObject) -> ReadyRevision | None:
 
 
 def rollback_document(rollback: Rollback | None) -> JsonObject | None:
-    """Return the form in which a rollback is kept."""
+    """Return the document that records a rollback."""
     if rollback is None:
         return None
     note = rollback.note
@@ -73,7 +74,7 @@ def rollback_document(rollback: Rollback | None) -> JsonObject | None:
 
 
 def read_rollback(value: JsonObject) -> Rollback | None:
-    """Read a rollback from the document of a package's state. Raises FormatError."""
+    """Read a rollback from a package's recorded state. Raises FormatError."""
     if find(value, "rollback") is None:
         return None
     found = find_object(value, "rollback")

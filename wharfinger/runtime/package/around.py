@@ -1,4 +1,4 @@
-"""The surroundings of a package that a step depends on: the time, and which operations run."""
+"""The facts outside of a package's state on which a step depends: the time, and the operations that run."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,14 +11,16 @@ from wharfinger.runtime.package.state import Package
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The wall clock, and the lifecycle machine's state of the package (None: the machine does not know it)."""
+    """The time of the wall clock, and the package's state in the lifecycle store (None if the store does not know the
+    package).
+    """
 
     now: datetime
     operations: lifecycle.Package | None
 
     @property
     def loading(self) -> bool:
-        """True while an update runs. The reconciliation after it reads the settings late."""
+        """True while an update runs. The reconciliation after the update reads the newest settings."""
         return self.operations is not None and self.operations.update is not None
 
     @property
@@ -28,14 +30,14 @@ class Around:
 
     @property
     def removing(self) -> bool:
-        """True while the package is being removed. Then nothing is begun for it, whatever the scheduler decides."""
+        """True while the package is being removed. No other operation begins then, whatever the scheduler decides."""
         return self.operations is not None and self.operations.removal is not None
 
     @property
     def applying(self) -> bool:
-        """True while a reconciliation is on its way to Run, or in it."""
+        """True while a reconciliation runs that has not completed its task Run."""
         return self.operations is not None and self.operations.applying
 
 
 Next: TypeAlias = tuple[Package, tuple[Effect, ...]]
-"""The package after a step, and the effects to perform, in this order."""
+"""The package after a step, and the effects in the order in which they are to be carried out."""

@@ -1,7 +1,8 @@
-"""The contents of packages that were read last, by digest: packages with the same content read it once, and share it.
+"""The contents of packages that were read last, by digest. Packages with the same content share it, so that it is read only once.
 
-After a restart every package is loaded, and many may have the same content. What is kept here was read from a tree of the store,
-which has the content of its digest, so it never becomes outdated. It costs no memory while a package with this content is loaded.
+After a restart every package is loaded, and many may have the same content. A content was read from the store, where a digest
+always has the same files, so it never becomes outdated. While a package with the content is loaded, the copy in this cache
+costs no additional memory.
 """
 
 from collections import OrderedDict
@@ -13,26 +14,26 @@ from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.rendering.chart_use import ChartUse
 
 MOST: Final = 64
-"""The number of contents of each kind that are kept."""
+"""The limit on the number of contents of each kind that are kept."""
 
 Content = TypeVar("Content")
 
 
 class Kept(Generic[Content]):
-    """The contents of one kind that were used last. The key of a content is everything that it depends on."""
+    """A cache of the last used contents of one kind. The key of a content has everything on which the content depends."""
 
     def __init__(self) -> None:
         self._contents: OrderedDict[Hashable, Content] = OrderedDict()
 
     def get(self, key: Hashable) -> Content | None:
-        """Return a content that was kept; None if it was not."""
+        """Return the content of a key; None if it is not kept."""
         found = self._contents.get(key)
         if found is not None:
             self._contents.move_to_end(key)
         return found
 
     def keep(self, key: Hashable, content: Content) -> None:
-        """Keep a content, and forget those that were not used for the longest time."""
+        """Keep a content, and forget the least recently used contents beyond the limit."""
         self._contents[key] = content
         self._contents.move_to_end(key)
         while len(self._contents) > MOST:

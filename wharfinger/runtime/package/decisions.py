@@ -1,6 +1,7 @@
-"""The decisions of the scheduler: the effects of its answer to an offered node, and of its orders. Pure.
+"""The effects of the scheduler's decisions: of its answer to an offered node, and of its orders. Pure.
 
-A part of the machine (:mod:`~wharfinger.runtime.package.machine`), whose table has the orders in each phase.
+A part of the state machine (:mod:`~wharfinger.runtime.package.machine`), whose docstring has a table of the orders in each
+phase.
 """
 
 from typing import assert_never
@@ -42,7 +43,7 @@ def answered(package: Package, event: NodeAccepted | NodeRefused | NodeSettled, 
                 package = applied(package, JoinRefused(failure, established))
             package, effects = failed(package, Stage.REQUIREMENTS, failure, around)
             if fresh and not package.status.version:
-                # Nothing is installed that dependents could use.
+                # No version is installed that dependents could use.
                 effects = (*effects, Tell(NodeRemoved(package.id.name)))
             return package, effects
         case NodeSettled(enabled, unwanted):
@@ -58,8 +59,8 @@ def _settled(package: Package, around: Around, *, enabled: bool, unwanted: bool)
     if enabled:
         effects = ensure_crds(package, around)
     elif missed is not None:
-        # Whether to uninstall is decided anew: a package that was unwanted when the Disable was missed may now only
-        # lack a requirement.
+        # Whether to uninstall is decided again: a package that was unwanted when the Disable was missed may now be wanted,
+        # and only lack a requirement.
         package, effects = disable_ordered(package, missed[0], around, uninstall=unwanted)
     definition, is_current = package.files.definition, package.vote.asked_about == package.wish.settings.checksum
     if definition is not None and definition.enabled_script and not is_current:
@@ -84,7 +85,7 @@ def decided(
             return package, ensure_crds(package, around) if package.node.refused is None else ()
         case DecisionReported(decided):
             refused, now = package.node.refused, around.now
-            if decided.allowed and refused is not None:  # the decision is about the earlier version
+            if decided.allowed and refused is not None:  # this decision was made about the earlier version
                 status = statuses.failed(
                     package.status,
                     Stage.REQUIREMENTS,
@@ -103,8 +104,8 @@ def decided(
 def _run_ordered(package: Package, run: int, reason: str, around: Around) -> Next:
     """Run the loaded package.
 
-    While a version is being loaded, nothing is begun, because the end of the load orders a run. If the loaded version was
-    refused, it is offered to the scheduler once more instead.
+    While a version is being loaded, nothing is begun, because a run is ordered at the end of the load. If the scheduler
+    refused the loaded version, the version is offered to the scheduler again, in place of a run.
     """
     package = applied(package, ReconciliationOrdered(run))
     begins = (Simple.ROUND_BEGINS,) if is_global(package.id) else ()

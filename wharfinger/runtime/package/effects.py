@@ -1,6 +1,7 @@
-"""The effects of a package's events: what is to be done after a step.
+"""The effects of a package's events, which are to be carried out after a step.
 
-The runtime does it (:mod:`~wharfinger.runtime.core.packages`), and applies the outcome as another event.
+The runtime carries them out (:mod:`~wharfinger.runtime.core.packages`), and processes the outcome of an effect as another
+event.
 """
 
 from dataclasses import dataclass
@@ -26,14 +27,14 @@ class EnqueueBase:
 
 
 class Phase(Enum):
-    """The first attempts that other packages wait for."""
+    """The kinds of first attempts that other packages wait for."""
 
     CRDS = "crds"
     LOAD = "load"
 
 
 class Simple(Enum):
-    """The effects without a parameter; each value says what is done."""
+    """The effects without parameters; the string value of each describes the action."""
 
     SUSPEND = "ask the lifecycle store for a suspension"
     CRDS = "ensure the definitions, in a lane of their own"
@@ -64,7 +65,9 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Offer a definition to the scheduler as the package's node; ``established`` are the CRDs in force before it."""
+    """Offer a definition to the scheduler as the package's node; ``established`` are the CRDs that are established before the
+    offer.
+    """
 
     definition: Definition
     fresh: bool
@@ -74,7 +77,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Carry out an order of the scheduler, after the effects of its decision."""
+    """Carry out an order of the scheduler, after the effects of the scheduler's decision."""
 
     order: Schedule | Disable
 
@@ -97,7 +100,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Begin or end the package's attempt, which other packages wait for."""
+    """Begin or end the package's first attempt, for which other packages wait."""
 
     phase: Phase
     begins: bool
@@ -113,7 +116,7 @@ class GiveWay:
 
 @dataclass(frozen=True, slots=True)
 class CastVote:
-    """Record the vote of the script; it is provisional if installed packages are not loaded yet and ``may_be_early``."""
+    """Record the vote of the script. With ``may_be_early``, the vote is provisional if installed packages are not loaded yet."""
 
     enabled: bool | None
     reason: str
@@ -126,14 +129,14 @@ class CastVote:
 
 @dataclass(frozen=True, slots=True)
 class BeginUpdate(BeginBase):
-    """Ask for an update."""
+    """Ask the lifecycle store for an update."""
 
     generation: int
 
 
 @dataclass(frozen=True, slots=True)
 class BeginReconciliation(BeginBase):
-    """Ask for a reconciliation."""
+    """Ask the lifecycle store for a reconciliation."""
 
     run: int
     reason: str
@@ -141,7 +144,7 @@ class BeginReconciliation(BeginBase):
 
 @dataclass(frozen=True, slots=True)
 class BeginDisable(BeginBase):
-    """Ask for a Disable."""
+    """Ask the lifecycle store for a Disable."""
 
     reason: str
     uninstall: bool
@@ -149,15 +152,15 @@ class BeginDisable(BeginBase):
 
 @dataclass(frozen=True, slots=True)
 class BeginVote(BeginBase):
-    """Ask for a vote, because the specification changed for this reason."""
+    """Ask the lifecycle store for a vote, because the specification has changed; ``reason`` names the change."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatVote(BeginBase):
-    """Ask for a vote, because these Modules are on now, and for the change of the specification that the interrupted run was for;
-    empty: there is none.
+    """Ask the lifecycle store for a vote, because these Modules are on now. ``reason`` names the change of the specification
+    for which the interrupted run was begun; empty if there was no such change.
     """
 
     before: tuple[str, ...]
@@ -184,7 +187,7 @@ class EnqueueReconciliation(EnqueueBase):
 
 @dataclass(frozen=True, slots=True)
 class EnqueueDisable(EnqueueBase):
-    """Enqueue the task of a Disable; ``keep``: the objects in the cluster are kept."""
+    """Enqueue the task of a Disable. With ``keep``, the objects in the cluster are kept."""
 
     scope: WorkScope
     keep: bool
@@ -199,7 +202,7 @@ class EnqueueSuspend(EnqueueBase):
 
 @dataclass(frozen=True, slots=True)
 class EnqueueVote(EnqueueBase):
-    """Enqueue the enabled script, because of ``reason``; empty: because other Modules are on."""
+    """Enqueue the enabled script, because of ``reason``; if that is empty, because other Modules are on."""
 
     scope: WorkScope
     reason: str
@@ -207,7 +210,7 @@ class EnqueueVote(EnqueueBase):
 
 @dataclass(frozen=True, slots=True)
 class EnqueueCrds(EnqueueBase):
-    """Enqueue the task that ensures the definitions."""
+    """Enqueue the task that ensures the CRDs."""
 
     scope: WorkScope
 

@@ -1,13 +1,13 @@
-"""The kept vote of a package's own enabled script, so that the script does not run twice for the same input. Pure.
+"""The kept answer of a package's own enabled script, so that the script does not run again for the same input. Pure.
 
-The scheduler only reads the last vote. The script runs like any hook, in a task of its own package with a slot and a time limit
-(:mod:`wharfinger.hooks.running.enabled_script`), so a script that hangs keeps no other package waiting. The known inputs of a
-script are its package and the values that it receives. So the answer is kept under a key of exactly these inputs. While the key
-is the same, a reload or a changed specification uses the kept answer and does not run the script. If a user asks to reconcile
-everything (``wharfinger.dev/reconcile-requested-at``, ``force-requested-at``), the script is asked again, because it may depend
-on inputs that no key contains.
+The scheduler only reads the last vote. The script runs like a hook, in a task of its own package with a slot and a time limit
+(:mod:`wharfinger.hooks.running.enabled_script`), so a script that hangs does not delay other packages. The known inputs of a
+script are its package and the values that it receives. So the answer is kept under a key of exactly these inputs. While the
+key is the same, a reload or a changed specification uses the kept answer and does not run the script. If a user requests a
+complete reconciliation (``wharfinger.dev/reconcile-requested-at``, ``force-requested-at``), the script runs again, because it
+may depend on inputs that are not in the key.
 
-A failure is not an answer and is never kept: the next caller asks the script again. Answers live as long as the process.
+A failure is not an answer, and is never kept: the script runs again for the next caller. Answers are kept until the process ends.
 """
 
 from dataclasses import dataclass
@@ -27,20 +27,21 @@ class KeptVote:
 
 
 def vote_key(package: Digest, wanted: Directives, values: JsonObject, config_values: JsonObject) -> str:
-    """Return the checksum of all that an answer depends on.
+    """Return the checksum of all known inputs of an answer:
 
-    These are the package, a user's requests, and the two documents that the script is given.
+    the package, a user's requests, and the two documents that the script gets.
     """
     asked: list[JsonValue] = [wanted.requested, wanted.forced]
     return checksum([package.text, asked, values, config_values])
 
 
 def globals_for(name: str, global_values: JsonObject, before: tuple[str, ...] | None = None) -> JsonObject:
-    """Return the values that a script sees under ``global``: the Modules that are on, without its own package.
+    """Return the values that a script gets under ``global``, which name the Modules that are on, without the script's own
+    package.
 
-    With ``before``, it sees only these Modules. Scripts of module folders run in the order of the modules, and each sees only
-    the modules before it (spec hook-protocol §5.6). So two scripts can neither wait for each other, nor switch each other off
-    and on forever.
+    With ``before``, only these Modules are named. Scripts of module folders run in the order of the modules, and each script
+    sees only the modules before its own (spec hook-protocol §5.6). So two scripts can neither wait for each other, nor switch
+    each other off and on forever.
     """
     enabled = global_values.get("enabledModules")
     if not isinstance(enabled, list):

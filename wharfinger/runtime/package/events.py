@@ -1,8 +1,8 @@
-"""The events of one package: everything that can happen to it.
+"""The events of one package.
 
-:func:`~wharfinger.runtime.package.machine.step` returns the package after an event and the effects. The events of the first
-section are reported by tasks and hooks; the others are the outcomes of effects, the decisions of the scheduler, and the
-requests of users. Events that change nothing but records are :mod:`~wharfinger.runtime.package.findings`.
+:func:`~wharfinger.runtime.package.machine.step` returns the package after an event, and the effects. Tasks and hooks report
+the events of the first section; the other sections have the outcomes of effects, the decisions of the scheduler, and the
+requests of users. Events that only change records are in :mod:`~wharfinger.runtime.package.findings`.
 """
 
 from dataclasses import dataclass
@@ -22,19 +22,19 @@ from wharfinger.runtime.status.package_status import PackageStatus, Stage
 
 
 class ReportBase:
-    """The base of all reports, so that one check recognizes them."""
+    """The base class of all reports, so that one ``isinstance`` recognizes them."""
 
     __slots__ = ()
 
 
 class OutcomeBase:
-    """The base of all outcomes of effects."""
+    """The base class of all outcomes of effects."""
 
     __slots__ = ()
 
 
 class RequestBase:
-    """The base of all decisions and requests."""
+    """The base class of all decisions and requests."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class RequestBase:
 
 @dataclass(frozen=True, slots=True)
 class Progressed(ReportBase):
-    """A stage is at work."""
+    """The work of a stage has made progress."""
 
     stage: Stage
     reason: str
@@ -95,7 +95,7 @@ class Reachable(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class WarnedOf(ReportBase):
-    """There are warnings about one subject, which works but should be changed. They replace earlier warnings about this
+    """There are warnings about one subject: it works, but should be changed. The warnings replace earlier ones about the same
     subject.
     """
 
@@ -110,7 +110,7 @@ class Uninstalled(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Removing(ReportBase):
-    """The reason why a removal waits, or how it failed."""
+    """A removal waits or has failed; the event has the reason."""
 
     reason: str
     message: str
@@ -118,7 +118,7 @@ class Removing(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Voted(ReportBase):
-    """The enabled script voted; ``enabled`` None: there is no script, or it failed for this reason."""
+    """The enabled script voted. ``enabled`` is None if there is no script, or if the script failed; then ``reason`` says why."""
 
     enabled: bool | None
     reason: str = ""
@@ -135,7 +135,9 @@ class HookDone(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class EventHookDone(ReportBase):
-    """An event hook ran in a lane; ``error`` is empty if it succeeded. A lane's failure lasts until its next success."""
+    """An event hook ran in a lane; ``error`` is empty if it succeeded. The hook counts as failed in this lane until its next
+    success there.
+    """
 
     hook: str
     lane: str
@@ -151,9 +153,11 @@ class ValuesChanged(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class HealthSeen(ReportBase):
-    """The readiness of the release's objects: one text about those that failed, one about the stalled, one about rollouts.
+    """The readiness of the release's objects: one text about failed objects, one about stalled objects, and one about
+    rollouts.
 
-    All three are empty if all objects are ready. ``any_stalled``: an object is stalled, whatever the texts are about.
+    All three are empty if all objects are ready. ``any_stalled`` is True if any object is stalled, even if ``stalled`` is
+    empty.
     """
 
     failed: str = ""
@@ -172,7 +176,7 @@ class DriftReported(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class ForeignRevision(ReportBase):
-    """Another writer made a revision of the release; it is kept."""
+    """Another writer made a revision of the release, which is not undone."""
 
     text: str
 
@@ -206,7 +210,7 @@ Report: TypeAlias = (
 )
 
 OF_EVERY_OPERATION: Final = (HookDone, EventHookDone, ValuesChanged)
-"""The reports that stay true even if the operation that started the hook was cancelled."""
+"""The reports of hooks that are true even if the operation that started the hook was cancelled."""
 
 
 # --- the outcomes of effects ---------------------------------------------------------------------------------------------
@@ -229,7 +233,8 @@ class UpdateDone(OutcomeBase):
 class NodeAccepted(OutcomeBase):
     """The scheduler accepted the definition as the package's node.
 
-    ``fresh``: the definition differs from the previous one. ``stored``: it is the installed version of a suspended package.
+    ``fresh`` is True if the definition differs from the previous one, ``stored`` if it is the installed version of a
+    suspended package.
     """
 
     definition: Definition
@@ -239,7 +244,9 @@ class NodeAccepted(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class NodeRefused(OutcomeBase):
-    """The definition would close a cycle; the CRDs in force are those that were ``established`` before it was offered."""
+    """The definition would close a cycle, so the scheduler refused it. ``established`` are the CRDs that were established
+    before the offer; they are still those of the package.
+    """
 
     failure: Failure
     fresh: bool
@@ -248,7 +255,7 @@ class NodeRefused(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class NodeSettled(OutcomeBase):
-    """The scheduler got the node and the vote of a new definition, and made this decision."""
+    """The scheduler has the node and the vote of a new definition, and made this decision."""
 
     enabled: bool
     unwanted: bool
@@ -256,15 +263,16 @@ class NodeSettled(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteRecorded(OutcomeBase):
-    """The vote can be passed on: it is known whether the script saw all installed packages."""
+    """The vote is recorded and can be passed to the scheduler; it is known whether the script saw all installed packages."""
 
     vote: ScriptVoted
 
 
 @dataclass(frozen=True, slots=True)
 class VoteStarted(OutcomeBase):
-    """The lifecycle store gave a vote its scope, because the specification changed for ``reason`` (empty: it did not), or because
-    Modules ``before`` it are on now (None: not because of them).
+    """The lifecycle store gave a vote its scope. ``reason`` names the change of the specification that caused the vote ("" if
+    no change did); ``before`` are the Modules before the package that are on, if a change of them caused the vote (otherwise
+    None).
     """
 
     scope: WorkScope
@@ -286,8 +294,8 @@ class VoteRepeated(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationStarted(OutcomeBase):
-    """The lifecycle store gave a reconciliation its scope; None: the reconciliation may not begin, because of a suspension or a
-    removal.
+    """The lifecycle store gave a reconciliation its scope. ``scope`` is None if the reconciliation may not begin, because of
+    a suspension or a removal.
     """
 
     run: int
@@ -303,7 +311,7 @@ class RunDone(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class DisableStarted(OutcomeBase):
-    """The lifecycle store gave a Disable its scope; ``updating``: an update was cut short for it."""
+    """The lifecycle store gave a Disable its scope. ``updating`` is True if an update was interrupted for the Disable."""
 
     reason: str
     uninstall: bool
@@ -325,12 +333,12 @@ class SuspendStarted(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class StoredLoaded(OutcomeBase):
-    """The installed version of a suspended package was read, if it is on the disk."""
+    """The installed version of a suspended package was read, if its files are on the disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrdsStarted(OutcomeBase):
-    """The task that ensures the definitions has its scope."""
+    """The task that ensures the CRDs was enqueued with this scope."""
 
     scope: WorkScope
 
@@ -339,9 +347,9 @@ class CrdsStarted(OutcomeBase):
 class RemovalStarted(OutcomeBase):
     """The lifecycle store gave a removal its scope.
 
-    ``settings`` are for its hooks, ``deletion`` is the policy for its objects; None: not known. ``disowned``: the release of its
-    name belongs to another package. ``moved``: another daemon keeps the package from now on, and nothing is removed from the
-    cluster.
+    ``settings`` are the settings for the package's hooks, ``deletion`` is the policy for its objects; each is None if it is
+    not known. ``disowned`` is True if the release of the package's name belongs to another package. ``moved`` is True if
+    another daemon manages the package from now on, so that nothing is removed from the cluster.
     """
 
     scope: WorkScope
@@ -363,9 +371,9 @@ class RemovalDone(OutcomeBase):
 class WishAdopted(RequestBase):
     """A desired state was adopted, and the lifecycle store decided what it requires.
 
-    ``scope`` is that of the required update; None if no update is required. ``new_login``: a version that is being fetched needs
-    another login. ``needs_changed``: the dependencies of the resource, or whether it is on by default, differ from those of the
-    node.
+    ``scope`` is the scope of the required update; None if no update is required. ``new_login`` is True if a version that is
+    being fetched needs another login. ``needs_changed`` is True if the dependencies in the resource, or whether the package
+    is on by default, differ from the node.
     """
 
     wished: Wished
@@ -378,19 +386,19 @@ class WishAdopted(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class UpdateWanted(RequestBase):
-    """The wanted version has to be fetched again, because its content may have changed, and loaded."""
+    """The wanted version has to be fetched and loaded again, because its content may have changed."""
 
     generation: int
 
 
 @dataclass(frozen=True, slots=True)
 class NeedsChanged(RequestBase):
-    """The dependencies of the resource changed, or whether it is on by default."""
+    """The dependencies in the resource changed, or whether the package is on by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class OthersTurned(RequestBase):
-    """Other Modules may be on now: the names of those before this one."""
+    """Other Modules may be on now. ``before`` are the names of the Modules before this package that are on."""
 
     before: tuple[str, ...]
     forced: bool
@@ -429,14 +437,14 @@ class DisableOrdered(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class DeletionChanged(RequestBase):
-    """Another policy for the objects was given while the package is being removed."""
+    """The deletion policy was changed while the package is being removed."""
 
     deletion: DeletionPolicy
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalAccountChanged(RequestBase):
-    """Another service account was given while the package is being removed; empty: the daemon itself."""
+    """The service account was changed while the package is being removed; "" means the daemon itself."""
 
     account: str
 
@@ -448,7 +456,7 @@ class SkipDeleteHooks(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class Changed(RequestBase):
-    """The status changed by a function of the old status alone."""
+    """The status is to be changed by a function that needs only the old status."""
 
     status: PackageStatus
 

@@ -1,7 +1,7 @@
-"""The facts about one package that its machine records, and the union of all facts.
+"""The facts about one package that its state machine records, and the union of all facts.
 
-A fact changes the records of the package and nothing else (:mod:`~wharfinger.runtime.package.transitions`). The machine records
-the facts of this module when it handles other events; no task reports one. Facts that are reported from outside are
+A fact only changes the records of the package (:mod:`~wharfinger.runtime.package.transitions`). The state machine records the
+facts of this module when it handles other events; tasks never report them. The facts that are reported from outside are in
 :mod:`~wharfinger.runtime.package.findings`.
 """
 
@@ -75,12 +75,12 @@ class Warned:
     warnings: tuple[str, ...]
 
 
-# --- the wish ------------------------------------------------------------------------------------------------------------
+# --- the desired state ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Wished(WishBase):
-    """The resource asks for this state; ``first``: the package was not known before."""
+    """The resource asks for this state. ``first`` is True if the package was not known before."""
 
     package: str
     version: str
@@ -92,7 +92,7 @@ class Wished(WishBase):
 
 @dataclass(frozen=True, slots=True)
 class SettingsGiven(WishBase):
-    """The settings for hooks that run during a removal are known; no desired state was adopted."""
+    """The settings for the hooks of a removal are known, although no desired state was adopted."""
 
     settings: ResolvedSettings
 
@@ -122,7 +122,9 @@ class LoadCompleted(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class Offered(NodeBase):
-    """A definition is about to be offered to the scheduler; these of its CRDs are established (None: not yet)."""
+    """A definition is about to be offered to the scheduler. ``established`` are the CRDs that are established; None while
+    they are not.
+    """
 
     established: tuple[str, ...] | None
 
@@ -136,7 +138,7 @@ class Joined(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class JoinRefused(NodeBase):
-    """The scheduler refused a new definition; the CRDs in force are still those of the earlier one."""
+    """The scheduler refused a new definition; the established CRDs are still those of the earlier definition."""
 
     failure: Failure
     crds: tuple[str, ...] | None
@@ -184,7 +186,7 @@ class MissedDisableDropped(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class SuspendBegun(NodeBase):
-    """The package's work was interrupted; a Disable under way was missed."""
+    """The package was suspended, and its work was interrupted. A Disable that was under way counts as missed."""
 
 
 # --- the enabled script ----------------------------------------------------------------------------------------------------
@@ -192,16 +194,16 @@ class SuspendBegun(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteCast(ScriptBase):
-    """The vote of the script is known; the scheduler gets it at once, or together with the package's node."""
+    """The vote of the script is known. The scheduler gets the vote at once, or together with the package's node."""
 
     vote: ScriptVoted
 
 
 @dataclass(frozen=True, slots=True)
 class VoteBegun(ScriptBase):
-    """A run that only asks the script began, with this scope. ``reason`` is the change of the specification that caused
-    it; empty if none did. ``before`` are the Modules before this one that are on, if a change of them caused it;
-    otherwise None.
+    """A run of only the enabled script began, with this scope. ``reason`` is the change of the specification that caused the
+    run; empty if no change did. ``before`` are the Modules before the package that are on, if a change of them caused the
+    run; otherwise None.
     """
 
     scope: WorkScope
@@ -211,7 +213,7 @@ class VoteBegun(ScriptBase):
 
 @dataclass(frozen=True, slots=True)
 class ScriptDone(ScriptBase):
-    """A run that only asked the script is over."""
+    """A run of only the enabled script has ended."""
 
 
 # --- the release -----------------------------------------------------------------------------------------------------------
@@ -224,7 +226,9 @@ class ValuesOutdated(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class DriftSeen(ReleaseBase):
-    """The fields that differ from what was applied, and those that another writer sets again after each correction."""
+    """The fields that differ from the applied values, and the fields that another writer sets again after each correction,
+    are known.
+    """
 
     drift: tuple[str, ...]
     fought: tuple[str, ...]
@@ -264,14 +268,14 @@ class LaneRecovered(HooksBase):
 
 @dataclass(frozen=True, slots=True)
 class CrdsBegun(CrdsBase):
-    """The task that ensures the definitions is enqueued, with this scope."""
+    """The task that ensures the CRDs is enqueued, with this scope."""
 
     scope: WorkScope
 
 
 @dataclass(frozen=True, slots=True)
 class CrdsEnded(CrdsBase):
-    """The task that ensures the definitions was interrupted."""
+    """The task that ensures the CRDs was interrupted."""
 
 
 # --- the removal -----------------------------------------------------------------------------------------------------------
@@ -281,7 +285,8 @@ class CrdsEnded(CrdsBase):
 class RemovalBegun(RemovalBase):
     """The removal began, with this policy for the objects.
 
-    ``disowned``: the release of the package's name belongs to another package. ``moved``: another daemon keeps the package.
+    ``disowned`` is True if the release of the package's name belongs to another package, and ``moved`` if another daemon
+    manages the package.
     """
 
     deletion: DeletionPolicy
@@ -291,7 +296,7 @@ class RemovalBegun(RemovalBase):
 
 @dataclass(frozen=True, slots=True)
 class DeleteHooksSkipped(RemovalBase):
-    """A user wants the package removed without its delete hooks."""
+    """A user has requested that the package is removed without its delete hooks."""
 
 
 # --- the attempt -----------------------------------------------------------------------------------------------------------
@@ -299,7 +304,7 @@ class DeleteHooksSkipped(RemovalBase):
 
 @dataclass(frozen=True, slots=True)
 class AttemptBegun(AttemptBase):
-    """The resource asks for this, and work for it begins."""
+    """The resource asks for the state with this checksum, and the attempt to reach the state begins."""
 
     asked: str
     at: datetime
@@ -314,7 +319,7 @@ class AttemptFailed(AttemptBase):
 
 @dataclass(frozen=True, slots=True)
 class AttemptSettled(AttemptBase):
-    """The package is Ready with what its resource asks for."""
+    """The package is Ready with the state that its resource asks for."""
 
 
 WishFact: TypeAlias = Wished | FoundInstalled | SettingsGiven | AccountGiven | RefreshWanted | UpdateBegun

@@ -1,10 +1,10 @@
-"""The findings about one package: the facts that its tasks, its resource and the controllers make known.
+"""The findings about one package: the facts that tasks and controllers report.
 
-A finding is an event that only changes records of the package: it does not change the status, and has no effects. A task returns
-the finding that resulted from it, or reports it while it runs (:class:`~wharfinger.runtime.package.instance.Host`). The facts
-that the machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
+A finding is an event that only changes records of the package: it does not change the status, and has no effects. A task
+returns a finding as its result, or reports it while the task runs (:class:`~wharfinger.runtime.package.instance.Host`). The
+facts that the state machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
 
-The bases name the record that a fact changes, so that one check recognizes it.
+There is a base class for each record of the package, so that one ``isinstance`` shows which record a fact changes.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from wharfinger.runtime.resources.settings import ResolvedSettings
 
 
 class WishBase:
-    """The base of all facts about the wish."""
+    """The base of all facts about the desired state."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class RemovalBase:
 
 
 class AttemptBase:
-    """The base of all facts about the attempt to reach what the resource asks for."""
+    """The base of all facts about the attempt to reach the state that the resource asks for."""
 
     __slots__ = ()
 
@@ -94,19 +94,19 @@ class Renamed:
     id: PackageId
 
 
-# --- the wish ------------------------------------------------------------------------------------------------------------
+# --- the desired state ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AccountGiven(WishBase):
-    """The service account of a removal became known; an empty name stands for the daemon itself."""
+    """The service account that a removal acts as is known; "" means the daemon itself."""
 
     account: str
 
 
 @dataclass(frozen=True, slots=True)
 class FoundInstalled(WishBase):
-    """An earlier process installed this version; the rest of its desired state is not known."""
+    """An earlier process installed this version of the package; no other part of the desired state is known."""
 
     package: str
     version: str
@@ -118,7 +118,7 @@ class FoundInstalled(WishBase):
 
 @dataclass(frozen=True, slots=True)
 class Downloaded(FilesBase):
-    """The version is on the disk; ``asked``: the registry was asked for the version."""
+    """The version is on the disk. ``asked`` is True if the registry was asked for its digest."""
 
     manifest: Manifest
     asked: bool
@@ -133,7 +133,7 @@ class Unpacked(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class FoundStored(FilesBase):
-    """The installed version is on the disk, without any download."""
+    """The installed version was found on the disk, so no download was needed."""
 
     manifest: Manifest
     tree: Path
@@ -154,7 +154,7 @@ class HooksUnusable(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class ChartSearched(FilesBase):
-    """The inputs of the chart with this digest are known."""
+    """The chart with this digest was searched for the inputs that it may use."""
 
     digest: str
     use: ChartUse
@@ -162,7 +162,7 @@ class ChartSearched(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class WebhooksSearched(FilesBase):
-    """It is known whether the content of this digest mentions conversion webhooks."""
+    """The content with this digest was searched for conversion webhooks."""
 
     digest: str
     mentioned: bool
@@ -173,7 +173,7 @@ class WebhooksSearched(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class ScriptAsked(ScriptBase):
-    """The script is asked, with these Modules on."""
+    """The script begins to run, with these Modules on."""
 
     before: tuple[str, ...]
 
@@ -187,7 +187,7 @@ class ScriptAnswered(ScriptBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteReported(ScriptBase):
-    """The vote for settings with this checksum was reported, or the script's failure."""
+    """The vote for settings with this checksum, or the failure of the script, was reported."""
 
     about: str
 
@@ -214,7 +214,7 @@ class Configured(ConfigurationBase):
 
 @dataclass(frozen=True, slots=True)
 class AdoptedForRemoval(ConfigurationBase):
-    """Unchecked settings are in force for the hooks of a removal."""
+    """The hooks of a removal get these settings, which were not checked."""
 
     newest: ResolvedSettings
     values: JsonObject
@@ -241,7 +241,7 @@ class ObjectsKnown(ReleaseBase):
 class ChartApplied(ReleaseBase):
     """The chart was applied; ``brought`` is None if the next run must apply it again.
 
-    ``inputs`` are those of this render.
+    ``inputs`` are the inputs that this render used.
     """
 
     objects: tuple[ObjectKey, ...]
@@ -251,8 +251,8 @@ class ChartApplied(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class OverridesMatched(ReleaseBase):
-    """The overrides were applied to the render that is about to be applied; the listed ones name something that the chart does
-    not have.
+    """The overrides were matched with a render that is about to be applied. ``unmatched`` are those for which the chart has
+    no workload or container.
     """
 
     unmatched: tuple[str, ...]
@@ -260,12 +260,14 @@ class OverridesMatched(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class ValuesRead(ReleaseBase):
-    """A run reads the values now; changes after this need another run."""
+    """A run is reading the values; a later change of the values needs another run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified(ReleaseBase):
-    """The package was applied by this process, or found applied, or has to be applied anew because the global values changed."""
+    """It is known whether the release is as wanted: this process applied the package, or found it applied, or the global
+    values changed and it has to be applied again.
+    """
 
 
 # --- the hooks -------------------------------------------------------------------------------------------------------------
@@ -273,14 +275,14 @@ class Verified(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class HooksStarting(HooksBase):
-    """The hooks are being started, with this scope for their runs."""
+    """The hooks are being started; their runs have this scope."""
 
     scope: WorkScope
 
 
 @dataclass(frozen=True, slots=True)
 class HooksStarted(HooksBase):
-    """The hooks' bindings are watched."""
+    """The hooks have started: the objects and schedules of their bindings are watched."""
 
     hooks: PackageHooks
 
@@ -302,7 +304,7 @@ class StartupHookDone(HooksBase):
 
 @dataclass(frozen=True, slots=True)
 class CrdsEstablished(CrdsBase):
-    """These definitions are established."""
+    """These CRDs are established."""
 
     kinds: tuple[str, ...]
 
@@ -312,7 +314,7 @@ class CrdsEstablished(CrdsBase):
 
 @dataclass(frozen=True, slots=True)
 class DeletionChosen(RemovalBase):
-    """This policy for objects applies to all deletions from now on."""
+    """This deletion policy applies to all deletions of objects from now on."""
 
     deletion: DeletionPolicy
 

@@ -1,8 +1,8 @@
-"""One package in the runtime: the shell around its machine, and the tools of its tasks.
+"""One package in the runtime: the instance, which has the package's state, and the tools of its tasks.
 
-The state is a frozen record (:mod:`~wharfinger.runtime.package.state`). It changes only by `Instance.take`, which the loop of the
-runtime calls, one event after the other and each between two awaits. So tasks in several lanes need no lock to read it, and
-everything that changed a package is an event.
+The state is a frozen record (:mod:`~wharfinger.runtime.package.state`). Only `Instance.take` replaces it, which the loop of
+the runtime calls for one event after the other, each time without an await. So tasks in several lanes need no lock to read
+the state, and every change of a package is caused by an event.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -75,7 +75,7 @@ from wharfinger.runtime.tracing.tracer import Tracer
 
 
 class SourceOpener(Protocol):
-    """The opener of the registry that has a package."""
+    """A function that opens the registry that has a package."""
 
     def __call__(self, source: Source, package: str, /) -> AbstractAsyncContextManager[tuple[Registry, str]]:
         """Return a context manager around an open Registry and the package's repository in it."""
@@ -83,22 +83,22 @@ class SourceOpener(Protocol):
 
 
 class Webhooks(Protocol):
-    """The objects in the cluster by which API servers find the webhooks of hooks."""
+    """The objects in the cluster that tell API servers to call the webhooks of hooks."""
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Publish the webhooks of a package instead of its earlier ones, and undo later changes of them. Raises ClusterError and
-        HookError.
+        """Publish the webhooks of a package in place of its earlier ones; from now on, changes that others make to them are
+        undone. Raises ClusterError and HookError.
         """
         ...
 
     async def withdraw(self, package: str, *, conversions: bool) -> None:
-        """Remove a package's webhooks, those of conversions only if ``conversions`` is true. Raises ClusterError."""
+        """Remove a package's webhooks; remove its conversions only if ``conversions`` is true. Raises ClusterError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools of tasks, one of each for all packages. The limiters bound the work of the whole daemon."""
+    """The tools of tasks, which all packages share. The limiters limit the work of the whole daemon."""
 
     open_source: SourceOpener
     store: Store
@@ -116,72 +116,74 @@ class Tools:
     """The scope that is cancelled when the daemon stops, so that tasks that only wait do not delay the stop."""
     states: ListedStates = field(default_factory=ListedStates)
     contents: Contents = field(default_factory=Contents)
-    """The contents that were read last, which packages share."""
+    """The cache of contents that were read last, which packages share."""
     crd_phase: Tries = field(default_factory=Tries)
-    """The packages whose definitions are being ensured."""
+    """The packages whose CRDs are being ensured for the first time."""
     load_phase: Tries = field(default_factory=Tries)
-    """The packages that are being loaded."""
+    """The packages that are being loaded for the first time."""
     metrics: HookMetrics = field(default_factory=HookMetrics)
     on_startup: Repeat = Repeat.LAYOUT
     synchronization: Repeat = Repeat.LAYOUT
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     """The packages whose hooks may act on the cluster with the daemon's credentials."""
     kustomize: KustomizeBuilder | None = None
-    """The builder that applies `spec.patches`; None: patches are refused."""
+    """The builder that applies `spec.patches`; None if patches are refused."""
     require_account: bool = False
     """True if no package may act without a service account."""
     engine: ChartEngine | None = None
-    """The chart engine, for its counts; None: ``helm template`` renders."""
+    """The chart engine, for its counts; None if ``helm template`` renders the charts."""
     warm: WarmStarts | None = None
-    """The starts of Python hooks in warm interpreters, for metrics only; None if the daemon has no warm interpreters."""
+    """The pools of warm interpreters for Python hooks, for metrics only; None if the daemon has no warm interpreters."""
     persistent: PersistentPrograms | None = None
     """The hooks that keep running, for metrics only; None if the daemon keeps no hooks running."""
     tracer: Tracer | None = None
-    """The spans of hooks' runs; None: no traces are made."""
+    """The tracer, which makes spans of hooks' runs; None if no traces are exported."""
     webhooks: Webhooks | None = None
     """The webhooks of hooks; None if the daemon has no admission server."""
 
 
 @dataclass(slots=True)
 class Signal:
-    """A repeatable event that wakes all waiters. It costs almost nothing while no task waits, so ten thousand packages can
-    have one each.
+    """An event that can occur repeatedly, and wakes all waiting tasks each time. It needs almost no memory while no task
+    waits, because there may be ten thousand packages with one signal each.
     """
 
     _event: trio.Event | None = None
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Wake all waiters."""
         if self._event is not None:
             self._event.set()
             self._event = None
 
     async def wait(self) -> None:
-        """Wait for the next call of `tell`."""
+        """Wait for the next call of `notify`."""
         if self._event is None:
             self._event = trio.Event()
         await self._event.wait()
 
 
 Observe: TypeAlias = Callable[[Package, Event, Around, Package, tuple[Effect, ...]], None]
-"""A callback for each step: the state before, the event with its surroundings, the state after it, and the effects."""
+"""A callback for each step: it gets the state before the event, the event, the surroundings, the state after the event, and
+the effects.
+"""
 
 
 @dataclass(slots=True)
 class Instance:
-    """One package: its state, which only `take` changes, and the resources that its tasks share."""
+    """One package: its state, which only `take` replaces, and the objects that its tasks share."""
 
     state: Package
     record: StateRecord | None = None
-    """The record that outlives the process; None until it was read."""
+    """The recorded state, which outlives the process; None until it was read."""
     secrets_of_all: Callable[[], tuple[str, ...]] = tuple
-    """The function that returns secret texts of the global values, which the package sees but must not show."""
+    """The function that returns the secret texts of the global values, which the package gets but must not show."""
     values_lock: trio.Lock = field(default_factory=trio.Lock)
     crds_changed: Signal = field(default_factory=Signal)
     steps: Steps | None = None
     """The steps of the operation whose task runs in the main lane."""
     log_budgets: dict[str, LogBudget] = field(default_factory=dict)
-    """The remaining log budget of each hook."""
+    """The log budget that each hook has left."""
     throttles: dict[str, Throttle] = field(default_factory=dict)
     """The throttles of hooks that limit how often they run."""
     running_hooks: int = 0
@@ -189,10 +191,10 @@ class Instance:
     observe: Observe | None = None
     """The callback for each step, which the recorder provides."""
     _secrets: tuple[tuple[object, ...], tuple[str, ...]] = ((), ())
-    """The package's own secrets, with the objects that they were found in."""
+    """The package's own secrets, with the objects in which they were found."""
 
     def take(self, event: Event, around: Around) -> tuple[Effect, ...]:
-        """Step the state with an event, and return the effects to perform."""
+        """Process an event: replace the state by the next state, and return the effects to carry out."""
         before = self.state
         self.state, effects = step(before, event, around)
         if self.observe is not None:
@@ -226,7 +228,7 @@ class Instance:
 
     @property
     def vote(self) -> Vote:
-        """The vote of the enabled script: its last question and answer."""
+        """The enabled script's last run and vote."""
         return self.state.vote
 
     @property
@@ -251,7 +253,7 @@ class Instance:
 
     @property
     def removal(self) -> Removal:
-        """The way in which the package is removed."""
+        """The options of the package's removal."""
         return self.state.removal
 
     @property
@@ -264,31 +266,31 @@ class Instance:
         self.record = None
 
     def know_record(self, record: StateRecord) -> None:
-        """Keep a record that was read already."""
+        """Use a recorded state that was already read."""
         self.record = record
 
     def begin_steps(self, steps: Steps) -> None:
-        """Keep the steps of the operation whose task begins now."""
+        """Set the steps of the operation whose task begins now."""
         self.steps = steps
 
     def hook_begins(self) -> None:
-        """Count a hook that runs."""
+        """Count a hook that begins to run."""
         self.running_hooks += 1
 
     def hook_ends(self) -> None:
-        """Count a hook that ran, and wake all tasks that wait until none runs."""
+        """Stop counting a hook that has ended, and wake the tasks that wait until no hook runs."""
         self.running_hooks -= 1
         if not self.running_hooks:
-            self.hooks_quiet.tell()
+            self.hooks_quiet.notify()
 
     def loaded(self) -> Definition:
-        """Return the loaded definition; only after Load."""
+        """Return the loaded definition. Raises an error before Load has succeeded."""
         if self.files.definition is None:
             raise AssertionError(f"{self.id}: it is not loaded")
         return self.files.definition
 
     def fetched(self) -> Manifest:
-        """Return the manifest that was downloaded; only after Download."""
+        """Return the manifest that was downloaded. Raises an error before Download has succeeded."""
         if self.files.manifest is None:
             raise AssertionError(f"{self.id}: nothing was downloaded")
         return self.files.manifest
@@ -301,13 +303,13 @@ class Instance:
         )
 
     def crds_ensured(self) -> None:
-        """Wake all tasks that wait for the package's definitions to be established."""
-        self.crds_changed.tell()
+        """Record that the package's CRDs were ensured, and wake all tasks that wait for it."""
+        self.crds_changed.notify()
 
     def journalled(self) -> Steps:
         """Return the steps of the operation whose task calls this."""
         if self.steps is None:
-            raise AssertionError(f"{self.id}: no operation is at work")
+            raise AssertionError(f"{self.id}: no operation is running")
         return self.steps
 
     async def recorded(self, tools: Tools) -> StateRecord:
@@ -324,7 +326,8 @@ class Instance:
         return ServiceAccount(self.id.namespace, name) if name else None
 
     def acting(self, tools: Tools, *, comment: str = "") -> ClusterClient:
-        """Return the client for objects of the package and of its hooks. ``comment`` is for the server's audit log.
+        """Return the client for requests about objects of the package and of its hooks, which acts as the package's service
+        account. ``comment`` is a text for the API server's audit log.
 
         Raises NoAccountError.
         """
@@ -336,7 +339,9 @@ class Instance:
 
     @property
     def isolation(self) -> str | None:
-        """Return the namespace that the package's hooks are confined to; None for a Module, whose hooks see the whole cluster."""
+        """Return the namespace to which the package's hooks are confined; None for a Module, whose hooks may read the whole
+        cluster.
+        """
         return self.id.namespace if isinstance(self.id, AppId) else None
 
     @property
@@ -355,16 +360,16 @@ class Instance:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The texts that must not be shown: settings from Secrets and fields that schemas call writeOnly, those of global
-        settings included.
+        """The texts that must not be shown: settings from Secrets, and fields that a schema marks as writeOnly, including
+        those of the global settings.
 
-        The secrets of earlier settings are included until the package is configured with the new settings.
+        Secrets of earlier settings are included until the package is configured with the new settings.
         """
         configuration = self.configuration
         known = (self.wish.settings, configuration.newest, configuration.configured)
         searched = (*known, configuration.values, self.files.definition)
         before, own = self._secrets
-        if not before or any(map(is_not, before, searched)):  # each is replaced if it changes
+        if not before or any(map(is_not, before, searched)):  # each of these objects is replaced when it changes
             found = {text for settings in known for text in settings.secrets}
             for document in (*(settings.settings for settings in known), configuration.values):
                 found |= texts_at(document, self._write_only(document))
@@ -395,16 +400,16 @@ class Instance:
 
 
 class Host(Protocol):
-    """The runtime as tasks see it: it takes their reports and findings, runs hooks in other lanes, and knows the other
-    packages.
+    """The part of the runtime that tasks use: they pass it their reports and findings, and it runs hooks in other lanes and
+    knows the other packages.
     """
 
     def emit(self, instance: Instance, event: Report | Finding) -> None:
-        """Take a report or a finding about a package; the package has changed when this returns."""
+        """Process a report or a finding about a package; its state has changed when this returns."""
         ...
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
-        """Put a hook's run into a lane of its own; return False if it was not taken."""
+        """Put a hook's run into a lane of its own; return False if the queue did not accept it."""
         ...
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
@@ -412,11 +417,11 @@ class Host(Protocol):
         ...
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
-        """Return the Modules of a lower order that are on; the enabled script of a module folder sees only these."""
+        """Return the Modules that are on and have a lower order; the enabled script of a module folder gets only these."""
         ...
 
     def global_values(self) -> JsonObject:
-        """Return the values that every package sees under ``global``."""
+        """Return the values that every package gets under ``global``."""
         ...
 
     def global_settings(self) -> JsonObject:
@@ -425,6 +430,6 @@ class Host(Protocol):
 
 
 Work = Callable[[Instance, Tools, Host], Awaitable[Finding | None]]
-"""The function that does a task's work. It returns its result, which becomes an event; None if there is nothing to report but its
-end.
+"""The function that does a task's work. It returns an event with the result; None if only the end of the work is to be
+reported.
 """

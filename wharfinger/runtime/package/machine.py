@@ -1,9 +1,11 @@
-"""The machine of one package: a pure step from its state and an event to the state after it and the effects to perform.
+"""The state machine of one package: a pure function from the package's state and an event to the next state and the effects
+to carry out.
 
-Theory of operation. The lifecycle machine (:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`) decides which operation may
-run and which other operations its beginning cancels; the scheduler decides which packages may be on, and in which order. This
-machine stands between them: for a decision or a request, it returns the operations to ask for; for the end of a task, the effects
-that follow. The phase of a package follows from the lifecycle machine and from the package's records:
+Theory of operation. The lifecycle machine (:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`) decides which operation
+may begin, and which other operations are cancelled then. The scheduler decides which packages may be on, and in which order
+they run. This state machine connects the two: for a decision or a request, it returns effects that request operations from
+the lifecycle store; for the end of a task, it returns the effects that have to follow. The phase of a package follows from
+the lifecycle machine and from the package's records:
 
 ================  ================================================================================================
 unread            no definition was read
@@ -30,12 +32,11 @@ ValuesChanged      Rescheduled      Rescheduled            Rescheduled          
                                                                                                     a run applies them
 =================  ===============  =====================  ====================  =================  =====================
 
-[1] The lifecycle machine refuses it if the package is suspended, being removed or unknown: the run then counts as completed for
-dependents if the package is installed and suspended, and as failed otherwise.
-[2] Of a change that needs no other version, that is, with the decision RECONFIGURE. [3] That decision is never made about a
-suspended package.
+[1] The lifecycle machine refuses the operation if the package is suspended, being removed or unknown. Then the run counts as
+completed for dependents if the package is installed and suspended, and as failed otherwise. [2] Only with the decision
+RECONFIGURE, for a change that needs no other version. [3] This decision is never made about a suspended package.
 
-And the end of an operation's last task:
+The effects of the end of an operation's last task:
 
 =================  ===================================================================================================
 UpdateDone         the definition is offered to the scheduler, and scripts that saw too few packages are asked again
@@ -48,11 +49,13 @@ StoredLoaded       the definition is offered, so that the package counts as pres
 RemovalDone        the package is forgotten, outside of its queue
 =================  ===================================================================================================
 
-Invariants: no Disable is under way in a suspended package; a refusal ends with the next offer; the scope of the CRDs' task is
-cancelled before another update, a Disable, a suspension or a removal; no event changes anything but this package.
+Invariants: no Disable is under way while the package is suspended; a refusal lasts until the next offer; the scope of the
+task that ensures CRDs is cancelled before another update, a Disable, a suspension or a removal; an event changes only the
+state of this package.
 
-The steps are in :mod:`~wharfinger.runtime.package.reports` (what tasks report), :mod:`~wharfinger.runtime.package.operations`,
-:mod:`~wharfinger.runtime.package.decisions` and :mod:`~wharfinger.runtime.package.offers`. No trio, no clock, no I/O, no logging.
+The functions for single events are in :mod:`~wharfinger.runtime.package.reports` (reports of tasks),
+:mod:`~wharfinger.runtime.package.operations`, :mod:`~wharfinger.runtime.package.decisions` and
+:mod:`~wharfinger.runtime.package.offers`. No trio, no clock, no I/O, no logging.
 """
 
 from typing import assert_never
@@ -110,7 +113,7 @@ from wharfinger.runtime.status import transitions as statuses
 
 
 def step(package: Package, event: Event, around: Around) -> Next:
-    """Return the package after an event, and the effects in this order."""
+    """Return the package after an event, and the effects in the order in which they are to be carried out."""
     match event:
         case ReportBase():
             return reported(package, event, around)
@@ -200,7 +203,7 @@ def _wished(package: Package, event: WishAdopted, around: Around) -> Next:
             if unblocked or package.status.generation != generation:
                 package = with_status(package, statuses.observed(package.status, generation, now))
         case DecisionKind.REMOVING:
-            pass  # nothing was adopted
+            pass  # the desired state was not adopted
         case _:
             assert_never(kind)
     return package, (*effects, *((Simple.NEEDS_CHANGED,) if event.needs_changed else ()))

@@ -1,9 +1,9 @@
-"""The events of a package that are no news: the machine would change nothing, and ask for nothing.
+"""The recognition of events that are no news: they would neither change the package nor have effects.
 
-Tasks and the release engine report what they find, whether or not it was known: a run of an unchanged package repeats a
-dozen reports. `is_news` recognizes the frequent ones without a step of the machine, so they are neither carried out nor
-recorded. It may return True for an event that changes nothing, but never False for an event that changes something.
-Pure.
+Tasks and the release engine report facts even if they are already known: a run of an unchanged package repeats a dozen
+reports. `is_news` recognizes the frequent repetitions without a step of the state machine, so that they are neither processed
+nor recorded. It may return True for an event that changes nothing, but never returns False for an event that changes
+something. Pure.
 """
 
 from typing import assert_never
@@ -82,7 +82,7 @@ def _is_found_anew(package: Package, event: HealthSeen | DriftReported | Trouble
 
 
 def _is_adopted(package: Package, event: WishAdopted) -> bool:
-    """Return whether the package has exactly this desired state already."""
+    """Return whether the package already has exactly the desired state of the event."""
     wished, wish, status = event.wished, package.wish, package.status
     directives = wished.directives
     if event.decision.kind is not DecisionKind.NONE or event.new_login or event.needs_changed or wished.first:

@@ -1,6 +1,7 @@
-"""The offer of a package to the scheduler: its node, and the vote of its enabled script, which votes before a run. Pure.
+"""The offer of a package to the scheduler: its node, and the vote of its enabled script, which is needed before a run. Pure.
 
-These functions are a part of the machine; the table in :mod:`~wharfinger.runtime.package.machine` has the events that call them.
+These functions are a part of the state machine; the docstring of :mod:`~wharfinger.runtime.package.machine` has a table of
+the events for which they are called.
 """
 
 from typing import assert_never
@@ -23,15 +24,17 @@ def offer(package: Package, *, stored: bool = False) -> Next:
     established = before
     if fresh:
         established = None if definition.crds else ()
-    # Before the scheduler is notified, because that begins operations at once.
+    # This comes before the scheduler is notified, because the scheduler's orders begin operations at once.
     return applied(package, Offered(established)), (Offer(definition, fresh, stored, before),)
 
 
 def reconfigured(package: Package, reason: str) -> Next:
-    """Act on a changed specification of a loaded package; an enabled script that may read its settings is asked first."""
+    """Act on a changed specification of a loaded package. If the package has an enabled script, the script runs first,
+    because it may read the settings.
+    """
     definition = package.files.definition
     if definition is not None and package.node.refused is not None:
-        return offer(package)  # the reason for the refusal may be gone
+        return offer(package)  # the scheduler may accept the node now
     if definition is None or not definition.enabled_script:
         return package, (Tell(Rescheduled(package.id.name, reason)),)
     return package, (BeginVote(reason),)
@@ -41,7 +44,7 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
     """Return the package and the effects after a vote of the enabled script."""
     match event:
         case VoteRecorded(vote):
-            # The vote of a version that is still being loaded, or was refused, does not apply to the node.
+            # The node has an earlier version than the script if the script's version is still being loaded, or was refused.
             applies = package.node.refused is None and not around.loading
             return applied(package, VoteCast(vote)), (Tell(vote),) if applies else ()
         case VoteStarted(scope, reason, before):
@@ -57,7 +60,7 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
 def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tuple[Effect, ...]:
     """Run the script for the Modules that are on now, unless it already runs for exactly these Modules.
 
-    A run for a change of the specification is interrupted; the new run is for that change, too.
+    If a run for a change of the specification is under way, it is interrupted, and the new run is for that change, too.
     """
     vote = package.vote
     runs = vote.voting is not None and not vote.voting.cancelled

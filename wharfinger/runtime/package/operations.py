@@ -1,6 +1,7 @@
-"""The operations of a package: the effects of the beginning and of the end of each. Pure.
+"""The effects of the beginning and the end of each operation of a package. Pure.
 
-A part of the machine (:mod:`~wharfinger.runtime.package.machine`). The lifecycle store decides whether an operation may begin.
+A part of the state machine (:mod:`~wharfinger.runtime.package.machine`). The lifecycle store decides whether an operation may
+begin.
 """
 
 from typing import assert_never
@@ -62,13 +63,15 @@ def updated(package: Package, event: UpdateStarted | UpdateDone, around: Around)
         case UpdateStarted(scope, generation):
             is_module, is_plain = isinstance(package.id, ModuleId), not is_global(package.id)
             loads = (Attempt(Phase.LOAD, begins=True),) if is_module and is_plain else ()
-            # After a restart, other packages wait for one attempt to load this one, because they were applied with its kinds.
+            # After a restart, other packages wait for the first attempt to load this package, because they may use its kinds.
             waited_for = is_module and package.status.installed_since is not None and not package.files.loaded_once
             tries = (Attempt(Phase.CRDS, begins=True),) if waited_for else ()
-            if package.vote.voting is not None:  # interrupted; Load asks the script, and its end orders a run
+            if (
+                package.vote.voting is not None
+            ):  # the vote is interrupted: Load runs the script, and a run is ordered at the end of Load
                 package = applied(package, ScriptDone())
             package, ended = _without_crds(applied(package, UpdateBegun(around.now)), "update started")
-            # The interrupted run holds nothing back.
+            # Other packages do not wait for the interrupted run.
             interrupted = Tell(Failed(package.id.name, package.node.run))
             status = statuses.update_started(package.status, generation, around.now, version=package.wish.version)
             return with_status(package, status), (*loads, *ended, *tries, interrupted, EnqueueUpdate(scope))
@@ -91,7 +94,8 @@ def reconciled(package: Package, event: ReconciliationStarted | RunDone, around:
             package = applied(package, ReconciliationBegun())
             if scope is not None:
                 return package, (EnqueueReconciliation(scope, run),)
-            # Suspended, or being removed: nothing will run. An installed package is still present for its dependents.
+            # The package is suspended or being removed, so nothing runs. If it is installed, it is still present for its
+            # dependents.
             there = package.status.installed_since is not None and around.suspended
             return package, (Tell(Completed(name, run) if there else Failed(name, run)),)
         case RunDone(run):
@@ -105,9 +109,10 @@ def reconciled(package: Package, event: ReconciliationStarted | RunDone, around:
 
 
 def ensure_crds(package: Package, around: Around) -> tuple[Effect, ...]:
-    """Ensure the definitions of a package that is on, before its turn in the order; all other packages wait for one attempt.
+    """Ensure the CRDs of a package that is on, even before packages of a lower order have run; all other packages wait for
+    the first attempt.
 
-    Nothing is done while another version is being loaded, because the load ensures the definitions of that version.
+    Nothing is done while another version is being loaded, because the CRDs of that version are ensured after the load.
     """
     scope = package.crds.scope
     under_way = scope is not None and not scope.cancelled
@@ -128,7 +133,7 @@ def disable_ordered(package: Package, reason: str, around: Around, *, uninstall:
     """Begin a Disable; if it cannot begin now, record it as missed."""
     unread = package.files.definition is None and around.loading
     if around.suspended or unread:
-        # Nothing is deleted now. The update that resumes the package decides, or the one that loads its hooks.
+        # Nothing is deleted now. The next update, which resumes the package or loads its hooks, decides about the missed Disable.
         return applied(package, DisableMissed(reason, uninstall)), ()
     return package, (BeginDisable(reason, uninstall),)
 
@@ -153,7 +158,9 @@ def disabled(package: Package, event: DisableStarted | DisableDone, around: Arou
 
 
 def suspended(package: Package, event: SuspendStarted | StoredLoaded) -> Next:
-    """Return the package and the effects after a suspension, or after the version of a suspended package was read."""
+    """Return the package and the effects after the beginning of a suspension, or after the version of a suspended package was
+    read.
+    """
     match event:
         case SuspendStarted(scope):
             package, ended = _without_crds(applied(package, SuspendBegun()), "suspended")
@@ -176,12 +183,14 @@ def suspended(package: Package, event: SuspendStarted | StoredLoaded) -> Next:
 
 def removed(package: Package, event: RemovalStarted, around: Around) -> Next:
     """Return the package and the effects after the beginning of a removal."""
-    if package.wish.source is None and event.settings is not None:  # this process has not adopted a desired state of it
+    if (
+        package.wish.source is None and event.settings is not None
+    ):  # this process has not adopted a desired state of the package
         package = applied(package, SettingsGiven(event.settings))
     deletion = event.deletion or package.wish.directives.upkeep.deletion
     cause = "moved to another daemon" if event.moved else "removal started"
     package, ended = _without_crds(applied(package, RemovalBegun(deletion, event.disowned, event.moved)), cause)
-    if event.moved:  # its node stays until it is known as a neighbour, so dependents lose nothing
+    if event.moved:  # the node stays until the package is known as one of another shard, so that its dependents stay on
         return package, (Log(cause), *ended, Attempt(Phase.LOAD, begins=False), EnqueueRemoval(event.scope))
     status = statuses.removing(package.status, "Removing", "the release is being uninstalled", around.now)
     return with_status(package, status), (

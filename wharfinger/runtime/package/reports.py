@@ -1,12 +1,12 @@
-"""The effect of reports on the status of a package. Reports come from its tasks, its hooks and its release. Pure.
+"""The changes of a package's status by the reports of its tasks, its hooks and its release. Pure.
 
-A stage's report replaces the condition of that stage. The stage of the hooks shows the failure of the operation's own
-hooks until they succeed, because that failure keeps the package from being applied. Only without such a failure does it
-show the failure of an event hook. Health is shown only after a package was ready once: until then, the waiting task
-reports what it waits for. If objects are unready for a while, as during each scaling and each rollout, the package
-stays Ready, and is Reconciling; it becomes Degraded once an object failed or stalled. Drift that is only reported, and
-revisions made by another writer, are warnings, because a retry would not help. Fields that another manager sets again
-and again make the package Degraded, with that manager's name, until it stops.
+A stage's report replaces the condition of that stage. The stage of the hooks shows a failure of the operation's own hooks
+until they succeed, because this failure prevents the package from being applied. A failure of an event hook is shown only if
+there is no failure of an operation's hook. Health is shown only after the package was ready once: until then, the task that
+waits for readiness reports the objects that it waits for. If objects are not ready for a while, as during scaling or a
+rollout, the package stays Ready, and is Reconciling; it becomes Degraded once an object has failed or stalled. Drift that is
+not corrected, and revisions made by another writer, are shown as warnings, because a retry would not help. If another manager
+sets fields again and again, the package is Degraded, with that manager's name, until the manager stops.
 """
 
 from typing import Final, assert_never
@@ -60,7 +60,7 @@ SHOWN_FIGHTS: Final = 3
 UPKEEP: Final = "upkeep"
 """The subject of warnings about objects that could not be corrected or pruned."""
 RELEASE: Final = "release"
-"""The subject of warnings about another writer's revisions; it is cleared when the package is applied again."""
+"""The subject of warnings about another writer's revisions, which are cleared when the package is applied again."""
 DRIFT: Final = "drift"
 
 
@@ -72,7 +72,7 @@ def with_status(package: Package, status: PackageStatus) -> Package:
 def reported(package: Package, event: Report, around: Around) -> Next:
     """Return the package after a report, and the effects."""
     match event:
-        case HookDone(hook, error):  # first, because this is the most frequent report
+        case HookDone(hook, error):  # checked first, because this is the most frequent report
             package = applied(package, HookRan(hook, error, around.now))
             return package, (Simple.FLAGS_SEEN,) if is_global(package.id) else ()
         case Progressed() | Placed() | Released() | Tracked() | Reachable() | Removing():
@@ -92,7 +92,7 @@ def reported(package: Package, event: Report, around: Around) -> Next:
 def _shown(
     package: Package, event: Progressed | Placed | Released | Tracked | Reachable | Removing, around: Around
 ) -> Next:
-    """Show what a task reports about its progress."""
+    """Return the package and the effects after a report about the progress of a task."""
     before, now, effects = package.status, around.now, tuple[Effect, ...]()
     match event:
         case Progressed(stage, reason, message):
@@ -133,7 +133,7 @@ def _ended(package: Package, event: Succeeded | StageFailed | Uninstalled, aroun
 def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
     """Report that a stage is done.
 
-    After a complete run no hook counts as failed, except event hooks that wait for their next run.
+    After a complete run no hook counts as failed any more, except event hooks that failed and wait for their next run.
     """
     status = package.status
     if stage in (Stage.HOOKS, Stage.APPLIED) and not (package.hooks.failing and _shows_event_hook(status)):
@@ -151,7 +151,7 @@ def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
 
 
 def failed(package: Package, stage: Stage, failure: Failure, around: Around) -> Next:
-    """Report that a stage failed. Other packages wait for one attempt only."""
+    """Report that a stage failed. Other packages do not wait any longer, because they wait only for the first attempt."""
     return _with_failure(package, stage, failure, around), _after_failure(package, stage, failure)
 
 
@@ -161,7 +161,7 @@ def _after_failure(package: Package, stage: Stage, failure: Failure) -> tuple[Ef
         Log(text, warning=True),
         Attempt(Phase.CRDS, begins=False),
         Attempt(Phase.LOAD, begins=False),
-        # The run may still be completed; meanwhile it holds back its dependents, and no other package.
+        # The run may still be completed. Until then, only the dependents of the package wait for it.
         GiveWay(package.node.run, failure.permanent),
     )
 
@@ -174,7 +174,7 @@ def _with_failure(package: Package, stage: Stage, failure: Failure, around: Arou
 
 
 def warned(package: Package, around: Around, subject: str, warnings: tuple[str, ...]) -> Package:
-    """Return the package with these warnings about a subject, which replace the earlier ones."""
+    """Return the package with these warnings about a subject, which replace earlier warnings about the subject."""
     if package.warnings.get(subject, ()) == warnings:
         return package
     package = applied(package, Warned(subject, warnings))
@@ -191,7 +191,8 @@ def _by_hook(package: Package, event: EventHookDone | ValuesChanged | Voted, aro
             return _lane_done(package, hook, lane, error, around)
         case ValuesChanged(hook):
             said = Log(f"{hook} changed the values")
-            # A run under way is not interrupted; otherwise a busy hook would keep the package from ever being applied.
+            # A run under way is not interrupted, because otherwise a hook that often changes values could prevent each run
+            # from being completed.
             if around.applying and not statuses.is_stalled(package.status):
                 return applied(package, ValuesOutdated()), (said,)
             return package, (said, Tell(Rescheduled(package.id.name, "HookValuesChanged")))
@@ -223,7 +224,7 @@ def _of_event_hook(error: str) -> Failure:
 
 
 def _shows_event_hook(status: PackageStatus) -> bool:
-    """Return whether the stage of the hooks shows the failure of an event hook, and not one of the operation's own hooks."""
+    """Return whether the stage of the hooks shows the failure of an event hook, and not of one of the operation's own hooks."""
     return status.stages[Stage.HOOKS].reason == Reason.EVENT_HOOK_FAILED
 
 
@@ -253,7 +254,7 @@ def _by_release(
         case Troubled(texts):
             before = package.warnings.get(UPKEEP, ())
             new = tuple(Log(text, warning=True) for text in texts if text not in before)
-            done = (Log("all failed corrections and deletions have succeeded now"),) if before and not texts else ()
+            done = (Log("no correction or deletion fails any more"),) if before and not texts else ()
             return warned(package, around, UPKEEP, texts), (*new, *done)
         case _:
             assert_never(event)
@@ -261,7 +262,8 @@ def _by_release(
 
 def _health(package: Package, seen: HealthSeen, around: Around) -> Package:
     status, now = package.status, around.now
-    # The status has Ready from an earlier process, but WaitReady would wait for the failed object forever.
+    # The status is still Ready from an earlier process. The failed object is reported now, because WaitReady would wait for
+    # it forever.
     if not status.scale_checked and not (status.is_being_verified and seen.any_stalled):
         return package
     if seen.failed:
@@ -289,11 +291,17 @@ def _drifted(package: Package, drift: tuple[str, ...], fought: tuple[str, ...], 
 def _fought(package: Package, around: Around) -> Next:
     stage = package.status.stages[Stage.APPLIED]
     if stage.truth is not Truth.TRUE and stage.reason != Reason.DRIFT_FOUGHT:
-        return package, ()  # being applied: reported when that is done
+        return package, ()  # the package is being applied; its drift is reported after that
     text = listed(package.applied.fought, SHOWN_FIGHTS, "; ")
     failure = Failure(Reason.DRIFT_FOUGHT, text, permanent=False)
     after = _with_failure(package, Stage.APPLIED, failure, around)
-    return after, (Log(f"another manager changes fields again after each correction: {text}", warning=True),)
+    return after, (
+        Log(
+            "another manager changes fields again after each correction, so stop that manager or remove these "
+            f"fields from the package: {text}",
+            warning=True,
+        ),
+    )
 
 
 def _warned_of_drift(package: Package, around: Around) -> Package:

@@ -1,9 +1,9 @@
 """The state of one package in the runtime: frozen records, each with the fields of one subject.
 
-Nothing here changes. :func:`~wharfinger.runtime.package.transitions.applied` returns the state after an event, and the
-package's :class:`~wharfinger.runtime.package.instance.Instance` keeps it. Untouched records are shared between states, and
-those of a new package between all packages, because there may be ten thousand. The records are msgspec structs, because each
-event replaces two of them, and to replace a frozen dataclass of twelve fields takes ten times as long.
+The records are immutable. :func:`~wharfinger.runtime.package.transitions.applied` returns the state after an event, and the
+package's :class:`~wharfinger.runtime.package.instance.Instance` has the current state. States share their unchanged records,
+and all packages share the initial records, because there may be ten thousand packages. The records are msgspec structs,
+because each event replaces two of them, and the replacement of a frozen dataclass with twelve fields takes ten times as long.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ NO_FAILURES: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 
 
 class Brought(msgspec.Struct, frozen=True):
-    """The last applied state: the inputs that it was rendered from, and the release engine's fingerprint of it."""
+    """The state that was applied last: the inputs that it was rendered from, and its fingerprint in the release engine."""
 
     inputs: str
     fingerprint: str
@@ -57,26 +57,26 @@ NO_HISTORY: Final[Mapping[str, HookHistory]] = MappingProxyType({})
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """The attempt to reach the desired state of the resource. It ends when the package is Ready with that state."""
+    """The attempt to reach the desired state of the resource. The attempt ends when the package is Ready with that state."""
 
     asked: str = ""
-    """The checksum of what the resource asks for; empty: no desired state was adopted."""
+    """The checksum of the state that the resource asks for; empty if no desired state was adopted."""
     since: datetime | None = None
     changed: bool = False
-    """True if this process has adopted another desired state before, so that this attempt is an upgrade."""
+    """True if this process has adopted another desired state before, so that the attempt is an upgrade."""
     failures: int = 0
     """The number of times that a stage failed."""
     failure: Failure | None = None
-    """The last failure; a permanent one is kept."""
+    """The last failure; a later failure does not replace a permanent one."""
     settled: bool = False
-    """True if the package was Ready with what the resource asks for."""
+    """True if the package was Ready with the state that the resource asks for."""
 
 
 NO_ATTEMPT: Final = Attempt()
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """The desired state of a package, and the request to fetch it."""
+    """The desired state of a package, and how its version is to be fetched."""
 
     package: str = ""
     version: str = ""
@@ -87,11 +87,11 @@ class Wish(msgspec.Struct, frozen=True):
     begun: datetime | None = None
     """The time at which the latest update was begun."""
     refresh: bool = False
-    """True if the next download must ask the registry, even if the digest is recorded."""
+    """True if the next download must ask the registry, even if the version's digest is recorded."""
     attempt: Attempt = NO_ATTEMPT
     account: str | None = None
-    """The service account that a removal acts as; None: that of the directives. It is not in the directives, because a recording
-    replaces directives by a number, and so the machine must not make directives of its own.
+    """The service account that a removal acts as; None means the account in the directives. It is not stored in the
+    directives, because a recording replaces directives by a number, so the state machine must not make new directives.
     """
 
 
@@ -105,59 +105,58 @@ class Files(msgspec.Struct, frozen=True):
     loaded_once: bool = False
     """True if this process has loaded the package."""
     chart_use: tuple[str, ChartUse] | None = None
-    """A digest, and the inputs that the chart of that digest can depend on. The chart of each digest is searched once."""
+    """A digest, and the inputs on which the chart with that digest can depend. Each chart is searched only once."""
     mentions_webhooks: tuple[str, bool] | None = None
-    """A digest, and whether the content of that digest mentions conversion webhooks. The content of each digest is searched
-    once.
+    """A digest, and whether the content with that digest mentions conversion webhooks. Each content is searched only once.
     """
 
 
 class Node(msgspec.Struct, frozen=True):
-    """The package in the scheduler: the definition that its node is made of, and the orders that the package carries out."""
+    """The package in the scheduler: the definition from which its node was made, and the orders that the package carries out."""
 
     joined: Definition | None = None
-    """The definition that the scheduler's node is made of."""
+    """The definition from which the scheduler's node was made."""
     refused: Failure | None = None
-    """The reason why the loaded version is not the node.
+    """The reason why the scheduler refused the loaded version as the node.
 
     The node is still the earlier version, which is installed and keeps running.
     """
     run: int = 0
     """The scheduler's number of the reconciliation that runs."""
     disabling: tuple[str, bool] | None = None
-    """The reason of the Disable that is under way, and whether it uninstalls."""
+    """The reason for the Disable that is under way, and whether it uninstalls the package."""
     missed_disable: tuple[str, bool] | None = None
     """The Disable that the scheduler ordered while the package was suspended: the reason, and whether to uninstall."""
 
 
 class Vote(msgspec.Struct, frozen=True):
-    """The enabled script of a package: the question that it was last asked, and its answer."""
+    """The enabled script of a package: the input of its last run, and its vote."""
 
     saw: tuple[str, ...] = ()
-    """The Modules before this one that were on when the script was last asked."""
+    """The Modules before this package that were on when the script last ran."""
     voting: WorkScope | None = None
-    """The scope of a run that only asks the script, while it waits or runs."""
+    """The scope of a run of only the enabled script, while the run waits or is under way."""
     reason: str = ""
-    """The change of the specification that caused this run; empty if only a change of the Modules in ``saw`` caused it."""
+    """The change of the specification that caused that run; empty if only a change of the Modules in ``saw`` caused it."""
     asked_about: str = ""
-    """The checksum of the settings that the script was last asked about."""
+    """The checksum of the settings with which the script last ran."""
     kept: KeptVote | None = None
     """The script's last answer."""
     cast: ScriptVoted | None = None
-    """The vote as the scheduler gets it; None until a script was asked, or was found missing."""
+    """The vote in the form for the scheduler; None until the script has run, or was found missing."""
 
 
 class Configuration(msgspec.Struct, frozen=True):
     """The settings and values of a package."""
 
     newest: ResolvedSettings = NO_SETTINGS
-    """The settings that were wanted at the last check, converted to the newest version of the package's schema."""
+    """The settings that were wanted at the last check, converted to the newest version of the schema."""
     configured: ResolvedSettings = NO_SETTINGS
-    """The settings that the package was last configured with; hooks see these."""
+    """The settings with which the package was last configured; hooks get these settings."""
     configured_by: Definition | None = None
-    """The definition with which the configured settings and values were made and checked; None: they were not checked."""
+    """The definition with which the configured settings and values were made and checked; None if they were not checked."""
     settings: JsonObject = msgspec.field(default_factory=dict)
-    """The effective settings, with the defaults of the schema."""
+    """The configured settings, with the defaults of the schema filled in."""
     values: JsonObject = msgspec.field(default_factory=dict)
 
 
@@ -172,9 +171,9 @@ class Applied(msgspec.Struct, frozen=True):
     dirty: bool = False
     """True if a hook changed the values while they were being applied."""
     unmatched: tuple[str, ...] = ()
-    """The overrides that name something that the chart does not have."""
+    """The overrides for which the chart has no workload or container."""
     drift: tuple[str, ...] = ()
-    """The fields of applied objects that have drifted, with the managers that set them."""
+    """The fields of applied objects that differ from the applied values, with the managers that set them."""
     fought: tuple[str, ...] = ()
     """The drifted fields that another manager sets again and again."""
 
@@ -198,20 +197,22 @@ class Crds(msgspec.Struct, frozen=True):
     established: tuple[str, ...] | None = ()
     """The established definitions, as ``group/version/Kind``; None while they are not established."""
     scope: WorkScope | None = None
-    """The scope of the task that ensures them."""
+    """The scope of the task that ensures the definitions."""
 
 
 class Removal(msgspec.Struct, frozen=True):
-    """The way in which the package is removed, or its release uninstalled."""
+    """The options of the removal of the package, or of the uninstallation of its release."""
 
     deletion: DeletionPolicy = DeletionPolicy.DELETE
-    """The policy for objects at the removal; set when that begins."""
+    """The deletion policy for objects, which is set when the removal begins."""
     skip_delete_hooks: bool = False
-    """True if a user wants the package removed without its delete hooks."""
+    """True if a user has requested that the package is removed without its delete hooks."""
     disowned: bool = False
-    """True if the package is being removed while the release of its name belongs to another package; that release is kept."""
+    """True if the release of the package's name belongs to another package, so that the removal does not touch the release."""
     moved: bool = False
-    """True if another daemon keeps the package: it is forgotten here, and nothing is removed from the cluster."""
+    """True if another daemon manages the package from now on: this daemon forgets the package, and removes nothing from the
+    cluster.
+    """
 
 
 NO_WISH: Final = Wish()
@@ -226,7 +227,7 @@ NO_REMOVAL: Final = Removal()
 
 
 class Package(msgspec.Struct, frozen=True):
-    """The whole state of a package, except its operations, which the lifecycle store keeps."""
+    """The whole state of a package, except for its operations, which are in the lifecycle store."""
 
     id: PackageId
     status: PackageStatus

@@ -1,4 +1,4 @@
-"""Waits for the cluster, which may last forever and are therefore interrupted when the daemon stops."""
+"""Waits for changes in the cluster. They may last forever, so they are interrupted when the daemon stops."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from wharfinger.runtime.package.instance import Tools
 
 @contextmanager
 def waiting(tools: Tools) -> Iterator[None]:
-    """Leave the body and raise TaskFailed when the daemon stops; the next daemon waits again."""
+    """Run the body; if the daemon stops meanwhile, cancel the body and raise TaskFailed. The next daemon waits again."""
     with trio.CancelScope() as wait:
         forget = tools.stopping.on_cancel(wait.cancel)
         try:

@@ -1,4 +1,4 @@
-"""The effect of facts on the records of a package. Pure.
+"""The changes of a package's records by facts. Pure.
 
 ==================  =============================================  ==========================================================
 record              changed by                                     rule
@@ -28,7 +28,7 @@ removal             RemovalBegun, DeletionChosen,                  delete hooks 
                     DeleteHooksSkipped
 ==================  =============================================  ==========================================================
 
-Each record is replaced here and nowhere else. No trio, no clock, no I/O: a fact carries what it needs.
+Only this module replaces records. No trio, no clock, no I/O: a fact contains everything that is needed to apply it.
 """
 
 from typing import Final, assert_never
@@ -142,7 +142,7 @@ _NEVER_RAN: Final = HookHistory()
 def applied(package: Package, event: Fact) -> Package:
     """Return the package after a fact."""
     match event:
-        case HooksBase():  # first, because hooks run more often than anything else happens
+        case HooksBase():  # checked first, because it is the most frequent fact
             return replace(package, hooks=_hooks(package.hooks, event))
         case StatusSet() | Warned() | Renamed() | Downloaded() | Offered() | JoinRefused():
             return _whole(package, event)
@@ -181,7 +181,7 @@ def _whole(package: Package, event: StatusSet | Warned | Renamed | Downloaded | 
             wish = replace(package.wish, refresh=False) if asked else package.wish
             return replace(package, wish=wish, files=_files(package.files, event))
         case Offered(established):
-            # Before the scheduler is notified, because that begins operations at once.
+            # This comes before the scheduler is notified, because the scheduler's orders begin operations at once.
             crds = replace(package.crds, established=established)
             return replace(package, node=_node(package.node, event), crds=crds)
         case JoinRefused(_, established):
@@ -198,8 +198,7 @@ def _wish(wish: Wish, event: WishFact) -> Wish:
             refresh = wish.refresh or again
             return Wish(package, version, source, settings, directives, wish.begun, refresh, wish.attempt)
         case FoundInstalled(package, version, directives):
-            # An account that was given for a removal replaces only the account of the directives that were in force
-            # then.
+            # An account that was given for a removal replaces only the account in the directives of that time.
             account = wish.account if directives is None else None
             directives = directives or wish.directives
             return replace(wish, package=package, version=version, directives=directives, account=account)
@@ -301,7 +300,7 @@ def _release(release: Applied, event: ReleaseFact) -> Applied:
             return replace(release, objects=objects)
         case ChartApplied(objects, inputs, brought):
             same = release.brought is not None and release.brought.inputs == inputs
-            # The recorded fights were about the earlier inputs.
+            # The recorded fights were about the objects that were rendered from the earlier inputs.
             return replace(release, objects=objects, brought=brought, fought=release.fought if same else ())
         case OverridesMatched(unmatched):
             return replace(release, unmatched=unmatched)

@@ -1,8 +1,9 @@
 """The bodies that the fixpoint engine runs for a plan: a node for each resource, and a node for each package that is needed.
 
-A resource (an Application or a Module) first creates the node of its package's definition, which reads files, and runs again when
-that node is done. Then it waits for the decision about every package that it names, also about those that no file declares. A
-Module of an exclusive group also waits until all Modules are read, because each of them may be in the group:
+The node of a resource (an Application or a Module) first creates the node of the package's definition, which reads files, and
+runs again when the definition is read. Then it waits for the decision about every package that the resource or the definition
+names, even about packages that no file declares. The node of a Module in an exclusive group also waits until all Modules are
+read, because each of them may be in the group. What a node does depends on the level:
 
 =========  ================================================================================================================
 NONE       it lacks every named package that is not judged yet, even an absent one, which may still appear
@@ -10,14 +11,14 @@ CASCADE    no more packages will appear, so the gates decide, and absent package
 FORCE      the packages that it names wait for it in turn: the cycle is judged as a whole
 =========  ================================================================================================================
 
-A cycle of dependencies is refused, and each member reports the whole cycle. (The live scheduler refuses the package that closes
-the cycle.) A cycle that any-of or none-of groups close is a knot, which the gates decide
+A cycle of dependencies is refused, and each member reports the whole cycle. (The daemon's scheduler refuses only the package
+that closes the cycle.) A cycle that any-of or none-of groups close is a knot, about which the gates decide
 (:mod:`wharfinger.runtime.scheduler.soft_edges`). At FORCE, a node runs only if it lacks nothing outside of its own cycle, so
 every unjudged package that it reaches is in that cycle.
 
-Verdicts come from :mod:`wharfinger.runtime.scheduler.gates`, on nodes that are made of definitions as in the daemon. A package
-that never becomes a node in the daemon (it cannot be loaded, or is on a cycle) does not become a node here either, so it is
-"not installed" for others.
+The decisions are made by :mod:`wharfinger.runtime.scheduler.gates`, with nodes that are made from definitions as in the
+daemon. A package that would never become a node in the daemon (because it cannot be loaded, or is on a cycle) does not become
+a node here either, so it is "not installed" for other packages.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -50,7 +51,7 @@ from wharfinger.runtime.status.failures import classify
 from wharfinger.runtime.status.reasons import Reason
 
 LoadDefinition: TypeAlias = Callable[[str, str], Awaitable[Definition]]
-"""The definition of a package by name and version. Raises PackageError."""
+"""A function that returns the definition of a package by name and version. Raises PackageError."""
 
 _DEFINITION: Final = "Definition"
 _LOADING: Final = "loading"
@@ -58,7 +59,7 @@ _LOADING: Final = "loading"
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The package never becomes a node of the scheduler. ``accepted`` is False if its resource itself is refused."""
+    """The package never becomes a node of the scheduler. ``accepted`` is False if the resource itself is refused."""
 
     reason: str
     message: str
@@ -67,8 +68,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The decision of the gates. ``held_by``: the packages that keep it waiting although it may be on: suspended or waiting
-    themselves.
+    """The decision of the gates. ``held_by`` are the packages for which the package would wait although it may be on, because
+    they are suspended or wait themselves.
     """
 
     node: Node
@@ -87,7 +88,7 @@ def node_id(identity: PackageId) -> Id:
 
 
 class PlanBodies:
-    """The bodies of the plan, with their findings. All run on one thread, except ``load``."""
+    """The bodies of the plan, with their findings. All run in one thread, except ``load``."""
 
     def __init__(self, wanted: Iterable[PackageSpec], facts: Facts, load: LoadDefinition) -> None:
         self.findings: dict[str, Finding] = {}
@@ -98,16 +99,16 @@ class PlanBodies:
         self._nodes: dict[str, Node] = {}
         self._claims = _claimed(spec.id for spec in self._wanted.values())
         self._unread = {name: None for name, spec in self._wanted.items() if isinstance(spec.id, ModuleId)}
-        """The Modules whose packages are not read yet. While there is one, no member of an exclusive group is judged."""
+        """The Modules whose packages are not read yet. While there are any, no member of an exclusive group is judged."""
 
     @property
     def seeds(self) -> tuple[Id, ...]:
-        """Return the nodes to begin with."""
+        """Return the initial nodes."""
         return tuple(node_id(spec.id) for spec in self._wanted.values())
 
     async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
-        """Run a node, as the module explains. ``_loop`` is not used: cycles are reported in the way of the live scheduler, which
-        distinguishes hard and soft edges.
+        """Run a node, as the module explains. ``_loop`` is not used, because cycles are found as in the daemon's scheduler,
+        which distinguishes hard and soft edges.
         """
         if who.kind == _DEFINITION:
             return await self._read_package(who)
@@ -118,7 +119,7 @@ class PlanBodies:
         return False
 
     async def _read_package(self, package: Id) -> Outcome:
-        """Read a package. If it cannot be read, that is a normal outcome."""
+        """Read a package. A package that cannot be read is a normal outcome."""
         try:
             definition = await self._load(package.namespace, package.name)
         except (PackageError, FormatError) as error:
@@ -133,7 +134,7 @@ class PlanBodies:
             if (refused := self._claims.get(name)) is not None:
                 self.findings[name] = refused
             elif not spec.version:
-                text = f"spec: expected packageVersion, because a plan knows no repository, found {spec.policy.follows}"
+                text = f"spec: expected packageVersion, because a plan does not read repositories, found {spec.policy.follows}"
                 self.findings[name] = Refused(Reason.NO_VERSION.value, f"{text}; set the version to plan with")
             elif (definition := self._loaded.get(needed)) is None:
                 return Terminal(_LOADING, reads=(needed,), emissions=(Emission(needed, digest=""),))
@@ -159,7 +160,7 @@ class PlanBodies:
             self.findings[name] = _refused(error)
 
     def _count_read(self, name: str) -> None:
-        """Note that a package is read. After the last Module, order the members of each exclusive group."""
+        """Record that a package is read. After the last Module, put the members of each exclusive group in order."""
         if name not in self._unread:
             return
         del self._unread[name]
@@ -167,7 +168,7 @@ class PlanBodies:
             self._nodes |= ranked(self._nodes.values())
 
     def _judge_ready(self, name: str, level: Level) -> tuple[Id, ...]:
-        """Have a node judged; or return what it still lacks for that."""
+        """Judge a package; or return the ids that have to be done first."""
         node = self._nodes[name]
         if node.exclusive and self._unread:
             return (self._id(next(iter(self._unread))),)
@@ -195,7 +196,7 @@ class PlanBodies:
         return found
 
     def _judge(self, members: set[str]) -> None:
-        """Decide about ``members``. Every package that they name must be judged already, be refused, or be a member itself."""
+        """Decide about ``members``. Every package that they name must already be judged or refused, or be a member itself."""
         named = {each for member in members for each in self._nodes[member].names()}
         around = {
             each: replace(finding.node, requirements=NO_REQUIREMENTS, outranked_by=())
@@ -225,7 +226,9 @@ class PlanBodies:
             return None
 
     def opinion(self, name: str) -> Opinion:
-        """Return the resource's intent, and a vote of the enabled script without objection, since scripts are not run here."""
+        """Return the intent of the resource, and the vote of an enabled script that has no objection, because scripts are not
+        run here.
+        """
         vote = ScriptVote(enabled=None) if self._nodes[name].script else None
         return Opinion(self._wanted[name].enabled, vote)
 
@@ -243,7 +246,7 @@ class PlanBodies:
         return bool(finding.held_by) or self._wanted[name].directives.suspended
 
     def _outcome(self, name: str) -> Outcome:
-        """Return the finding as the engine's outcome: a failure of the named packages that are off, if there are any."""
+        """Return the outcome for the engine: DependencyFailed if named packages are off, otherwise Terminal."""
         finding = self.findings[name]
         if isinstance(finding, Judged) and not finding.decision.on:
             off = [each for each in sorted(finding.node.names()) if each in self._wanted and not self._is_on(each)]
@@ -257,7 +260,9 @@ class PlanBodies:
 
 
 def _claimed(identities: Iterable[PackageId]) -> Mapping[str, Refused]:
-    """Return the packages that cannot have the release they ask for, because its name is invalid or another package has it."""
+    """Return the packages that cannot have their release, because the release's name is invalid, or another package has the
+    release.
+    """
     claims = ReleaseClaims(on_free=lambda _: None)
     refused: dict[str, Refused] = {}
     for identity in identities:

@@ -1,4 +1,6 @@
-"""``wharfinger plan``: check without a cluster whether Applications and Modules could converge, and in which order."""
+"""``wharfinger plan``: find out without a cluster which Applications and Modules would be on, and in which order they would
+run.
+"""
 
 import argparse
 import sys
@@ -49,7 +51,8 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FOLDER",
-        help="the folder of packages: for each package a folder or an OCI image layout of its name, as in a PackageRepository",
+        help="the folder of packages, which has a folder or an OCI image layout with the name of each package, as "
+        "for a PackageRepository",
     )
     parser.add_argument(
         "-n",
@@ -74,7 +77,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     facts.add_argument(
         "--not-bootstrapped",
         action="store_true",
-        help="plan for a cluster that is not bootstrapped yet: packages of the last order wait",
+        help="plan for a cluster that is not bootstrapped yet, in which packages of the last order wait",
     )
     parser.set_defaults(handler=plan)
 
@@ -108,7 +111,7 @@ def plan(args: argparse.Namespace) -> int:
 async def _plan(inputs: Inputs, folder: Path, facts: Facts) -> Plan:
     progress = Progress()
     async with open_package_folder(folder) as packages, open_progress_line(sys.stderr, progress.text):
-        made, bodies = await judged_plan(inputs, packages.definition, facts, progress=progress.tell)
+        made, bodies = await judged_plan(inputs, packages.definition, facts, progress=progress.set)
         specs = {each.spec.id.name: each.spec for each in inputs.wanted}
         made = await with_versions(made, specs, bodies, facts, packages.index)
         return await with_patch_changes(
@@ -118,12 +121,12 @@ async def _plan(inputs: Inputs, folder: Path, facts: Facts) -> Plan:
 
 @dataclass(slots=True)
 class Progress:
-    """The number of packages that were read, and the number of all."""
+    """The number of packages that were read, and the number of all packages."""
 
     read: int = 0
     total: int = 0
 
-    def tell(self, read: int, total: int) -> None:
+    def set(self, read: int, total: int) -> None:
         """Set both numbers."""
         self.read, self.total = read, total
 
@@ -146,12 +149,12 @@ def _wrong_options(args: argparse.Namespace) -> str:
     folder, namespace = cast("Path", args.packages), cast("str", args.namespace)
     try:
         there = folder.is_dir()
-    except OSError as error:  # a name that is too long
+    except OSError as error:  # the path has a name that is too long
         return f"--packages {folder}: {error.strerror}"
     if not there:
         return f"--packages {folder}: not a folder; name an existing one"
     if not is_package_name(namespace):
-        return f"--namespace {namespace[:80]!r}: cannot be a namespace"
+        return f"--namespace {namespace[:80]!r}: expected the name of a namespace"
     return version_problem("--kubernetes-version", args.kubernetes_version) or platform_problem(args)
 
 

@@ -1,11 +1,12 @@
 """Applications and Modules from files, for a plan: the files that a user would give to ``kubectl apply -f``.
 
-Files are read as kubectl reads them: YAML or JSON, several documents, lists. In a folder, only the files directly in it that
-end in ``.yaml``, ``.yml`` or ``.json`` are read. Because no API server checks the documents, each document is validated against
-the definition (``crds/``) that an API server uses, too; unknown fields are reported as well. Then it is read as the daemon
-reads it. Other kinds, and objects that are being deleted, are skipped and counted.
+Files are read as kubectl reads them: YAML or JSON, with several documents, and with lists. Of a folder, the files directly in
+it are read whose names end in ``.yaml``, ``.yml`` or ``.json``. No API server checks the documents, so each document is
+validated here with the CRD (``crds/``) that an API server would use; unknown fields are reported, too. Then the document is
+read as in the daemon. Documents of other kinds, and objects that are being deleted, are ignored and counted.
 
-All problems are found in one go, and each names its file and its document (counted from 1, empty ones left out).
+All problems are found in one run. Each problem names its file and the number of its document, counted from 1 without empty
+documents.
 """
 
 import sys
@@ -39,16 +40,16 @@ STANDARD_INPUT: Final = "-"
 MAX_FILES: Final = 10_000
 MAX_FILE: Final = 16 * 1024 * 1024
 MAX_BYTES: Final = 256 * 1024 * 1024
-"""The most bytes of all files together."""
+"""The limit on the size of all files together, in bytes."""
 MAX_RESOURCES: Final = 10_000
-"""The most Applications and Modules of all files together."""
+"""The limit on the number of Applications and Modules in all files together."""
 MAX_TOLD: Final = 20
-"""The most problems that are reported."""
+"""The limit on the number of problems that are reported."""
 
 _READ_HERE: Final = ("Application", "Module")
 _API_VERSION: Final = f"{GROUP}/{VERSION}"
 _MOST_PROBLEMS: Final = 3
-"""The most problems in the line of one document."""
+"""The limit on the number of problems in the line about one document."""
 
 
 class PlanInputError(Exception):
@@ -62,7 +63,7 @@ class PlanInputError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One Application or Module, and where it was found: ``shop.yaml, document 2``."""
+    """One Application or Module, and the place where it was found: ``shop.yaml, document 2``."""
 
     spec: PackageSpec
     place: str
@@ -78,8 +79,8 @@ class Inputs:
 
 @dataclass(slots=True)
 class _Reader:
-    """The resources read so far. ``namespace`` is the namespace of Applications that do not name one; ``bundled``: a bundle
-    decides which Modules are on.
+    """The resources read so far. ``namespace`` is the namespace of Applications that name no namespace. ``bundled`` is True
+    if a bundle decides which Modules are on.
     """
 
     namespace: str
@@ -115,23 +116,23 @@ class _Reader:
             raise SpecError(f"apiVersion: {group}/{version} is not known here, only {_API_VERSION}")
         spec = self._read(obj, kind)
         if (other := self.wanted.get(spec.id.name)) is not None:
-            raise SpecError(f"{kind} {spec.id} is in {other.place} too; remove one of the two")
+            raise SpecError(f"{kind} {spec.id} is also in {other.place}; remove one of the two")
         if len(self.wanted) >= MAX_RESOURCES:
-            raise SpecError(f"more than {MAX_RESOURCES} Applications and Modules; plan a part of them")
+            raise SpecError(f"found more than {MAX_RESOURCES} Applications and Modules; plan a part of them")
         self.wanted[spec.id.name] = Wanted(spec, place)
 
     def _read(self, obj: JsonObject, kind: str) -> PackageSpec:
         name = find_str(obj, "metadata", "name")
         if kind == MODULE.kind:
             if not is_package_name(name):
-                raise SpecError(f"metadata.name: {name[:80]!r} cannot be the name of a Module")
+                raise SpecError(f"metadata.name: {name[:80]!r} is not a valid name of a Module")
         else:
             obj = {**obj, "metadata": {"namespace": self.namespace, **find_object(obj, "metadata")}}
             namespace = find_str(obj, "metadata", "namespace")
             if not is_instance_name(name):
-                raise SpecError(f"metadata.name: {name[:80]!r} cannot be the name of an Application")
+                raise SpecError(f"metadata.name: {name[:80]!r} is not a valid name of an Application")
             if not is_package_name(namespace):
-                raise SpecError(f"metadata.namespace: {namespace[:80]!r} cannot be a namespace")
+                raise SpecError(f"metadata.namespace: {namespace[:80]!r} is not a valid name of a namespace")
         problems = _schemas()[kind].problems({"spec": find_object(obj, "spec")})
         if problems:
             told = (f"{problem.path}: {problem.message}" for problem in problems)
@@ -144,8 +145,8 @@ class _Reader:
 def read_inputs(paths: Sequence[Path], *, namespace: str, bundled: bool) -> Inputs:
     """Read files, folders and (``-``) standard input. Blocking. Raises PlanInputError.
 
-    ``namespace`` is the namespace of Applications that do not name one. A Module without ``spec.enabled`` is on, unless
-    ``bundled`` is true: then the bundle of the platform decides.
+    ``namespace`` is the namespace of Applications that name no namespace. A Module without ``spec.enabled`` is on, unless
+    ``bundled`` is true; then the bundle of the platform decides.
     """
     reader = _Reader(namespace, bundled)
     for path in dict.fromkeys(paths):
@@ -159,7 +160,7 @@ def read_inputs(paths: Sequence[Path], *, namespace: str, bundled: bool) -> Inpu
 
 
 def _files(path: Path, wrong: list[str]) -> Sequence[Path]:
-    """Return the files of a path (a file, or a folder's files by name); problems are added to ``wrong``."""
+    """Return the file at a path, or the files of the folder at the path, sorted by name; add problems to ``wrong``."""
     try:
         if str(path) == STANDARD_INPUT or not path.is_dir():
             return (path,)
@@ -168,9 +169,11 @@ def _files(path: Path, wrong: list[str]) -> Sequence[Path]:
         wrong.append(f"{path}: cannot be read: {error.strerror}")
         return ()
     if not found:
-        wrong.append(f"{path}: no file in it ends in {', '.join(SUFFIXES)}; folders in it are not looked into")
+        wrong.append(
+            f"{path}: no file in this folder has a name that ends in {', '.join(SUFFIXES)}; folders in it are not read"
+        )
     if len(found) > MAX_FILES:
-        wrong.append(f"{path}: {len(found)} files, and at most {MAX_FILES} are read")
+        wrong.append(f"{path}: found {len(found)} files, but at most {MAX_FILES} can be read; plan a part of them")
         return ()
     return found
 
@@ -194,7 +197,7 @@ def _read_file(path: Path, reader: _Reader) -> bytes | None:
 
 
 def _listed(document: JsonValue, place: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the document, or the items of a list; a list within a list is not a resource."""
+    """Yield the document, or the items of the document if it is a list; lists within lists are not expanded."""
     items = find(document, "items") if isinstance(document, dict) else None
     kind = document.get("kind") if isinstance(document, dict) else None
     if isinstance(items, list) and isinstance(kind, str) and kind.endswith("List"):
@@ -210,7 +213,9 @@ def _api_version(obj: JsonObject) -> tuple[str, str]:
 
 
 def _called(document: JsonValue) -> str:
-    """Return `` (Application web/shop)``, from the fields of a document that may have any form; empty if it has no name."""
+    """Return a text like `` (Application web/shop)`` for a document whose fields may have any type; empty if the document has
+    no name.
+    """
     if not isinstance(document, dict):
         return ""
     metadata = document.get("metadata")
@@ -224,7 +229,7 @@ def _called(document: JsonValue) -> str:
 
 @cache
 def _schemas() -> dict[str, Schema]:
-    """Return the schemas of the resources that users write, by kind, from the definitions that the daemon installs."""
+    """Return the schemas of Wharfinger's own kinds, by kind, from the CRDs that the daemon installs."""
     found: dict[str, Schema] = {}
     for crd in own_crds():
         kind = find_str(crd, "spec", "names", "kind")

@@ -1,8 +1,8 @@
-"""Definitions of packages from a local folder, for a plan: what the daemon would load, without keeping any of it.
+"""Definitions of packages from a local folder, for a plan: the same definitions that the daemon would load.
 
-The folder is the one that a PackageRepository names (``spec.folder`` or ``spec.layout``): for each package a folder of that
-name, which is an OCI image layout or has the package's files. Files are read in place. A version of a layout is installed
-into a temporary store, by the steps of the daemon, and removed when the folder is closed.
+The folder has the form that a PackageRepository needs (``spec.folder`` or ``spec.layout``): for each package, it has a folder
+of that name, which is an OCI image layout or has the package's files. Files are read in place. A version in a layout is
+installed into a temporary store as in the daemon, and the store is deleted at the end.
 
 Hooks are not run here, not even for their configuration, and no rule or conversion is compiled; ``wharfinger package check``
 does that.
@@ -34,7 +34,9 @@ _SCRATCH: Final = "wharfinger-plan-"
 
 @dataclass(frozen=True, slots=True)
 class PackageFolder:
-    """Packages by name below ``root``; made by `open_package_folder`. ``scratch`` is a folder that is deleted with it."""
+    """Packages by name below ``root``; made by `open_package_folder`. ``scratch`` is a folder for temporary files, which is
+    deleted at the end.
+    """
 
     root: Path
     _store: Store
@@ -57,7 +59,9 @@ class PackageFolder:
         return await self.definition(package, version), self.root / package
 
     async def index(self, package: str) -> PackageIndex | None:
-        """Return the versions of a package in a layout; None for a folder, which has one version, or if they cannot be read."""
+        """Return the versions of a package in a layout; None if the package is a folder, which has only one version, or if
+        the versions cannot be read.
+        """
         if not is_repository(package):
             return None
         if not await trio.to_thread.run_sync((self.root / package / LAYOUT_FILE).is_file):
@@ -83,8 +87,8 @@ class PackageFolder:
 
 @asynccontextmanager
 async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
-    """Open the packages below ``root``. Raises StoreError if there is no place for unpacked files."""
-    with disk_errors("making a place to unpack packages in"):
+    """Open the packages below ``root``. Raises StoreError if no folder for unpacked files can be made."""
+    with disk_errors("making a folder for unpacked packages"):
         scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
     with scratch as place:
         async with open_store(Path(place)) as store:
@@ -92,9 +96,7 @@ async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
 
 
 def _from_folder(folder: Path, package: str, version: str) -> Definition:
-    """Return the definition that `FolderRegistry` would provide. A folder has one version: the version that its files state, if
-    any.
-    """
+    """Return the definition that `FolderRegistry` would provide. A folder has only one version, which its files may state."""
     if not folder.is_dir():
         raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
     try:

@@ -1,7 +1,8 @@
 """The fields that ``spec.patches`` of a planned package change, compared with its unpatched chart.
 
-The chart is rendered by helm as in an offline build, with the settings in the resource itself: settings from ``settingsFrom`` and
-hooks are not known to a plan. If the chart cannot be rendered without those, no changes are shown, and the note says why.
+The chart is rendered by helm as in an offline build. Only the settings in the resource itself are used, because a plan does
+not know settings from ``settingsFrom`` or from hooks. If the chart cannot be rendered without them, no changes are shown, and
+the note says why.
 """
 
 import shutil
@@ -26,11 +27,11 @@ from wharfinger.runtime.resources.manifests import PackageValues, Platform, char
 from wharfinger.runtime.resources.resources import PackageSpec
 
 MAX_OBJECTS: Final = 20
-"""The number of objects of one package whose changes are shown."""
+"""The limit on the number of objects of one package whose changes are shown."""
 MAX_FIELDS: Final = 5
-"""The number of fields of one object that are shown."""
+"""The limit on the number of changed fields that are shown for one object."""
 _KUBERNETES: Final = "1.30.0"
-"""The version of Kubernetes that charts see if a plan names no version."""
+"""The version of Kubernetes for which charts are rendered if the plan names no version."""
 _NOT_SHOWN: Final = "spec.patches: the changes are not shown"
 
 
@@ -90,7 +91,7 @@ async def with_patch_changes(
         if not spec.directives.patches:
             continue
         if tools is None:
-            notes[each.name] = (f"{_NOT_SHOWN}, because helm or kubectl is not on PATH",)
+            notes[each.name] = (f"{_NOT_SHOWN}, because helm or kubectl is not on PATH; install both",)
             continue
         try:
             definition, tree = await load(spec.package, spec.version)

@@ -1,12 +1,13 @@
-"""A plan, which computes without a cluster whether a set of Applications and Modules can converge. `wharfinger plan` prints it.
+"""A plan, which says without a cluster which packages of a set of Applications and Modules would be on. `wharfinger plan`
+prints it.
 
 The daemon's engine runs to its fixpoint (:mod:`~wharfinger.runtime.fixpoint.converge`, with the bodies of
-:mod:`~wharfinger.runtime.plan.bodies`), for a cluster that has the given resources and nothing else. So every result follows
-from the files: the packages that would be on, their order, and for each other package the reason, with the chain of causes to
-its root. The chain is made by the code of `wharfinger why` (:mod:`~wharfinger.runtime.why.explanation`).
+:mod:`~wharfinger.runtime.plan.bodies`), for a cluster that has only the given resources. So the result depends only on the
+files: the packages that would be on, their order, and for each other package the reason, with the chain of causes to the root
+cause. The code of `wharfinger why` makes the chain (:mod:`~wharfinger.runtime.why.explanation`).
 
-Hooks, settings and the cluster are not consulted, nor are ``enabled`` scripts: the plan assumes that they agree, and names
-them. A suspended package counts as absent, so its dependents wait.
+Hooks and ``enabled`` scripts are not run, and neither settings nor a cluster are read. The plan assumes that ``enabled``
+scripts would not object, and a note names them. A suspended package counts as absent, so its dependents wait.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 from wharfinger.runtime.status.reasons import Reason
 
 LIMIT: Final = 8
-"""The default for the most packages that are read at the same time."""
+"""The default limit on the number of packages that are read at the same time."""
 SCRIPT_NOT_ASKED: Final = "its enabled script was not run"
 LEFT_TO_PEOPLE: Final = "spec.maintenance: its applied objects would not be reconciled"
 SUSPENDED: Final = "spec.suspend: the package would not be reconciled"
@@ -37,20 +38,21 @@ class PlanState(StrEnum):
 
     ON = "on"
     OFF = "off"
-    """Neither the user nor a bundle wants it on."""
+    """Neither the user nor a bundle requests that it is on."""
     SUSPENDED = "suspended"
-    """``spec.suspend`` suspends it."""
+    """It is suspended by ``spec.suspend``."""
     BLOCKED = "blocked"
-    """It is wanted, and would not be on."""
+    """It is wanted, but would not be on."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedPackage:
     """One Application or Module.
 
-    ``place`` is where it was read. ``turn`` counts from 1 in the order in which packages would be run; it is 0 for packages that
-    would not run. ``tier`` is its order (packages of a lower order are done first), and ``after`` has the packages that it waits
-    for, sorted. ``reason`` is for machines, ``message`` for people; a package that would not be on has an ``explanation``.
+    ``place`` is the file and the document that it was read from. ``turn`` is its place, counted from 1, in the sequence in
+    which packages would run; 0 if it would not run. ``tier`` is its order (packages of a lower order are done first), and
+    ``after`` has the packages that it waits for, sorted. ``reason`` is for programs, ``message`` for people. A package that
+    would not be on has an ``explanation``.
     """
 
     name: str
@@ -82,7 +84,7 @@ class Plan:
 
     @property
     def blocked(self) -> tuple[PlannedPackage, ...]:
-        """Return the packages that are wanted and would not be on."""
+        """Return the packages that are wanted, but would not be on."""
         return tuple(each for each in self.packages if each.state is PlanState.BLOCKED)
 
 
@@ -93,14 +95,14 @@ Progress = Callable[[int, int], None]
 async def make_plan(
     inputs: Inputs, load: LoadDefinition, facts: Facts, *, limit: int = LIMIT, progress: Progress = lambda _, __: None
 ) -> Plan:
-    """Make the plan, as the module explains; at most ``limit`` packages are read at the same time."""
+    """Make the plan. At most ``limit`` packages are read at the same time."""
     return (await judged_plan(inputs, load, facts, limit=limit, progress=progress))[0]
 
 
 async def judged_plan(
     inputs: Inputs, load: LoadDefinition, facts: Facts, *, limit: int = LIMIT, progress: Progress = lambda _, __: None
 ) -> tuple[Plan, PlanBodies]:
-    """Make the plan; also return the findings that it is made from."""
+    """Make the plan; also return the bodies with the findings from which it was made."""
     sources = {(each.spec.package, each.spec.version) for each in inputs.wanted}
     read = 0
 
@@ -156,8 +158,8 @@ def _planned(inputs: Inputs, bodies: PlanBodies, facts: Facts) -> Plan:
 
 
 def _order(nodes: Mapping[str, Node], graph: Topology, running: frozenset[str]) -> list[str]:
-    """Return the packages tier by tier, and within a tier each package after its dependencies, as the live scheduler orders
-    runs.
+    """Return the packages tier by tier, and within a tier each package after its dependencies, in the order in which the
+    daemon's scheduler would run them.
     """
     return sorted(graph.sorted(nodes, running), key=lambda name: graph.effective[name])
 
@@ -171,8 +173,8 @@ def _state(spec: PackageSpec, finding: Finding, nodes: Mapping[str, Node], facts
 
 
 def _is_wanted(spec: PackageSpec, node: Node | None, facts: Facts) -> bool:
-    """Return whether a package is wanted: every Application, and a Module that its spec or its bundle enables, or may
-    enable.
+    """Return whether a package is wanted. Every Application is wanted, and a Module is wanted if its spec or its bundle
+    enables it or may enable it.
     """
     if spec.id.kind == "Application" or spec.enabled is not None:
         return spec.enabled is not False
@@ -184,7 +186,7 @@ def _told(finding: Finding) -> tuple[str, str]:
         case Refused(reason, message):
             return reason, message
         case Judged(held_by=held_by) if held_by:
-            return Reason.SUSPENDED.value, f"it waits for {held_by}"
+            return Reason.SUSPENDED.value, f"it would wait for {held_by}"
         case Judged(_, decision):
             return decision.reason.value, decision.message
 

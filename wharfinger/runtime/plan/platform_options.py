@@ -36,12 +36,17 @@ def add_platform(parser: "argparse._ArgumentGroup") -> None:
 def platform_problem(args: argparse.Namespace) -> str:
     """Return the problem with the options of `add_platform`; empty if there is no problem."""
     if bool(args.edition) != bool(args.bundle):
-        return "--edition and --bundle go together: a package says for each edition in which bundles it is; give both"
+        return (
+            "--edition and --bundle are used only together, because a package names its bundles for each "
+            "edition; give both, or neither"
+        )
     return version_problem("--platform-version", args.platform_version)
 
 
 def version_problem(option: str, version: str) -> str:
-    """Return the problem with the version given to an option; empty if there is no problem, or no version."""
+    """Return the problem with the version that was given to an option; empty if there is no problem, or if no version was
+    given.
+    """
     try:
         if version:
             parse_version(version)

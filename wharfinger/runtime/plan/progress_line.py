@@ -1,6 +1,7 @@
-"""One line of progress on a terminal, which is redrawn in place and removed at the end.
+"""A progress line on a terminal, which is updated in place and removed at the end.
 
-Nothing is written to a stream that is not a terminal, or before QUIET_S, so a short command prints no progress.
+Nothing is written during the first QUIET_S, so a short command prints no progress, and nothing is written to a stream that is
+not a terminal.
 """
 
 from collections.abc import AsyncIterator, Callable

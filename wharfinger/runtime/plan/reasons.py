@@ -1,8 +1,9 @@
-"""Explanations of the packages of a plan that would not be on, as `wharfinger why` gives them for a daemon.
+"""Explanations of the packages of a plan that would not be on, as `wharfinger why` explains packages of a daemon.
 
-The findings are put into the snapshots that explanations are made from. A plan has no times, so explanations show none. Both ends
-of a long chain are shown, without its middle: a user wants the root, and not the names of a thousand packages. All explanations
-of a plan together visit at most MAX_LOOKS packages; if that is not enough, the remaining packages have no explanation.
+The findings of the plan are converted to the snapshots from which explanations are made. A plan has no times, so its
+explanations have no times either. The middle of a long chain of causes is left out, because a user needs the root cause, and
+not the names of a thousand packages. All explanations of a plan together visit at most MAX_LOOKS packages; beyond that limit,
+packages get no explanation.
 """
 
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ from wharfinger.runtime.why.stage_causes import ACCEPTED
 
 MAX_LOOKS: Final = 100_000
 MAX_CAUSES: Final = 16
-"""The most causes of one chain."""
+"""The limit on the number of causes in one chain."""
 
 _NO_MOMENT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -47,7 +48,7 @@ class Explainer:
         intents = {name: each.intent for name, each in opinions.items() if each.intent is not None}
         self._looks = 0
         self._nodes: dict[str, NodeSnapshot] = {}
-        """The nodes that were visited, kept because many explanations end at the same node."""
+        """The nodes that were visited. They are kept, because many explanations visit the same nodes."""
         self._known = Known(
             now=_NO_MOMENT, package=self._package, node=self._node, holders=lambda _: (), leaving=lambda _: ()
         )
@@ -60,8 +61,8 @@ class Explainer:
         )
 
     def explain(self, name: str) -> ExplanationSnapshot | None:
-        """Return the chain of causes to its root, with the remedy; None if nothing blocks the package, or the limit of visited
-        packages is reached.
+        """Return the chain of causes to the root cause, with the remedy; None if nothing blocks the package, or if the limit
+        on visited packages is reached.
         """
         found = explain(name, self._known) if self._looks < MAX_LOOKS else None
         if found is None or found.ready:
@@ -70,12 +71,14 @@ class Explainer:
         return replace(found, causes=causes, remedy=self._remedy(causes[-1].subject) or found.remedy)
 
     def _remedy(self, root: str) -> str:
-        """Return the remedy of a root cause that only a plan has: a version is unknown, and an option can give it."""
+        """Return the remedy for a root cause that only plans have: a version that is not known, because an option was not
+        given.
+        """
         finding = self._findings.get(root)
         if not isinstance(finding, Judged) or finding.decision.reason is not Reason.VERSION_LOOKUP_FAILED:
             return ""
         kubernetes = finding.node.requirements.kubernetes is not None and not self._graph.facts.kubernetes
-        return f"say which version it is with {'--kubernetes-version' if kubernetes else '--platform-version'}"
+        return f"give the version with {'--kubernetes-version' if kubernetes else '--platform-version'}"
 
     def _package(self, name: str) -> PackageSnapshot | None:
         self._looks += 1
@@ -89,17 +92,19 @@ class Explainer:
 
 
 def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
-    """Return the chain, at most MAX_CAUSES long: the middle of a longer one is replaced by the number of its causes."""
+    """Return the chain with at most MAX_CAUSES causes; the middle of a longer chain is replaced by the number of its causes."""
     if len(causes) <= MAX_CAUSES:
         return causes
     first, last = causes[: MAX_CAUSES // 2], causes[-(MAX_CAUSES // 2 - 1) :]
     left_out = causes[len(first) : -len(last)]
-    between = CauseSnapshot(left_out[0].subject, f"and {len(left_out) - 1} more, each of which waits for the next", "")
+    between = CauseSnapshot(
+        left_out[0].subject, f"and {len(left_out) - 1} more packages, each of which waits for the next one", ""
+    )
     return (*first, between, *last)
 
 
 def _entry(finding: Judged, vote: ScriptVote | None) -> Entry:
-    """Return the entry that the package would have in the scheduler after all runs that are possible."""
+    """Return the entry that the package would have in the scheduler after all possible runs."""
     lacks = (scheduler_id(finding.held_by),) if finding.held_by else ()
     return Entry(finding.node, Idle() if lacks else Active(), finding.decision, vote, lacks=lacks)
 

@@ -7,7 +7,7 @@ Shape of the document; empty fields are left out::
      packages: {<name>: {kind, package, version, place, state: on | off | suspended | blocked, reason, message?,
                          turn?, tier?, after?, notes?, causes?: [{subject, state, message?}], remedy?}}}
 
-Messages come from untrusted packages and resources: control characters for terminals are removed from them.
+Messages come from untrusted packages and resources, so control characters are removed from them.
 """
 
 import json
@@ -48,13 +48,13 @@ def plan_json(plan: Plan, facts: Facts) -> str:
     """Return the plan as a JSON document."""
     return (
         json.dumps(_document(plan, facts), indent=2) + "\n"
-    )  # in ASCII, so it has no control characters for terminals
+    )  # the text is ASCII, so it has no control characters for terminals
 
 
 def plan_yaml(plan: Plan, facts: Facts) -> str:
     """Return the plan as a YAML document."""
     document = write_yaml(_document(plan, facts))
-    return document if document.replace("\n", "").isprintable() else plan_json(plan, facts)  # JSON is YAML too
+    return document if document.replace("\n", "").isprintable() else plan_json(plan, facts)  # JSON is also YAML
 
 
 def _table(packages: Sequence[PlannedPackage]) -> list[str]:
@@ -76,7 +76,7 @@ def _row(package: PlannedPackage) -> tuple[str, ...]:
 
 
 def _reason(package: PlannedPackage) -> list[str]:
-    """Return why a package is not on: the reason of its gates, the chain of causes down to the root, and the remedy."""
+    """Return why a package is not on: the reason from its gates, the chain of causes to the root cause, and the remedy."""
     said = f"{package.reason}: {package.message}" if package.message else package.reason
     lines = [f"{package.name} {_WOULD[package.state]}: {said}"]
     if package.explanation is not None and package.state is not PlanState.OFF:
@@ -100,9 +100,9 @@ def _summary(plan: Plan) -> Iterator[str]:
     if blocked:
         yield f"{blocked} of {on + blocked} wanted packages would not be on"
     elif on:
-        yield f"everything that is wanted would be on: {counted(on, 'package')} in {counted(tiers, 'tier')}"
+        yield f"all wanted packages would be on: {counted(on, 'package')} in {counted(tiers, 'tier')}"
     else:
-        yield "nothing is wanted"
+        yield "no package is wanted"
     if plan.left_alone:
         yield f"{counted(plan.left_alone, 'document')} ignored (of another kind, or being deleted)"
 

@@ -1,7 +1,8 @@
-"""The versions that would work, for the packages of a plan whose requirements are not met.
+"""The advice which versions would work, for the packages of a plan whose requirements are not met.
 
-They are searched among the versions in the folder of packages, by the search of the daemon
-(:mod:`wharfinger.runtime.scheduler.version_search`). A package's folder has one version, an OCI layout may have many.
+The daemon's search for versions is used, with the versions in the folder of packages
+(:mod:`wharfinger.runtime.scheduler.version_search`). A package that is a folder has one version; an OCI layout may have many
+versions.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,18 +21,18 @@ from wharfinger.runtime.scheduler.state import Graph
 from wharfinger.runtime.versions.package_index import PackageIndex
 
 MAX_ADVISED: Final = 10
-"""The number of blocked packages for which versions are searched."""
+"""The limit on the number of blocked packages for which versions are searched."""
 MAX_PACKAGES: Final = 2_000
-"""The number of packages of a plan above which no versions are searched."""
+"""The number of packages in a plan above which no versions are searched."""
 
 ReadIndex: TypeAlias = Callable[[str], Awaitable[PackageIndex | None]]
-"""A function that returns the versions of a package; None if there is only the planned version."""
+"""A function that returns the versions of a package; it returns None if there is only the planned version."""
 
 
 async def with_versions(
     plan: Plan, specs: Mapping[str, PackageSpec], bodies: PlanBodies, facts: Facts, read_index: ReadIndex
 ) -> Plan:
-    """Return the plan with remedies that name versions that would work."""
+    """Return the plan with versions that would work added to the remedies."""
     blocked = [each for each in plan.blocked if each.explanation is not None][:MAX_ADVISED]
     nodes = {name: found.node for name, found in bodies.findings.items() if isinstance(found, Judged)}
     if not blocked or len(nodes) > MAX_PACKAGES:

@@ -48,13 +48,19 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
     )
     rights.add_argument("path", type=Path, metavar="PATH", help="the package's folder")
     rights.add_argument(
-        "--against", type=Path, metavar="OLD", help="the folder of an older version; show the rights that were added"
+        "--against",
+        type=Path,
+        metavar="OLD",
+        help="the folder of an older version; also show the rights that the older version did not need",
     )
     rights.add_argument(
-        "--settings", type=Path, metavar="FILE", help="the package's settings, YAML or JSON (default: none)"
+        "--settings", type=Path, metavar="FILE", help="a YAML or JSON file with the package's settings (default: none)"
     )
     rights.add_argument(
-        "--objects", type=Path, metavar="FILE", help="objects that are created once the package is installed, YAML"
+        "--objects",
+        type=Path,
+        metavar="FILE",
+        help="a YAML file with objects that are created once the package is installed",
     )
     rights.add_argument(
         "-n",
@@ -67,13 +73,17 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "--module", action="store_true", help="install the package as a Module, if it allows both kinds"
     )
     rights.add_argument(
-        "--timeout", type=float, default=300.0, metavar="SECONDS", help="limit for each step (default: %(default)g)"
+        "--timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="time limit for each step (default: %(default)g)",
     )
     rights.add_argument(
         "--resource-names",
         action="store_true",
-        help="restrict the rules to the objects that this instance uses, by their names; create, list and watch cannot be "
-        "restricted (default: all objects of a resource)",
+        help="restrict the rules to the names of the objects that this instance uses, except for create, list and "
+        "watch, which cannot be restricted (default: the rules allow all objects of a resource)",
     )
     rights.add_argument("--helm", default="helm", metavar="PROGRAM", help="the Helm program (default: %(default)s)")
     rights.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help="yaml (default) or json")
@@ -90,7 +100,8 @@ class _Asked:
 
 def rights_command(args: argparse.Namespace) -> int:
     """Make the receipt and print it."""
-    logging.getLogger("wharfinger").setLevel(logging.CRITICAL)  # a refused request is a result here
+    # A refused request is a result of the trial, and not a problem to log.
+    logging.getLogger("wharfinger").setLevel(logging.CRITICAL)
     try:
         asked = _asked(args)
         receipt, old = trio.run(_receipts, asked, cast("OpenServer", args.open_server))
@@ -125,7 +136,8 @@ def _asked(args: argparse.Namespace) -> _Asked:
         older = _subject(args, against)
         if older.id != subject.id:
             raise ArtifactError(
-                f"{against} is {older.id.kind} {older.id}, and {args.path} is {subject.id.kind} {subject.id}"
+                f"{against} is {older.id.kind} {older.id}, but {args.path} is {subject.id.kind} {subject.id}; give "
+                "two versions of one package"
             )
         old = plan_of(older, objects, args.timeout)
         plan = replace(plan, old=against, versions=_upgrade(older.version, subject.version))
@@ -134,7 +146,9 @@ def _asked(args: argparse.Namespace) -> _Asked:
 
 
 def plan_of(subject: Subject, objects: tuple[JsonObject, ...], limit_s: float) -> Plan:
-    """Return the plan for one version, with an upgrade to the same content under the next version. Raises ArtifactError."""
+    """Return the plan of the trial for one version, with an upgrade to the same files under the next version. Raises
+    ArtifactError.
+    """
     return Plan(subject, subject.folder, (subject.version, next_version(subject.version)), objects, limit_s)
 
 
@@ -181,7 +195,7 @@ async def _receipts(asked: _Asked, open_server: OpenServer) -> tuple[Receipt, Re
 
 
 def _leaf(group: BaseExceptionGroup[BaseException]) -> str:
-    """Return the message of the first error; raise the group again if it is not one that a user can act on."""
+    """Return the message of the first error in the group; raise the group again if that is not an error that users can act on."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -1,8 +1,8 @@
-"""The receipt of a package: its rights, which are recorded in a trial with all rights, and proved in a trial with exactly the
-recorded rights.
+"""The receipt of a package: the rights that it needs. They are recorded in a trial with all rights, and proved in a trial
+with exactly the recorded rights.
 
-The proof may be refused although every recorded request is allowed, because a role can only be granted by an account that has all
-rights in it. These rights are then added to the receipt, and proved again, ROUNDS times at most.
+A request of the proof may be refused although the recorded rights allow it: only an account that has all rights of a role may
+grant the role to others. Then these rights are added to the receipt, and the proof is repeated, at most ROUNDS times.
 """
 
 from collections.abc import Mapping
@@ -20,26 +20,28 @@ FIRST_NAMESPACES: Final = frozenset({"default", "kube-node-lease", "kube-public"
 
 
 class NotEnoughError(PackageError):
-    """The recorded rights are not sufficient."""
+    """The recorded rights are not sufficient; the message says what failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The rights of a package by part, and the roles that grant them, which were proved to be sufficient."""
+    """The rights of a package by part, and the roles that grant these rights, which were proved to be sufficient."""
 
     rights: Mapping[Part, frozenset[Access]]
     grant: Grant
     names: Mapping[Part, Names] = field(default_factory=dict)
-    """The names of the only objects for which rights are needed; empty if names were not asked for."""
+    """The names of the objects to which rights are restricted; empty if no restriction was requested."""
     unready: str = ""
-    """The reason why the package was not ready in the trial; its rights then lack those that it needs only once it is ready."""
+    """The reason why the package was not ready in the trial; "" if it was ready. Rights that it needs only once it is ready
+    are missing then.
+    """
 
 
 async def make_receipt(
     plan: Plan, programs: Programs, open_server: OpenServer, folder: Path, *, with_names: bool = False
 ) -> Receipt:
-    """Return the receipt of a package; trials run in folders below ``folder``. With ``with_names``, rules are restricted to the
-    objects that the package asked for; a name that differs in the proof widens its rule.
+    """Return the receipt of a package; trials run in folders below ``folder``. With ``with_names``, rules are restricted to
+    the objects that the package used; if the names differ in the proof, the rule allows all objects.
 
     Raises NotEnoughError, TrialError, PackageError, ClusterError, and the errors of a daemon that cannot start.
     """
@@ -58,7 +60,9 @@ async def make_receipt(
         wider |= {access for accesses in more.values() for access in accesses}
         names = {part: {each: own for each, own in known.items() if each not in wider} for part, known in names.items()}
         if not any(more.values()) and not wider:
-            raise NotEnoughError(f"{plan.subject.id}: failed in a trial with only the recorded rights: {proof.failure}")
+            raise NotEnoughError(
+                f"{plan.subject.id}: the package failed in a trial with only the recorded rights: {proof.failure}"
+            )
         rights = {part: rights[part] | more.get(part, frozenset()) for part in Part}
     raise NotEnoughError(
         f"{plan.subject.id}: the recorded rights are still not enough after {ROUNDS} trials, each of which added further rights"
@@ -66,7 +70,7 @@ async def make_receipt(
 
 
 def _granted(proof: Record, user: str) -> dict[Part, frozenset[Access]]:
-    """Return the rights that the account needs because it grants them to others, by part."""
+    """Return the rights that the account needs only because it grants them to others, by part."""
     found: dict[Part, frozenset[Access]] = {}
     for part, request in proof.refusals(user):
         found[part] = found.get(part, frozenset()) | granted_by(request)

@@ -1,4 +1,4 @@
-"""The rights that requests need, and the roles that grant exactly these. Pure."""
+"""The rights that requests need, and the roles that grant exactly these rights. Pure."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from wharfinger.kube.service_account import ServiceAccount
 
 RBAC: Final = "rbac.authorization.k8s.io"
 VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-"""The order in which a rule names its verbs; others follow by name."""
+"""The order of the verbs in a rule; other verbs follow, sorted by name."""
 _FOR_ALL: Final = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"})
 """The resources that every authenticated user may create."""
 _GRANTED: Final = re.compile(
@@ -25,7 +25,7 @@ _LIMIT: Final = 1024 * 1024
 
 
 class Part(StrEnum):
-    """The purpose of rights."""
+    """The part of a package, or of its lifecycle, for which rights are needed."""
 
     PACKAGE = "package"
     HOOKS = "hooks"
@@ -35,28 +35,28 @@ class Part(StrEnum):
 
 MEANINGS: Final = {
     Part.PACKAGE: "the package itself, for its installation",
-    Part.HOOKS: "its hooks, as far as they ran",
+    Part.HOOKS: "its hooks, without those that did not run",
     Part.UPGRADE: "an upgrade",
     Part.REMOVAL: "its removal",
 }
 
 Rights = Mapping[Part, frozenset[Access]]
-"""The rights of a package, by part. A part may be missing."""
+"""The rights of a package, by part; parts without rights may be missing."""
 
 
 Names: TypeAlias = Mapping[Access, frozenset[str]]
-"""The names of the objects to which each access can be restricted; an access that is not listed is needed for any object."""
+"""The names of the objects to which each access can be restricted; an access that is not listed is needed for all objects."""
 NAMED_VERBS: Final = frozenset({"get", "update", "patch", "delete"})
-"""The verbs of requests for one object whose name RBAC knows."""
+"""The verbs of requests about one object, for which RBAC can compare the object's name."""
 MAX_NAMES: Final = 50
-"""The most names in one rule; an access to more objects is not restricted."""
+"""The limit on the number of names in one rule; access to more objects is not restricted by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
     """The roles for a package: the accesses that each role allows, by namespace ("" for the cluster).
 
-    ``names`` restricts them.
+    ``names`` restricts accesses to objects with these names.
     """
 
     by_namespace: Mapping[str, frozenset[Access]]
@@ -78,7 +78,9 @@ def needed(requests: Iterable[JudgedRequest], user: str) -> frozenset[Access]:
 
 
 def named(requests: Iterable[JudgedRequest], user: str) -> dict[Access, frozenset[str]]:
-    """Return the names of the objects for which a user's accesses were needed; accesses to any object are left out."""
+    """Return the names of the objects that each access of a user was about; accesses that were not only about named objects
+    are left out.
+    """
     found: dict[Access, set[str]] = {}
     for request in requests:
         if request.user == user and request.code != FORBIDDEN:
@@ -88,7 +90,7 @@ def named(requests: Iterable[JudgedRequest], user: str) -> dict[Access, frozense
 
 
 def all_names(rights: "Rights", names: Mapping[Part, Names]) -> dict[Access, frozenset[str]]:
-    """Return the names for all parts together; an access that one part needs for any object is left out."""
+    """Return the names for all parts together; an access that any part needs for all objects is left out."""
     found: dict[Access, frozenset[str]] = {}
     whole: set[Access] = set()
     for part, accesses in rights.items():
@@ -107,9 +109,11 @@ def refused(requests: Iterable[JudgedRequest], user: str) -> tuple[JudgedRequest
 
 
 def granted_by(request: JudgedRequest) -> frozenset[Access]:
-    """Return the rights that a role or binding would have granted, if it was refused because its author does not hold them.
+    """Return the rights that a role or binding would have granted, if the request was refused because the user does not have
+    these rights.
 
-    Empty if the request was refused for another reason. Rules for named objects are widened to all objects of the resource.
+    The result is empty if the request was refused for another reason. Rules about named objects are extended to all objects
+    of the resource.
     """
     try:
         said = find_str(
@@ -138,8 +142,8 @@ def _words(text: str) -> list[str]:
 def grant_of(rights: Rights, namespaces: Collection[str], names: Names | None = None) -> Grant:
     """Return the roles for all parts together.
 
-    ``namespaces`` are the namespaces that exist before the installation. A Role can only be in one of these, so accesses to other
-    namespaces are in the ClusterRole.
+    ``namespaces`` are the namespaces that exist before the installation. A Role can only be created in one of these
+    namespaces, so accesses in other namespaces are in the ClusterRole.
     """
     roles: dict[str, set[Access]] = {}
     for accesses in rights.values():
@@ -150,7 +154,7 @@ def grant_of(rights: Rights, namespaces: Collection[str], names: Names | None = 
 
 
 def without(grant: Grant, place: str, access: Access) -> Grant:
-    """Return the grant without one verb on one resource in one of its roles."""
+    """Return the grant without one verb on one resource in the role at ``place``."""
     left = frozenset(
         each
         for each in grant.by_namespace[place]
@@ -160,7 +164,7 @@ def without(grant: Grant, place: str, access: Access) -> Grant:
 
 
 def single_rules(grant: Grant) -> list[tuple[str, Access]]:
-    """Return each verb on each resource that the roles allow, once, with the namespace of its role."""
+    """Return each verb on each resource that the roles allow, with the namespace of the role, and without duplicates."""
     found = {
         (place, each.group, each.resource, each.verb): (place, each)
         for place, accesses in grant.by_namespace.items()
@@ -170,7 +174,9 @@ def single_rules(grant: Grant) -> list[tuple[str, Access]]:
 
 
 def rule_lines(accesses: Collection[Access], names: Names | None = None) -> list[str]:
-    """Return the rules for accesses, a line of YAML each: resources of a group with the same verbs and names are in one rule."""
+    """Return the rules for accesses, each as one line of YAML. Resources of an API group that have the same verbs and names
+    share a rule.
+    """
     verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
     for (group, resource, verb), own in _by_rule(accesses, names or {}).items():
         verbs.setdefault((group, resource, own), set()).add(verb)
@@ -181,7 +187,7 @@ def rule_lines(accesses: Collection[Access], names: Names | None = None) -> list
 
 
 def _by_rule(accesses: Iterable[Access], names: Names) -> dict[tuple[str, str, str], tuple[str, ...]]:
-    """Return the names for each verb on each resource of one role; none: for any object."""
+    """Return the names for each verb on each resource of one role; no names mean that the verb is allowed on all objects."""
     found: dict[tuple[str, str, str], frozenset[str] | None] = {}
     for access in accesses:
         key, own = (access.group, access.resource, access.verb), names.get(access)

@@ -1,4 +1,4 @@
-"""The package that a trial installs: its versions, its service account, and the custom resources that request it."""
+"""The package that a trial installs: its files, its service account, and the resources that request it."""
 
 import re
 import shutil
@@ -25,7 +25,7 @@ REPOSITORY: Final = ResourceType(GROUP, VERSION, "PackageRepository", "packagere
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A package in a folder of its author, and the way it is installed."""
+    """The package in a folder, with its namespace, its settings, and its kind: Application or Module."""
 
     folder: Path
     name: str
@@ -64,14 +64,17 @@ def read_subject(folder: Path, namespace: str, settings: JsonObject, *, as_modul
     """Read the package in a folder. Blocking.
 
     ``namespace`` is the namespace of its release; "" for the default namespace. ``as_module`` chooses between Application and
-    Module if the package allows both (None: an Application, unless it has the layout of a module). Raises PackageError.
+    Module if the package allows both (None means an Application, unless the folder has the layout of a module). Raises
+    PackageError.
     """
     if not folder.is_dir():
-        raise ArtifactError(f"{folder}: no such folder; name the one that has the package's files")
+        raise ArtifactError(f"{folder}: no such folder; name the folder that has the package's files")
     name = own_name(folder)
     definition = read_definition(folder, name=name, version="")
     if definition.layout is Layout.CHART and definition.chart is not None:
-        name = definition.chart.name  # two versions of a chart may be in folders of any names
+        name = (
+            definition.chart.name
+        )  # the folder's name is not checked, because the folders of two versions have different names
     if as_module is None:
         as_module = definition.type is PackageType.MODULE or (
             definition.type is None and definition.layout is Layout.MODULE_FOLDER
@@ -81,7 +84,7 @@ def read_subject(folder: Path, namespace: str, settings: JsonObject, *, as_modul
 
 
 def next_version(version: str) -> str:
-    """Return a version that is newer by one patch. Raises ArtifactError for a text that is not a version."""
+    """Return the version with the next patch number. Raises ArtifactError if the text is not a version."""
     try:
         parsed = parse_version(version)
     except ConstraintError as error:
@@ -90,7 +93,7 @@ def next_version(version: str) -> str:
 
 
 def place(source: Path, target: Path, version: str) -> None:
-    """Copy a package's folder under this version, and replace a former copy. Blocking. Raises ArtifactError."""
+    """Copy a package's folder, change the version in the copy, and replace a former copy. Blocking. Raises ArtifactError."""
     try:
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target, symlinks=True)

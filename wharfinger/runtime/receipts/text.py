@@ -1,4 +1,6 @@
-"""Receipts as text: roles in YAML that can be applied, with the reason of each role, and the added rights. Pure."""
+"""Receipts as text: roles in YAML that can be applied, with the purpose of each role, and the rights that an older version
+did not need. Pure.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,12 +16,12 @@ def receipt_text(subject: Subject, receipt: Receipt) -> str:
     """Return the roles of each part, as YAML documents."""
     lines = [
         f"# The rights of the package {subject.name} {subject.version}, as {subject.id.kind} {subject.id}.",
-        "# Bind these roles to the ServiceAccount that its spec.serviceAccountName names.",
+        "# Bind these roles to the ServiceAccount that the package's spec.serviceAccountName names.",
     ]
     if receipt.unready:
         lines += [
-            "# The package was applied in the trial, but not ready; rights that it needs only once it is ready are missing here:",
-            f"# {printable(receipt.unready)}",  # in one line: a package's message must not become a role
+            "# The package was applied in the trial, but was not ready. Rights that it needs only once it is ready are missing.",
+            f"# Reason: {printable(receipt.unready)}",  # one line, so that the text cannot add a document with a role
         ]
     for part in Part:
         accesses = receipt.rights[part]
@@ -46,7 +48,7 @@ def _roles(subject: Subject, part: Part, grant: Grant) -> Iterator[list[str]]:
 
 
 def receipt_json(subject: Subject, receipt: Receipt, growth: Mapping[Part, frozenset[Access]] | None) -> JsonObject:
-    """Return the receipt as one JSON object; ``growth`` are the rights that an older version did not need."""
+    """Return the receipt as one JSON object; ``growth`` has the rights that an older version did not need."""
     parts: JsonObject = {
         str(part): [_access(each, receipt.names.get(part, {}).get(each)) for each in sorted(receipt.rights[part])]
         for part in Part
@@ -60,7 +62,9 @@ def receipt_json(subject: Subject, receipt: Receipt, growth: Mapping[Part, froze
 
 
 def growth_text(growth: Mapping[Part, frozenset[Access]], old: str) -> str:
-    """Return the added rights as YAML comments, or a comment that no rights were added."""
+    """Return the rights that an older version did not need as YAML comments; without such rights, return a comment that says
+    so.
+    """
     if not growth:
         return f"# No rights are needed beyond those of {old}.\n"
     lines = [f"# Rights that {old} did not need:"]

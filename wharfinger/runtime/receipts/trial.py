@@ -1,13 +1,13 @@
-"""A trial: a package is installed, upgraded and removed by a daemon in this process, under an account with certain rights.
+"""A trial: a daemon in this process installs, upgrades and removes a package, as an account with certain rights.
 
-The API server is an embedded one that judges every request. It comes from the composition root, and reports each judged request
-to an observer. The daemon is the one of `wharfinger run`, and so are its hooks and charts. It makes its own requests as an
-administrator, and requests for the package as the account. So the recorded requests of the account are all that the package
-needs.
+The API server is an embedded one, which authorizes every request, and reports each request to an observer. The composition
+root passes the function that opens the server. The daemon works as in `wharfinger run`: it runs hooks and renders charts. It
+makes its own requests as an administrator, and requests for the package as the account. So the recorded requests of the
+account are all requests that the package needs.
 
-A trial ends when the package is gone, when its status reports a refused request, or after ``limit_s`` seconds for one step. If a
-package was applied but is not ready by then, the next step begins: the package may wait for something that the embedded server
-cannot have, such as an API that its own pods serve.
+A trial ends when the package is gone, when its status reports a refused request, or when one step takes longer than
+``limit_s`` seconds. If a package was applied but is not ready by then, the next step begins: the package may wait for
+something that the embedded server cannot provide, such as an API that the package's pods would serve.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -38,9 +38,9 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.hook_runs import HOOK_AGENT
 
 SETTLE_S: Final = 10.0
-"""The time in seconds to wait for a hook to run after the given objects were created."""
+"""The time in seconds to wait until hooks run for the objects that were created."""
 WAITING: Final = frozenset({Reason.NOT_READY, Reason.WORKLOAD_FAILED})
-"""The reasons of packages whose objects were applied and are not healthy."""
+"""The reasons in the status of packages whose objects are applied, but not healthy."""
 LOOK_S: Final = 0.05
 ADMIN: Final = "receipt-admin"
 _DAEMON: Final = "wharfinger/"
@@ -49,13 +49,13 @@ _LEASE_S: Final = 300.0
 """The duration of the daemon's Lease. No other daemon waits for it, and a busy machine might renew a short one too late."""
 
 OpenServer = Callable[[Path, Callable[[JudgedRequest], None]], AbstractAsyncContextManager[Path]]
-"""A function that opens a server in this process, with a folder and an observer of its requests. It yields the
-kubeconfig of the server's administrator.
+"""A function that opens an API server in this process. It takes a folder and an observer of requests, and yields the
+kubeconfig of an administrator.
 """
 
 
 class TrialError(PackageError):
-    """A step of a trial did not complete, although no request was refused."""
+    """A step of a trial was not completed, although no request was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,11 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of a trial: the package, the version that is installed first, and what is created once it is installed.
+    """The steps of a trial: the package, the version that is installed first, and the objects that are created once it is
+    installed.
 
-    ``old`` is the folder of the first version; the package's own folder if there is no older one. ``limit_s`` bounds each step.
+    ``old`` is the folder of the first version; it is the package's own folder if there is no older version. ``limit_s`` is
+    the time limit of each step in seconds.
     """
 
     subject: Subject
@@ -82,7 +84,9 @@ class Plan:
 
 @dataclass(slots=True)
 class Record:
-    """The requests of a trial, by part. ``failure`` is the status that reports a refused request, "" if the trial succeeded."""
+    """The requests of a trial, by part. ``failure`` is the message of the status that reports a refused request; "" if the
+    trial succeeded.
+    """
 
     requests: dict[Part, list[JudgedRequest]] = field(default_factory=dict)
     failed_in: Part | None = None
@@ -92,7 +96,7 @@ class Record:
     phase: Part = Part.PACKAGE
 
     def take(self, user: str, request: JudgedRequest) -> None:
-        """Record a request of the account. In every phase, the requests of hooks are a part of their own."""
+        """Record a request of the account. Requests of hooks always belong to the part for hooks, in each step."""
         if request.user != user:
             return
         own = request.agent.startswith(_DAEMON) and not request.agent.endswith(f" {HOOK_AGENT}")
@@ -106,7 +110,7 @@ class Record:
 async def run_trial(
     plan: Plan, grant: Grant | None, programs: Programs, open_server: OpenServer, folder: Path
 ) -> Record:
-    """Run a trial in an empty folder and return its record. ``grant``: the rights of the account; None: all rights.
+    """Run a trial in an empty folder and return its record. ``grant`` has the rights of the account; None means all rights.
 
     Raises TrialError, PackageError, ClusterError, and the errors of a daemon that cannot start.
     """
@@ -192,10 +196,12 @@ class _Steps:
                     raise _RefusedError(said)
                 await changes.wait()
         said = find_str(last, "status", "summary", "message")
-        raise TrialError(f"{self.plan.subject.id} {what} after {self.plan.limit_s:g} s: {said or 'it has no status'}")
+        raise TrialError(
+            f"{self.plan.subject.id} {what} after {self.plan.limit_s:g} s: {said or 'its resource has no status'}"
+        )
 
     async def _show_objects(self) -> None:
-        """Create the given objects, and wait while the hooks that watch them run."""
+        """Create the objects of the plan, and wait while the hooks that watch such objects run."""
         await self._until_idle()
         before = await self._runs()
         for obj in self.plan.objects:
@@ -218,7 +224,7 @@ class _Steps:
     async def _until_idle(self) -> None:
         """Wait until no task of the package runs or waits, and no event waits for a hook. Raises _RefusedError, TrialError.
 
-        A package that is not ready has a task that waits for its objects, so it only gets SETTLE_S.
+        If the package is not ready, one of its tasks waits for objects, so this waits for SETTLE_S only.
         """
         with trio.move_on_after(SETTLE_S if self.record.unready else self.plan.limit_s):
             while True:
@@ -234,7 +240,7 @@ class _Steps:
 
 
 def _is_applied(obj: JsonObject | None, version: str) -> bool:
-    """Return whether all objects of this version were applied, so that the package only waits for their health."""
+    """Return whether all objects of this version were applied, so that the package only waits until they are healthy."""
     conditions = {find_str(each, "type"): each for each in find_list(obj, "status", "conditions")}
     return (
         find_str(obj, "status", "currentVersion", "version") == version

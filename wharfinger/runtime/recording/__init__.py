@@ -1,4 +1,5 @@
-"""The recorder: it keeps what happened to each package in memory and in a log on disk, so that it can be replayed.
+"""The recorder: it keeps the events of each package in memory and in a log on disk, so that they can be replayed.
 
-May import ``core`` and below. Only the shells are observed; no machine knows the recorder.
+May import ``core`` and below. The recorder observes the code that steps the state machines; the state machines do not know
+it.
 """

@@ -1,17 +1,17 @@
-"""The canonical form of values of machines: JSON that can be read back to an equal value.
+"""The canonical form of the values of state machines: JSON that can be read back to an equal value.
 
 A text, a number, a boolean and None are written as they are. Every other value is a list that begins with its tag:
 ``["Enqueued", 1, "Load", …]`` is a record with its fields in order, ``["=Stage", "Loaded"]`` a member of an enumeration,
 ``["()", …]`` a tuple. Persistent maps and sets, whose order is not defined, are sorted. So equal values have equal bytes, in
-every process. For the same reason a member of an enumeration that the machine treats as a text, such as the reason of a
-condition, is written as that text.
+every process. For the same reason, if a state machine uses a member of an enumeration as a text, such as the reason of a
+condition, the member is written as that text.
 
-A record whose fields are all numbers, booleans, texts, times and members of enumerations is written as ``["#Enqueued", {…}]``
-instead if none of its texts has to be masked, because a library written in C makes that form (`Codec.quick`). Reading it gives
-the same value; two forms are compared after both were read and encoded again.
+There is another form for a record whose fields are all numbers, booleans, texts, times and members of enumerations, and none
+of whose texts has to be masked: ``["#Enqueued", {…}]``, because a library written in C makes this form faster
+(`Codec.quick`). Both forms are read as the same value. To compare two forms, both are read and encoded again.
 
-A `Codec` knows the records of one machine by their names, and makes no other objects when it reads. Texts pass through a function
-that masks secrets, except in fields that hold names and checksums, because a masked name would be a different one.
+A `Codec` knows the records of one state machine by their names, and makes no other objects when it reads. All texts pass
+through a function that masks secrets, except for names and checksums, because a masked name would be another name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,10 +34,10 @@ Text: TypeAlias = Callable[[str], str]
 """A function that masks secrets in a text."""
 
 Clean: TypeAlias = set[str | None]
-"""The texts that are known to need no mask, and None."""
+"""The texts that are known to contain no secret, and None."""
 
 Encode: TypeAlias = Callable[[object, Text], JsonValue]
-"""A function that returns the form of a value within another one."""
+"""A function that returns the form of a value that is a part of another value."""
 _NOTHING: Final[Mapping[str, frozenset[str]]] = {}
 
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
@@ -48,7 +48,7 @@ _PAIR: Final = ") and ("
 
 
 class CanonicalError(FormatError):
-    """A value is not in the canonical form, or belongs to another machine."""
+    """A value is not in the canonical form, or belongs to another state machine."""
 
 
 class _Constructor(Protocol):
@@ -58,8 +58,8 @@ class _Constructor(Protocol):
 class _Record:
     """One class of records: its tag, a function that returns all fields, and the positions of fields whose texts are kept.
 
-    Records are encoded some dozens of times for each operation of a package. So all fields are read at once, and only fields that
-    are not numbers, booleans or kept texts are encoded one by one.
+    Each operation of a package encodes dozens of records. For speed, all fields are read at once, and only fields that are
+    not numbers, booleans or kept texts are encoded one by one.
     """
 
     __slots__ = ("get", "kept", "make", "names", "tag")
@@ -70,7 +70,7 @@ class _Record:
         self.names = tuple(names)
         self.kept = tuple(None if name in opaque else name in kept for name in names)
         self.get: Callable[[object], tuple[JsonValue, ...]] = _getter(names)
-        """The function that returns the fields. They are JSON, or values that have a form."""
+        """The function that returns the fields: JSON values, or values that have a canonical form."""
         self.make = cast("_Constructor", kind)
 
 
@@ -97,16 +97,16 @@ class _Named(Protocol):
 
 
 class _Quick(NamedTuple):
-    """A class of records that the library can write: the tag, and functions that return the texts that may need a mask."""
+    """A class of records that the library can write: its tag, and functions that return the texts that may contain secrets."""
 
     tag: str
     texts: Callable[[object], tuple[str | None, ...]]
     lists: Callable[[object], tuple[tuple[str, ...] | None, ...]] | None
     is_bare: bool
-    """True if no text of the class may need a mask."""
+    """True if no text of this class can contain a secret."""
 
     def is_open(self, value: object, text: Text, clean: Clean) -> bool:
-        """Return whether no text of a record has to be masked, after a look at each that is not known to need no mask."""
+        """Return whether no text of a record has to be masked. Texts that are not in ``clean`` are checked with ``text``."""
         for one in self.texts(value):
             if one not in clean and one is not None and text(one) != one:
                 return False
@@ -118,8 +118,8 @@ _Kept: TypeAlias = Mapping[str, frozenset[str]]
 
 
 def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
-    """Return the library's way to write a class; None if the library cannot write it, because some fields are not of the simplest
-    types.
+    """Return how the library can write a class; None if the library cannot write the class, because some fields are not of
+    the simplest types.
     """
     found = _texts_of(tag, kind, kept, "")
     if found is None:
@@ -130,15 +130,15 @@ def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
 
 
 def _texts_of(tag: str, kind: type, kept: _Kept, prefix: str) -> list[tuple[str, bool]] | None:
-    """Return the paths of the texts that may need a mask, each with True if it leads to a tuple of texts.
+    """Return the paths of the texts that may contain secrets, each with True if the path leads to a tuple of texts.
 
-    None: the class has fields of other types.
+    Return None if the class has fields that are not of the simplest types.
     """
     if not is_dataclass(kind):
         return None
     try:
         hints = get_type_hints(kind)
-    except (TypeError, NameError):  # of persistent maps, which are not simple either
+    except (TypeError, NameError):  # raised for the types of persistent maps, which are not simple types
         return None
     found: list[tuple[str, bool]] = []
     for each in fields(kind):
@@ -187,12 +187,12 @@ def as_bytes(value: JsonValue) -> bytes:
 
 
 def as_lines(values: Sequence[object]) -> bytes:
-    """Return values as lines of JSON; the keys of objects are in any order. Records and times are allowed in them."""
+    """Return values as lines of JSON; the keys of objects are in any order. The values may contain records and times."""
     return _LINES.encode_lines(values)
 
 
 def normal(value: object) -> JsonValue:
-    """Return a value as it is read from a recording, if parts of it are objects that the library writes."""
+    """Return the value as it would be read from a recording; parts of the given value may be objects that the library writes."""
     return cast("JsonValue", msgspec.json.decode(_ENCODER.encode(value)))
 
 
@@ -204,8 +204,8 @@ def unmasked(text: str) -> str:
 class Codec:
     """The canonical form of the records and enumerations of one machine, by their tags.
 
-    ``kept`` are the fields whose texts are names or checksums: they are not masked. Only `other` knows the form of ``opaque``
-    fields.
+    ``kept`` are the fields whose texts are names or checksums, which are not masked. ``opaque`` are the fields whose form
+    only `other` can make.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class Codec:
         self._members: dict[str, dict[str, object]] = {}
         self._quick: dict[type, _Quick] = {}
         self._marked: set[type] = set()
-        """The classes whose objects `mark` gives a form, as far as they have been seen."""
+        """The classes whose objects are written with `mark`, as far as objects of them were encoded."""
         for tag, kind in kinds.items():
             if issubclass(kind, Enum):
                 self._enums[kind] = f"={tag}"
@@ -258,7 +258,7 @@ class Codec:
         return encoded
 
     def _quick_record(self, record: _Record, value: object, text: Text, clean: Clean) -> object:
-        """Return the form of a record whose parts are in the form that is fast to write."""
+        """Return the form of a record that is fast to write, and in which the parts have that form, too."""
         encoded: list[object] = [record.tag]
         append = encoded.append
         for found, kept in zip(record.get(value), record.kept, strict=True):
@@ -276,7 +276,9 @@ class Codec:
         return encoded
 
     def mark(self, value: object, text: Text) -> JsonValue:
-        """Return the form of an object that the machine only refers to. Raises CanonicalError, because this machine has none."""
+        """Return the form of an object to which the state machine only refers. This class raises CanonicalError, because most
+        state machines refer to no objects.
+        """
         return self.other(value, text)
 
     def _other(self, kind: type, value: object, text: Text, inner: Encode) -> JsonValue:
@@ -286,7 +288,7 @@ class Codec:
         if kind in _SCALARS:
             return cast("JsonValue", value)
         if kind in self._enums:
-            return [self._enums[kind], cast("Enum", value)._name_]  # `name` costs a call
+            return [self._enums[kind], cast("Enum", value)._name_]  # faster than `name`, which is a property
         if isinstance(value, StrEnum):
             return value.value
         return self.container(value, text, inner)
@@ -319,11 +321,11 @@ class Codec:
     def other(self, value: object, _text: Text) -> JsonValue:
         """Raise CanonicalError, because values of this class have no form."""
         raise CanonicalError(
-            f"{type(value).__name__}: objects of this type cannot be recorded; a state machine must not hold one"
+            f"{type(value).__name__}: objects of this type cannot be recorded, so a state machine must not contain one"
         )
 
     def quick(self, value: object, text: Text, clean: Clean) -> object:
-        """Return a form of a value that is fast to write; parts of it are the records themselves."""
+        """Return a form of a value that is fast to write. It may contain records, which the library writes."""
         kind = type(value)
         quick = self._quick.get(kind)
         if quick is not None:
@@ -333,7 +335,7 @@ class Codec:
             if quick.is_open(value, text, clean):
                 return [tag, value]
         elif (member := self._enums.get(kind)) is not None:
-            return [member, cast("Enum", value)._name_]  # `name` costs a call
+            return [member, cast("Enum", value)._name_]  # faster than `name`, which is a property
         record = self._records.get(kind)
         if record is not None:
             return self._quick_record(record, value, text, clean)
@@ -341,11 +343,13 @@ class Codec:
         return self._other(kind, value, text, inner)
 
     def is_simple(self, kind: type) -> bool:
-        """Return whether a class of records has numbers, booleans, texts, times and members of enumerations only."""
+        """Return whether the fields of a class of records are only numbers, booleans, texts, times and members of
+        enumerations.
+        """
         return kind in self._quick
 
     def plain(self, form: JsonValue) -> JsonValue:
-        """Return the canonical form of a form that was read. Raises CanonicalError."""
+        """Return the canonical form of a value that was read in the fast form. Raises CanonicalError."""
         return self.encode(self.decode(form))
 
     def decode(self, value: JsonValue) -> object:
@@ -366,7 +370,7 @@ class Codec:
                 return members[str(rest[0])]
             return self._decode_container(tag, rest)
         except (TypeError, ValueError, KeyError, IndexError, msgspec.ValidationError) as error:
-            raise CanonicalError(f"{tag}: expected the fields of this version, found others: {error}") from error
+            raise CanonicalError(f"{tag}: expected the fields of this version, found other fields: {error}") from error
 
     def _decode_container(self, tag: str, rest: list[JsonValue]) -> object:
         match tag:
@@ -387,7 +391,7 @@ class Codec:
             case "dict":
                 return dict(self._pairs(rest))
             case _:
-                raise CanonicalError(f"{tag[:80]!r}: expected a record of this machine, found another")
+                raise CanonicalError(f"{tag[:80]!r}: expected a record of this state machine, found another record")
 
     def _pairs(self, rest: list[JsonValue]) -> list[tuple[object, object]]:
         pairs: list[tuple[object, object]] = []
@@ -403,7 +407,7 @@ def _sorted(values: Iterable[JsonValue]) -> list[JsonValue]:
 
 
 def _constraint(text: str) -> VersionConstraint:
-    """Read a constraint, which may be one that `combine_constraints` has made of two."""
+    """Read a constraint, which may be a combination that `combine_constraints` has made."""
     if text.startswith("(") and text.endswith(")") and _PAIR in text:
         first, _, second = text[1:-1].rpartition(_PAIR)
         return combine_constraints(_constraint(first), parse_constraint(second))

@@ -1,4 +1,4 @@
-"""``wharfinger replay``, and the answers of ``history`` and ``why --at`` from a recording on disk. All of them work offline."""
+"""``wharfinger replay``, and the commands ``history`` and ``why --at`` with a recording on disk. All of them work offline."""
 
 import argparse
 import sys
@@ -22,7 +22,7 @@ from wharfinger.runtime.recording.replay import Difference, Replay
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 MOST_DIFFERENCES = 20
-"""The most differences that are printed."""
+"""The limit on the number of differences that are printed."""
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
@@ -72,15 +72,15 @@ def history_from(path: Path, name: str) -> HistorySnapshot | None:
 
 
 def explanation_from(path: Path, name: str, at: datetime) -> ExplanationSnapshot | None:
-    """Explain the state of a package at a time from a recording; None if the recording does not reach back so far. Raises
-    RecordingError.
+    """Explain the state of a package at a time from a recording; return None if the recording does not reach back so far.
+    Raises RecordingError.
     """
     with _readable(path):
         return explain_recorded(_records(path), name, at)
 
 
 def _records(path: Path) -> Iterator[Record]:
-    """Yield the readable records, with a gap wherever unreadable ones lie between them."""
+    """Yield the readable records, with the record of a gap in place of unreadable records."""
     is_gap = False
     for each in read_recording(path):
         if isinstance(each, Unread):
@@ -93,13 +93,13 @@ def _records(path: Path) -> Iterator[Record]:
 
 
 def _gap_before(record: Record) -> GapRecord:
-    """Return the record of a gap of unknown size: no machine continues from the last record before it."""
+    """Return the record of a gap of unknown size, after which no state machine continues from an earlier record."""
     return GapRecord(0, record.time, 0)
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turn the error of a record that has the form of another version into a RecordingError."""
+    """Raise a RecordingError in place of the error about a record that has the form of another version."""
     try:
         yield
     except FormatError as error:
@@ -120,7 +120,13 @@ def _lines(replay: Replay, differences: list[Difference], unread: list[Unread]) 
         yield f"  replayed: {difference.replayed}"
     if len(differences) > MOST_DIFFERENCES:
         yield f"{len(differences) - MOST_DIFFERENCES} more differences"
-    verdict = f"{len(differences)} differ" if differences else "identical" if replay.events else "nothing to replay"
+    verdict = (
+        f"{len(differences)} differ"
+        if differences
+        else "identical"
+        if replay.events
+        else "the recording has no events to replay"
+    )
     yield f"{replay.events} events of {len(replay.packages - {''})} packages: {verdict}"
 
 

@@ -1,13 +1,14 @@
 """The flight recorder's log on disk: ``--flight-recorder DIR``.
 
-The event loop appends records to a list, and a thread writes them a moment later (WRITE_EVERY_S) as one frame, so recording never
-waits for the disk. The files are ``flight-00000001.log`` and so on (:mod:`wharfinger.runtime.recording.log_file`), mode 0600 in a
-folder of mode 0700. A file is closed when it is full, and the oldest files are deleted, so that all of them together stay within
-``max_bytes``. Each file can be replayed alone, because machines are recorded from their whole states in it.
+The event loop appends records to a list, and a thread writes them a moment later (WRITE_EVERY_S) as one frame, so recording
+never waits for the disk. The files are ``flight-00000001.log`` and so on (:mod:`wharfinger.runtime.recording.log_file`), mode
+0600 in a folder of mode 0700. A file is closed when it is full, and the oldest files are deleted, so that all files together
+stay within ``max_bytes``. Each file can be replayed alone, because the first record of a state machine in a file has the
+whole state.
 
-If the disk is full, or too slow, records are lost, and the daemon continues. That is logged once, and counted in the metrics. A
-new file is tried after RETRY_S; it begins with a record of the gap. Nothing is synchronized to the disk: a crash of the daemon
-loses the records of the last moment, and a crash of the machine may lose more.
+If the disk is full, or too slow, records are lost, and the daemon continues. The loss is logged once, and counted in the
+metrics. After RETRY_S, the log tries to begin a new file, which begins with a record of the gap. The log does not call fsync:
+a crash of the daemon loses the records of the last moment, and a crash of the machine may lose more.
 """
 
 import logging
@@ -27,21 +28,21 @@ from wharfinger.runtime.recording.record import FORMAT, GapRecord, HeadRecord, L
 log = logging.getLogger(__name__)
 
 FILES: Final = 8
-"""The number of files that the size is divided into."""
+"""The number of files into which the size of the log is divided."""
 DEFAULT_BYTES: Final = 64 * 1024 * 1024
 WRITE_EVERY_S: Final = 0.2
 RETRY_S: Final = 30.0
 LAST_S: Final = 5.0
-"""The time for the last write when the daemon stops."""
+"""The time limit for the last write when the daemon stops."""
 MOST_PENDING: Final = 32 * 1024 * 1024
-"""The most bytes that wait to be written."""
+"""The limit on the bytes that wait to be written."""
 _DIRECTORY_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
 
 
 @dataclass(slots=True)
 class LogCounters:
-    """The counts since the start: records and bytes written, records lost, and whether writing fails now."""
+    """The counts since the start: records and bytes written, and records lost; and whether writes fail now."""
 
     records: int = 0
     bytes: int = 0
@@ -51,7 +52,9 @@ class LogCounters:
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """The mark of the beginning of a file, with its first records: the head, and ``lost`` if records are missing before it."""
+    """The mark that a new file begins, with its first records: the head, and a gap of ``lost`` records if records are missing
+    before the file.
+    """
 
     number: int
     first: tuple[bytes, ...]
@@ -63,13 +66,13 @@ _Pending = Lines | Callable[[], bytes] | _Begin
 
 @dataclass(slots=True)
 class _Disk:
-    """The files. Used in one thread at a time."""
+    """The files of the log. They are used in only one thread at a time."""
 
     folder: Path
     max_bytes: int
     descriptor: int = -1
     unmade: int = 0
-    """The records that could not be made, in the last call of `write`."""
+    """The number of records that could not be made during the last call of `write`."""
     _room: int = 0
     """The bytes that can be written before the oldest file has to be deleted."""
 
@@ -77,13 +80,15 @@ class _Disk:
         """Make the folder, and return the number of the last file in it; 0 if there is none. Raises OSError."""
         try:
             self.folder.mkdir(mode=_DIRECTORY_MODE, parents=True)
-        except FileExistsError:  # it keeps its mode: the files in it are readable for the daemon's user only
+        except FileExistsError:  # the folder keeps its mode, because only the daemon's user can read the files in it
             if not self.folder.is_dir():
                 raise NotADirectoryError(f"{self.folder}: not a folder") from None
         return max((number for number, _ in self._files()), default=0)
 
     def write(self, pending: list[_Pending]) -> int:
-        """Write the records in order, those for one file in one frame, and return the number of bytes. Raises OSError."""
+        """Write the records in order, with all records for one file in one frame, and return the number of bytes. Raises
+        OSError.
+        """
         parts, written, self.unmade = list[bytes](), 0, 0
         for item in pending:
             if isinstance(item, _Begin):
@@ -95,7 +100,7 @@ class _Disk:
                 parts.append(item.data if isinstance(item, Lines) else self._made(item))
         written += self._flush(parts)
         self._room -= written
-        if self._room < 0:  # whole states are counted only here
+        if self._room < 0:  # the size of deferred records is known only now
             self._delete_oldest(self.max_bytes)
         return written
 
@@ -106,9 +111,7 @@ class _Disk:
             os.close(descriptor)
 
     def _made(self, make: Callable[[], bytes]) -> bytes:
-        """Make and return a record that was deferred; return nothing if that fails, because a recorder must never stop the
-        daemon.
-        """
+        """Make and return a deferred record; return no bytes if that fails, because the recorder must never stop the daemon."""
         try:
             return b"%s\n" % make()
         except Exception:
@@ -139,7 +142,9 @@ class _Disk:
         self._delete_oldest(self.max_bytes - self.max_bytes // FILES)
 
     def _delete_oldest(self, room: int) -> None:
-        """Delete files that could not be written to, and then the oldest files until the others fit into ``room`` bytes."""
+        """Delete files that could not be written, and then the oldest files, until the remaining files fit into ``room``
+        bytes.
+        """
         files = sorted(self._files())
         sizes = {path: path.stat().st_size for _, path in files}
         for _, path in files[:-1]:
@@ -177,12 +182,12 @@ class FlightLog:
     _scope: trio.CancelScope = field(default_factory=lambda: trio.CancelScope(shield=True))
 
     def expect(self, drain: Callable[[], None]) -> None:
-        """Call a function once, before the next write, which follows soon; the function appends the records to be written."""
+        """Plan a write, and call ``drain`` once before it; ``drain`` appends the records to be written."""
         self._expected.add(drain)
         self._wake.set()
 
     def append(self, *records: Lines | Callable[[], bytes]) -> None:
-        """Write records soon, all to one file. A function is called when its records are written, in another thread.
+        """Write records soon, all to one file. A function among them is called in another thread when its record is written.
 
         Never waits, never raises.
         """
@@ -198,7 +203,7 @@ class FlightLog:
             self.begin_file()
 
     def begin_file(self) -> None:
-        """Begin the next file with its head, and with a record of what was lost."""
+        """Begin the next file with its head and, if records were lost, with the record of a gap."""
         self.file += 1
         moment = round(self.now(), 6)
         head = HeadRecord(0, moment, FORMAT, wharfinger.__version__, os.getpid(), self._first)
@@ -227,7 +232,7 @@ class FlightLog:
             self.begin_file()
 
     def stop(self) -> None:
-        """Let `run` write the pending records, for at most LAST_S, and end."""
+        """Make `run` write the pending records, for at most LAST_S, and end."""
         self._scope.deadline = trio.current_time() + LAST_S
         self._stopping.set()
         self._wake.set()
@@ -237,7 +242,7 @@ class FlightLog:
             await self._stopping.wait()
 
     async def flush(self) -> None:
-        """Write everything that is pending."""
+        """Write all pending records."""
         expected, self._expected = self._expected, set()
         for drain in expected:
             drain()
@@ -267,7 +272,9 @@ class FlightLog:
         self.disk.close()
         unwritten += self._pending
         self._lose(_records(unwritten))
-        self._lost += sum(item.lost for item in unwritten if isinstance(item, _Begin))  # counted already
+        self._lost += sum(
+            item.lost for item in unwritten if isinstance(item, _Begin)
+        )  # these lost records are already counted
         self._pending, self._pending_bytes = [], 0
 
     def _lose(self, records: int) -> None:
@@ -281,7 +288,7 @@ def _records(pending: Sequence[_Pending]) -> int:
 
 
 async def prepared(folder: Path, now: Callable[[], float], max_bytes: int) -> FlightLog:
-    """Return a log whose first file begins, and that writes only when it is flushed. Raises OSError."""
+    """Return a log that has begun its first file, and that writes only when `flush` is called. Raises OSError."""
     disk = _Disk(folder, max_bytes)
     flight_log = FlightLog(disk, await trio.to_thread.run_sync(disk.prepare), now)
     flight_log.begin_file()

@@ -1,4 +1,4 @@
-"""The history of a package: its records as events in words, each with the state before and after it."""
+"""The history of a package: its records as events in words, each with the state before and the state after the event."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -42,8 +42,8 @@ def _concerns(record: Record, name: str) -> bool:
 
 
 def part_of(record: Record, name: str) -> EventRecord | StateRecord | None:
-    """Return the part of a record that is about one package; None if it has no such part. The scheduler's records are about
-    several packages.
+    """Return the part of a record that is about one package; None if the record has no such part. Records of the scheduler
+    may be about several packages.
     """
     match record:
         case EventRecord(machine=SCHEDULER.name):
@@ -69,7 +69,7 @@ def names_in(record: Record) -> tuple[str, ...]:
 
 
 def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple[EventSnapshot, ...]:
-    """Return the events of records that follow the state ``base``; ``base`` is updated."""
+    """Return the events of records that follow the state ``base``, which is updated."""
     events = []
     for record in records:
         if isinstance(record, StateRecord):
@@ -79,7 +79,7 @@ def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple
         if record.machine == PACKAGE.name and (status := words_of_status(record.state)) is not None:
             told.append((STATUS, state_of(STATUS, base), status))
             if isinstance(record.event, list) and record.event[0] == "Changed":
-                del told[0]  # the event is only that change
+                del told[0]  # the event consists only of this change
         base.fold(record)
         at = datetime.fromtimestamp(record.time, UTC)
         events += [
@@ -90,7 +90,7 @@ def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple
 
 
 def is_start(record: Record) -> bool:
-    """Return whether a daemon started with this record, so that no machine continues from earlier records."""
+    """Return whether a daemon started with this record, so that no state machine continues from earlier records."""
     return isinstance(record, HeadRecord) and record.first
 
 
@@ -125,7 +125,7 @@ def _entries(record: EventRecord) -> JsonObject:
 
 
 def _subject(event: JsonValue) -> str:
-    """Return the package that an event of the scheduler is about; empty if it is about all."""
+    """Return the package that an event of the scheduler is about; empty if the event is about all packages."""
     match event:
         case [_, ["Node", str(name), *_]] | [_, str(name), *_]:
             return name

@@ -1,4 +1,4 @@
-"""The form of a file of the flight recorder: a first line, and then frames, each with its length and checksum.
+"""The format of a file of the flight recorder: a first line, and then frames, each with its length and checksum.
 
 ======  ======================================================================
 bytes   content
@@ -8,9 +8,9 @@ bytes   content
 length  records, one a line (:mod:`wharfinger.runtime.recording.record`)
 ======  ======================================================================
 
-A daemon that was killed, or a full disk, leaves an incomplete frame at the end of a file; that is not an error (`Torn`). A frame
-with a wrong checksum is damage (`Damage`); the rest of the file cannot be read, because the place of the next frame is not known.
-Pure.
+A daemon that was killed, or a full disk, leaves an incomplete frame at the end of a file, which is not an error (`Torn`). A
+frame with a wrong checksum is damaged (`Damage`); then the rest of the file cannot be read, because it is not known where the
+next frame begins. Pure.
 """
 
 import zlib
@@ -22,7 +22,9 @@ MAGIC: Final = b"wharfinger flight recording 1\n"
 PREFIX: Final = "flight-"
 SUFFIX: Final = ".log"
 MAX_FRAME: Final = 512 * 1024 * 1024
-"""The most bytes of the records of a frame; the state of a scheduler with ten thousand packages takes some tens of MB."""
+"""The limit on the size of a frame's records in bytes; the state of a scheduler with ten thousand packages takes some tens of
+MB.
+"""
 _HEAD: Final = 8
 
 
@@ -50,7 +52,7 @@ def frame(records: bytes) -> bytes:
 
 
 def frame_head(parts: Sequence[bytes]) -> bytes:
-    """Return the head of a frame: the length and the checksum of its records, whose bytes are given in ``parts``."""
+    """Return the head of a frame: the length and the checksum of its records, whose bytes are in ``parts``."""
     length = sum(map(len, parts)).to_bytes(4, "big")
     checksum = zlib.crc32(length)
     for part in parts:
@@ -61,7 +63,7 @@ def frame_head(parts: Sequence[bytes]) -> bytes:
 def read_frames(data: bytes) -> Iterator[Found]:
     """Yield the records of each frame of a file, in order.
 
-    If the file does not end with a complete frame, a Torn or a Damage is last.
+    If the file does not end with a complete frame, a Torn or a Damage is yielded last.
     """
     if not data.startswith(MAGIC):
         if MAGIC.startswith(data):
@@ -83,7 +85,7 @@ def read_frames(data: bytes) -> Iterator[Found]:
         if zlib.crc32(records, zlib.crc32(data[offset : offset + 4])) != int.from_bytes(
             data[offset + 4 : offset + 8], "big"
         ):
-            yield Damage(offset, "the checksum of a frame does not match it")
+            yield Damage(offset, "the checksum of a frame does not match its records")
             return
         yield records
         offset = end

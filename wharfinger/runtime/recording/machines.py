@@ -1,4 +1,5 @@
-"""The recorded machines: the step of each, the form of its events and states, and the changes that a step has made.
+"""The recorded state machines: for each, its step function, the form of its events and states, and the form of the changes
+that a step has made.
 
 =========  ===================================================================  ==========================================
 machine    the pure function                                                    one state for
@@ -10,9 +11,9 @@ scheduler  :func:`wharfinger.runtime.scheduler.machine.step`                    
 package    :func:`wharfinger.runtime.package.machine.step`                      each package, with its status
 =========  ===================================================================  ==========================================
 
-A whole state is written only when a machine is first seen in a file. After that, each step is written with the parts of the
-state that it changed, in a compact form (`changes`). The form is a function of the states before and after, so the replay
-computes it again, and compares the bytes.
+A whole state is written only when a state machine is recorded for the first time in a file. After that, each step is written
+with the parts of the state that it changed, in a compact form (`changes`). This form depends only on the states before and
+after the step, so a replay computes the form again, and compares the bytes.
 """
 
 from collections.abc import Callable
@@ -45,17 +46,16 @@ MOST_WAITING: Final = 16
 
 Step: TypeAlias = Callable[[object, object, JsonValue], tuple[object, tuple[object, ...]]]
 TextOf: TypeAlias = Callable[[str], Text]
-"""A function that returns the function that masks the texts of a package."""
+"""A function that takes a package's name, and returns the function that masks the package's texts."""
 Changes: TypeAlias = Callable[[Codec, object, object, TextOf], JsonValue]
 _KIND: Final[dict[type, list[JsonValue]]] = {}
-"""The kind of each class of effects that has been seen, in a list."""
+"""For each class of effects that has occurred, a list with its kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine. ``step`` takes a state, an event, and its time or surroundings. ``changes`` takes the codec, the states before
-    and after, and a function that returns how texts are masked, by the name of a package ("" is the package that the state
-    belongs to).
+    """One state machine. ``step`` takes a state, an event, and the event's time or surroundings. ``changes`` takes the codec,
+    the states before and after the step, and a TextOf (for which "" means the package that the state belongs to).
     """
 
     name: str
@@ -67,7 +67,7 @@ class Machine:
 def kinds_of_effects(effects: tuple[object, ...]) -> list[JsonValue]:
     """Return the kinds of effects: the class name of a record, or the name of a member of an enumeration.
 
-    Do not change the list: steps with a single effect of the same class share it.
+    Callers must not change the list, because all steps with a single effect of the same class share it.
     """
     if len(effects) == 1 and (kind := type(effects[0])) is not Simple:
         known = _KIND.get(kind)
@@ -208,7 +208,7 @@ def entry_form(codec: Codec, entry: scheduler_state.Entry, order: int, text: Tex
         None if entry.vote is None else codec.encode(entry.vote, text),
         entry.vote_due,
         [[each.kind, each.name] for each in lacks] if lacks else [],
-        entry.since,  # the library writes the time
+        entry.since,  # times are not encoded here, because the library writes them
         entry.run,
         entry.stuck,
     ]

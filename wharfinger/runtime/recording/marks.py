@@ -1,10 +1,10 @@
-"""Marks: the form of objects that a package refers to, but that are not recorded themselves.
+"""Marks: the recorded form of objects to which a package's state refers, but which are not recorded themselves.
 
-A definition, the settings and values, the monitors of hooks or the scope of an operation are too large, secret, or still
-changing. The machine of a package only reads a few of their attributes, and compares the objects by identity. So a recording
-has a number for each such object, and at its first mention also the attributes that the machine reads (`_details`). When a
-recording is read, a `StandIn` takes the object's place: the same number always gives the same stand-in, so comparisons by
-identity have the same results.
+Such objects (a definition, settings and values, the monitors of hooks, the scope of an operation) are too large, secret, or
+mutable. The state machine of a package only reads a few of their attributes, and compares the objects by identity. So a
+recording has a number for each of these objects, and at the first mention of an object also the attributes that the state
+machine reads (`_details`). When a recording is read, a `StandIn` takes the object's place: the same number always gives the
+same stand-in, so comparisons by identity have the same results.
 """
 
 from collections.abc import Callable
@@ -25,26 +25,28 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote
 MARK: Final = "~"
 """The tag of a mark."""
 MOST_OBJECTS: Final = 40
-"""The number of objects of one package beyond which objects that it no longer refers to are forgotten."""
+"""The number of objects of one package above which the objects that its state no longer refers to are forgotten."""
 
 
 @dataclass(slots=True, eq=False)
 class StandIn:
-    """An object of a recording: its number, its kind, and the attributes by their names. Compared by identity."""
+    """An object that takes the place of a marked object when a recording is read. It has the number, the kind, and the
+    recorded attributes. Stand-ins are compared by identity.
+    """
 
     number: int
     kind: str = ""
     attributes: tuple[JsonValue, ...] = ()
     cancelled: bool = False
-    """True for a scope that is cancelled, which is recorded with each event that may depend on it."""
+    """True for a scope that is cancelled; whether a scope is cancelled is recorded with each event that may depend on it."""
 
     def __getattr__(self, name: str) -> object:
-        """Return an attribute of the object. Raises AttributeError for one that is not recorded."""
+        """Return an attribute of the object. Raises AttributeError for an attribute that is not recorded."""
         names = _ATTRIBUTES.get(object.__getattribute__(self, "kind"), ())
         if name in names:
             found = object.__getattribute__(self, "attributes")[names.index(name)]
             return _READ[name](found) if name in _READ else found
-        if name in _SELF:  # ``directives.upkeep.drift.mode`` is an attribute of the directives here
+        if name in _SELF:  # the path ``upkeep.drift.mode`` is recorded as an attribute of the directives
             return self
         raise AttributeError(f"{self.kind or 'an object'}: {name} is not recorded")
 
@@ -72,11 +74,13 @@ _READ: Final[dict[str, Callable[[JsonValue], object]]] = {
     "mode": lambda form: DriftMode(str(form)),
     "rolled_back": _note,
 }
-"""The functions that read the attributes that are not texts, numbers or booleans."""
+"""The functions that decode recorded attributes, for attributes that are not texts, numbers or booleans."""
 
 
 class Marks:
-    """The numbers of the objects of one package. Objects are kept until `forget`, so that no number is given twice."""
+    """The numbers of the objects of one package. Objects are kept until `forget` is called, so that an object's identity is
+    not reused, and no number is given to two objects.
+    """
 
     __slots__ = ("_mentioned", "_numbers", "_objects")
 
@@ -91,7 +95,7 @@ class Marks:
         return len(self._objects) > MOST_OBJECTS
 
     def form(self, value: object, text: Text) -> JsonValue:
-        """Return the mark of an object; with its attributes if it is mentioned for the first time."""
+        """Return the mark of an object, with the object's attributes if it is mentioned for the first time."""
         known = self._objects.get(id(value))
         if known is None:
             self._numbers += 1
@@ -103,11 +107,11 @@ class Marks:
         return [MARK, number, *_details(value, text)]
 
     def begin(self) -> None:
-        """Mention all objects with their attributes again, because a whole state follows."""
+        """Add the attributes at the next mention of each object again, because a whole state is recorded next."""
         self._mentioned.clear()
 
     def forget(self, kept: tuple[object, ...]) -> None:
-        """Forget all objects but these."""
+        """Forget all objects except for these."""
         found = ((id(each), self._objects.get(id(each))) for each in kept)
         self._objects = {key: known for key, known in found if known is not None}
         self._mentioned &= {number for _, number in self._objects.values()}
@@ -164,7 +168,7 @@ def _directives(value: Directives, text: Text) -> list[JsonValue]:
         "Directives",
         text(value.requested),
         value.maintenance,
-        upkeep.deletion._value_,  # `value` costs two calls
+        upkeep.deletion._value_,  # faster than `value`, which is a property
         upkeep.drift.mode._value_,
         value.asked,
         value.upgrade.rollback,
@@ -187,8 +191,8 @@ _DETAILS: Final[dict[type, Callable[[Never, Text], list[JsonValue]]]] = {
     Manifest: _manifest,
     WorkScope: _scope,
 }
-"""The functions that return the recorded attributes of an object, its kind first. Of objects of other classes, only the kind is
-recorded.
+"""The functions that return the kind and the recorded attributes of an object, by class. For objects of other classes, only
+the kind is recorded.
 """
 MARKED: Final = frozenset((*_DETAILS, dict))
 """The classes whose objects are always recorded as marks."""

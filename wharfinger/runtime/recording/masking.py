@@ -1,15 +1,16 @@
 """The masking of secrets in texts before they are recorded.
 
-The texts of machines were masked by the tasks that reported them. This is the second line of defence: it masks the known
-secrets of the package, and everything that looks like a credential. A text is masked the same way for as long as a package is
-recorded, because a state may repeat the text of an event, and both must still agree when the recording is stepped again. If new
-secrets would change an earlier text, the package's texts are `renewed`: its machines are recorded from whole states again,
-instead of continuing from their last events.
+The tasks that report texts have already masked them. The masking in this module is the second line of defence: it masks the
+known secrets of the package, and every text that looks like a credential. The same text is always masked in the same way
+while a package is recorded, because a state may repeat the text of an event, and both must still be equal in a replay. If a
+new secret would change the masked form of an earlier text, the package's texts are `renewed`: the next record of each of its
+state machines has the whole state again, instead of continuing from the last event.
 
-A machine may compare texts, so two texts that differ only in a secret must not become the same text. Each mark has a number, and
-the same part of a text always gets the same number: ``cannot log in with ***1``. The number says nothing about the secret.
+A state machine may compare texts, so two texts that differ only in a secret must not become equal. So each masked part has a
+number, and the same secret part always gets the same number: ``cannot log in with ***1``. The number does not reveal anything
+about the secret.
 
-Known secrets are never forgotten while the package exists: the secret before the last change may still be in a state.
+Known secrets are not forgotten while the package exists, because a state may still contain a secret that was changed since.
 """
 
 import re
@@ -20,9 +21,9 @@ from typing import Final
 from wharfinger.formats.redaction.redaction_text import MARK, SHORTEST_SECRET, TextRedactor
 
 MOST_TEXTS: Final = 2_000
-"""The number of texts of one package beyond which they are forgotten, once a record is complete."""
+"""The number of texts of one package above which they are forgotten, once a record is complete."""
 MOST_NUMBERS: Final = 100_000
-"""The most parts of texts that have a number."""
+"""The limit on the number of masked parts that have a number."""
 _NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")
 
 
@@ -30,8 +31,8 @@ _NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")
 class Renewals:
     """The state that the maskings of all packages share.
 
-    ``count`` is how often the masked forms of all texts changed; ``numbers`` are the numbers of marks, by the masked part.
-    ``full`` are the maskings that keep too many texts.
+    ``count`` is the number of times that the masked forms of all texts have changed. ``numbers`` has the number of each
+    masked part. ``full`` are the maskings that keep too many texts.
     """
 
     count: int = 0
@@ -44,12 +45,12 @@ class Renewals:
         """
         full, self.full = self.full, []
         for masking in full:
-            if len(masking.texts()) > MOST_TEXTS:  # they may have been forgotten since
+            if len(masking.texts()) > MOST_TEXTS:  # the masking may have forgotten its texts meanwhile
                 masking.forget()
 
     def number(self, hidden: str) -> int:
-        """Return the number for a part that is masked."""
-        if (known := _NUMBERED.fullmatch(hidden)) is not None:  # a text that was masked before
+        """Return the number for a masked part."""
+        if (known := _NUMBERED.fullmatch(hidden)) is not None:  # the part is the mark of an earlier masking
             return int(known[1])
         if len(self.numbers) >= MOST_NUMBERS:
             self.numbers.clear()
@@ -71,10 +72,10 @@ class Masking:
         self.clean: set[str | None] = {None}
         """The texts that are known to contain no secret, and None; it is used to check all texts of a record at once."""
         self.renewed = 0
-        """The number of times that texts of this package were forgotten, because they get another form."""
+        """The number of times that texts of this package were forgotten, because a new secret changes their masked form."""
 
     def texts(self) -> Mapping[str, str]:
-        """Return the masked texts by their originals. Later ones are added to them, but none is removed."""
+        """Return the masked texts, by their originals. Later texts are added to this mapping, but no text is removed from it."""
         return self._texts
 
     def __call__(self, text: str) -> str:
@@ -108,11 +109,11 @@ class Masking:
         first, *others = redacted.split(MARK)
         result, start = first, len(first)
         for place, piece in enumerate(others):
-            # The part that was masked is what stands before the next piece that was kept.
+            # The masked part is everything before the next piece that was kept.
             last = place == len(others) - 1
             end = len(text) - len(piece) if last else text.find(piece, start) if piece else start
             hidden = text[start:end] if end >= start else text
-            if hidden == MARK and piece[:1].isdigit():  # masked before
+            if hidden == MARK and piece[:1].isdigit():  # the text was already masked
                 result += f"{MARK}{piece}"
             else:
                 result += f"{MARK}{self._all.number(hidden)}{piece}"
@@ -121,18 +122,18 @@ class Masking:
 
     def forget(self) -> None:
         """Forget all texts."""
-        self._texts = {}  # another thread may still read the old ones
-        self.clean.clear()  # the writer knows this set
+        self._texts = {}  # a new mapping, because another thread may still read the old one
+        self.clean.clear()  # not a new set, because the writer uses this one
         self.clean.add(None)
         self.renewed += 1
         self._all.count += 1
 
 
 class Derived:
-    """The masking of one step of a package: the texts of its event, and the texts that the machine made from them, are masked.
+    """The masking of one step of a package: it masks the texts of the event, and the texts that the state machine made from them.
 
-    If a text of the machine contains a text of the event, that part is replaced by its masked form. So a replay, which only has
-    the masked form, makes the same text.
+    If a text that the state machine made contains a text of the event, that part is replaced by its masked form. So a replay,
+    which has only the masked form of the event, makes the same text.
     """
 
     __slots__ = ("_masking", "masked")

@@ -1,8 +1,9 @@
-"""The form of a package's state in a recording: the fields that a step changed, or all of them.
+"""The form of a package's state in a recording: the fields that a step changed, or all fields.
 
-A form is an object with a member for each changed record: its changed fields by their names. An object that the machine only
-refers to is written as a mark (:mod:`~wharfinger.runtime.recording.marks`), so no settings, values or definitions are part of
-it. `package_changes` makes the form of the states before and after, and `package_of` reads a form that has all fields.
+A form is a JSON object with a key for each changed record, whose value has the changed fields by their names. An object to
+which the state machine only refers is written as a mark (:mod:`~wharfinger.runtime.recording.marks`), so no settings, values
+or definitions are part of it. `package_changes` makes the form from the states before and after a step, and `package_of`
+reads a form that has all fields.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ Mark: TypeAlias = Callable[[object, Text], JsonValue]
 
 
 class Kind(Enum):
-    """The form in which a field is written."""
+    """The way in which a field is written."""
 
     PLAIN = auto()
     """A number, a boolean, a name, or a tuple of names, written as it is."""
@@ -44,9 +45,9 @@ class Kind(Enum):
     MARK = auto()
     """A mark. Such fields are compared by identity."""
     HELD = auto()
-    """A tuple with marks, compared by identity."""
+    """A tuple that contains marks; such fields are compared by identity."""
     VALUE = auto()
-    """A record or texts, by the codec."""
+    """A record or texts, written by the codec."""
     FAILING = auto()
     HISTORY = auto()
 
@@ -77,7 +78,7 @@ _KINDS: Final[Mapping[type[msgspec.Struct], Mapping[str, Kind]]] = {
     Crds: {"established": Kind.VALUE, "scope": Kind.MARK},
     Removal: {"deletion": Kind.VALUE},
 }
-"""The kinds of the fields of each record, if they are not PLAIN."""
+"""The kinds of those fields that are not PLAIN, for each record."""
 
 
 class _Make(Protocol):
@@ -149,7 +150,7 @@ def marked_objects(package: Package) -> tuple[object, ...]:
 
 
 def package_of(codec: Codec, form: JsonValue) -> Package:
-    """Return the state of a form that has all parts. Raises CanonicalError."""
+    """Return the state of a package from a form that has all parts. Raises CanonicalError."""
     if not isinstance(form, dict):
         raise CanonicalError("expected the state of a package, found something else")
     values: dict[str, object] = {}
@@ -161,7 +162,9 @@ def package_of(codec: Codec, form: JsonValue) -> Package:
             found = {name: _read(codec, kind, fields[name]) for name, kind in part.fields}
             values[part.name] = part.record(**found)
         except (TypeError, ValueError, KeyError) as error:
-            raise CanonicalError(f"{part.name}: expected the fields of this version, found others: {error}") from error
+            raise CanonicalError(
+                f"{part.name}: expected the fields of this version, found other fields: {error}"
+            ) from error
     warnings = {
         str(subject): tuple(map(str, some)) for subject, some in cast("list[tuple[str, list[str]]]", form["warnings"])
     }

@@ -1,8 +1,8 @@
-"""The machine of a package as it is recorded: its events with their surroundings, and its state by
-:mod:`~wharfinger.runtime.recording.package_form`.
+"""The recorded form of a package's state machine: its events with their surroundings, and its state
+(:mod:`~wharfinger.runtime.recording.package_form`).
 
-The surroundings of an event are its time and everything that the machine reads beside the package: which operations run, and
-which scopes are cancelled. The text of a log line is not recorded, because it repeats texts of the event.
+The surroundings of an event are its time, and everything that the state machine reads beside the state of the package: which
+operations run, and which scopes are cancelled. The text of a log line is not recorded, because it repeats texts of the event.
 """
 
 from collections.abc import Mapping
@@ -35,14 +35,14 @@ _LOADING: Final = 1
 _SUSPENDED: Final = 2
 _APPLYING: Final = 4
 VOTE_CANCELLED: Final = 8
-"""The mark of a cancelled scope of the enabled script's run."""
+"""The key that says that the scope of the enabled script's run is cancelled."""
 CRDS_CANCELLED: Final = 16
-"""The mark of a cancelled scope of the task that ensures the definitions."""
+"""The key that says that the scope of the task that ensures the CRDs is cancelled."""
 _REMOVING: Final = 32
 
 
 class _Changes:
-    """The changes of a status, in place of the status of an event that was read."""
+    """The changes of a status, which are in an event that was read from a recording, in place of the status."""
 
     __slots__ = ("changes",)
 
@@ -51,7 +51,7 @@ class _Changes:
 
 
 _OPAQUE: Final = {"PackageRead": ("hooks",), "ObjectsKnown": ("objects",), "ChartApplied": ("objects",)}
-"""The fields that are marks although the codec knows their class, a tuple."""
+"""The fields that are written as marks, although their class is tuple, which the codec could write."""
 _KEPT: Final = {
     "AppId": frozenset({"namespace", "instance"}),
     "ModuleId": frozenset({"name", "namespace"}),
@@ -70,23 +70,23 @@ _KINDS: Final = {
     **kinds_of(events, findings, effects, desired_state, enabled_vote),
     **{f"Scheduler{name}": kind for name, kind in kinds_of(scheduler_events).items()},
     **{kind.__name__: kind for kind in (AppId, ModuleId, Wished, Brought, Failure, Stage, Reason, DeletionPolicy)},
-    "AttemptOfWish": Attempt,  # an effect is named Attempt
+    "AttemptOfWish": Attempt,  # an effect has the same name, Attempt
 }
 
 
-_KINDS.pop("Log")  # `PackageCodec.other` leaves its text out
+_KINDS.pop("Log")  # `PackageCodec.other` writes it without its text
 
 
 class PackageCodec(Codec):
-    """The canonical form of a package's state, events and effects. ``marks`` has the numbers of the objects of one package while
-    it is recorded; `reader` returns a codec that reads a recording.
+    """The canonical form of a package's state, events and effects. ``marks`` has the numbers of the package's objects.
+    `writer` returns a codec that writes a recording, `reader` one that reads it.
     """
 
     def __init__(self) -> None:
         super().__init__(_KINDS, _KEPT, _OPAQUE)
         self.marks: Marks | None = None
         self.status: PackageStatus | None = None
-        """The status before the event that is written."""
+        """The status before the event that is being written."""
         self._known: dict[int, StandIn] | None = None
         self._marked = set(MARKED)
 
@@ -103,7 +103,9 @@ class PackageCodec(Codec):
         return codec
 
     def mark(self, value: object, text: Text) -> JsonValue:
-        """Return the mark of an object. The empty tuple is written as it is, because the machine makes it, too."""
+        """Return the mark of an object. The empty tuple is written as it is, because the state machine itself makes empty
+        tuples, too.
+        """
         kind = type(value)
         if self.marks is not None and kind in self._marked:
             return self.marks.form(value, text)
@@ -121,11 +123,11 @@ class PackageCodec(Codec):
         return super()._other(kind, value, text, inner)
 
     def container(self, value: object, text: Text, inner: Encode) -> JsonValue:
-        """Return the form of a value that is not a record; maps are marks, because they are settings and values."""
+        """Return the form of a container. Maps are written as marks, because they are settings and values."""
         return self.mark(value, text) if isinstance(value, Mapping) else super().container(value, text, inner)
 
     def other(self, value: object, text: Text) -> JsonValue:
-        """Return the form of a value that is not a record, an enumeration or a container of these."""
+        """Return the form of a value that is neither a record, nor an enumeration, nor a container of them."""
         match value:
             case Package():
                 return package_changes(self, None, value, text, self.mark)
@@ -154,11 +156,11 @@ class PackageCodec(Codec):
 
 
 PACKAGE_CODEC: Final = PackageCodec()
-"""The codec that reads single records, in which marks of earlier objects stand for themselves."""
+"""The codec that reads single records. Marks of objects that were described in earlier records are left as they are."""
 
 
 def surroundings(package: Package, around: Around) -> list[object]:
-    """Return the form of the surroundings of an event. Call it at once, because scopes may be cancelled later."""
+    """Return the form of the surroundings of an event. Must be called at once, because scopes may be cancelled later."""
     operations, seen = around.operations, 0
     if operations is not None:
         if operations.update is not None:
@@ -178,7 +180,7 @@ def surroundings(package: Package, around: Around) -> list[object]:
 
 
 def package_step(state: object, event: object, at: JsonValue) -> tuple[object, tuple[object, ...]]:
-    """Step a package again. Raises CanonicalError."""
+    """Repeat the step of a package in a replay. Raises CanonicalError."""
     package = cast("Package", state)
     if isinstance(event, Changed) and isinstance(changed := cast("object", event.status), _Changes):
         event = Changed(status_after(package.status, changed.changes))

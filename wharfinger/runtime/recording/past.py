@@ -1,9 +1,9 @@
-"""The state of one package at some time, accumulated from its records.
+"""The past state of one package, computed from its records.
 
-Records contain only what a step changed. `Past.fold` adds one record to the result of the earlier ones, so the state at any
-time is the result of all records until then. The state has everything that an explanation needs: the status, the scheduler's
-entry and its node, and the lanes of the queue. While the daemon records, it keeps one Past for each package (`Past.update`), so
-that the oldest records can be dropped.
+A record contains only the changes of a step. `Past.fold` applies one record after the other, so the state at any time is the
+result of all records until then. A Past has everything that an explanation needs: the status, the scheduler's entry and node,
+and the lanes of the queue. While the daemon records, it keeps one Past for each package (`Past.update`), so that the oldest
+records can be dropped.
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,15 +19,19 @@ from wharfinger.runtime.scheduler.graph import Node
 from wharfinger.runtime.status.package_status import PackageStatus
 
 MENTION: Final = "mention"
-"""The tag of the event of another package, in the records of a package that it concerns: its own tag and the package follow."""
+"""The tag of an event of another package that concerned this one; the tag of that event and the name of the other package
+follow.
+"""
 _OF_PHASE: Final = (("files", ("definition",)), ("node", ("joined", "refused")))
 UNCHANGED: Final = "unchanged"
-"""The scheduler's part of a record that mentions a package without changing its node."""
+"""The scheduler's part of a record if the record mentions a package, but did not change its node."""
 
 
 @dataclass(slots=True)
 class Past:
-    """The knowledge of one package at some time, in the compact forms of its machines; None or empty: nothing."""
+    """The state of one package at some time, in the compact forms of its state machines. Fields are None or empty if their
+    state is not known.
+    """
 
     time: float = 0.0
     lifecycle: JsonValue = None
@@ -36,8 +40,8 @@ class Past:
     """The node of the last NodeAdded event."""
     status: PackageStatus | None = None
     phase: dict[str, bool] = field(default_factory=dict)
-    """The facts that determine the phase of the package: a ``definition`` was read, one has ``joined`` the scheduler, the last
-    one was ``refused``.
+    """The facts that determine the phase of the package: whether a ``definition`` was read, whether a definition has
+    ``joined`` the scheduler, and whether the last definition was ``refused``.
     """
     lanes: JsonObject = field(default_factory=dict)
     tasks: JsonObject = field(default_factory=dict)
@@ -59,7 +63,9 @@ class Past:
         )
 
     def fold(self, record: EventRecord | StateRecord) -> None:
-        """Add a record, which follows all records that were added. Raises CanonicalError if it cannot be read."""
+        """Apply a record, which must follow all records that were applied before. Raises CanonicalError if the record cannot
+        be read.
+        """
         status = None
         if record.machine == PACKAGE.name:
             status = self._status_after(record)
@@ -74,7 +80,9 @@ class Past:
     def update(
         self, machine: str, time: float, event: object, state: JsonValue, status: PackageStatus | None = None
     ) -> None:
-        """Add a step: its event and the parts of the state that it changed; for a status also the ``status`` itself."""
+        """Apply a step: its event, and the parts of the state that it changed. For a change of status, the ``status`` itself
+        is given, too.
+        """
         self.time = time
         if machine == PACKAGE.name:
             self.status = status
@@ -111,7 +119,7 @@ class Past:
                 self.lifecycle = [scopes, applying, leaving, desired]
             case _:
                 self.lifecycle = state
-        if state is None:  # the package is gone, and with it its status
+        if state is None:  # the package is gone, so it has no status any more
             self.status = None
 
     def _scheduler_changed(self, event: object, state: JsonValue) -> None:
@@ -126,7 +134,7 @@ class Past:
         if not isinstance(state, list) or not isinstance(state[2], dict):
             return
         lanes = state[2]
-        if isinstance(event, Enqueued) and event.lane in lanes:  # else it was not accepted
+        if isinstance(event, Enqueued) and event.lane in lanes:  # otherwise the node was not accepted
             waiting = self.tasks.setdefault(event.lane, [])
             if isinstance(waiting, list):
                 waiting.append([event.task, event.name])

@@ -1,9 +1,9 @@
-"""The explanation of a package's state at an earlier time, from what was recorded until then.
+"""The explanation of a package's state at an earlier time, from the records until that time.
 
-The statuses, the scheduler's nodes, and the queues of all packages are restored from the records. The rules are those of
-`wharfinger why` (:mod:`wharfinger.runtime.why.explanation`). Limits on concurrent work and the objects of releases are not
-recorded, so waits for them are not part of the chain. If the kept records of a package begin only after the time, its first
-known state is used, and the explanation says so.
+The statuses, the scheduler's nodes, and the queues of all packages are restored from the records. The explanation is made as
+by `wharfinger why` (:mod:`wharfinger.runtime.why.explanation`). Limits on concurrent work and the objects of releases are not
+recorded, so the chain of causes does not contain waits for them. If the records of another package in the chain begin only
+after the time, its first known state is used, and the explanation says so.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,8 +27,8 @@ from wharfinger.runtime.why.explanation import explain
 
 
 def explain_at(rings: Rings, name: str, at: datetime) -> ExplanationSnapshot | None:
-    """Explain a package's state at a time from the records in memory; None if no record of the package is older
-    than that time.
+    """Explain a package's state at a time from the records in memory; return None if no record of the package is older than
+    that time.
     """
     limit, pasts, late = at.timestamp(), dict[str, Past](), dict[str, float]()
     for each in {*rings.names(), name}:
@@ -49,7 +49,7 @@ def explain_at(rings: Rings, name: str, at: datetime) -> ExplanationSnapshot | N
 
 
 def explain_recorded(records: Iterable[Record], name: str, at: datetime) -> ExplanationSnapshot | None:
-    """Explain a package's state at a time from a recording; None if no record of the package is older than that time."""
+    """Explain a package's state at a time from a recording; return None if no record of the package is older than that time."""
     limit, pasts = at.timestamp(), dict[str, Past]()
     for record in expanded(takewhile(lambda each: each.time <= limit, records)):
         if is_start(record) or isinstance(record, GapRecord):
@@ -82,8 +82,8 @@ def _explained(
     if found is None:
         return None
     notes = tuple(
-        f"the events of {each} that are kept begin at {format_time(datetime.fromtimestamp(late[each], UTC))}, which is later: its"
-        " state at that time is shown"
+        f"the recorded events of {each} begin only at {format_time(datetime.fromtimestamp(late[each], UTC))}, "
+        "so its state at that later time is shown"
         for each in sorted(used & late.keys())
     )
     return replace(found, also=found.also + notes)

@@ -1,4 +1,4 @@
-"""The records of a recording, each one line of JSON: the event that a machine received, and the changes of its state.
+"""The records of a recording, each one line of JSON. Most records have an event of a state machine, and the changes of the state.
 
 ====  ================================================================================================================
 mark  record
@@ -22,18 +22,20 @@ from wharfinger.formats.json.value import JsonValue
 from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes
 
 FORMAT: Final = 5
-"""The version of the form of records and states."""
+"""The version of the format of records and states."""
 
 
 LATER: Final = "later"
-"""The value of an event's changes if a later record of the machine has them, together with those of the events between."""
+"""The value in place of an event's changes, if a later record of the same state machine has them, together with the changes
+of the events in between.
+"""
 
 
 class Why(StrEnum):
-    """The reason for the record of a whole state."""
+    """The reason why a whole state was recorded."""
 
     BEGINS = "begins"
-    """The machine is recorded for the first time."""
+    """The state machine is recorded for the first time."""
     CONTINUES = "continues"
     """A new file begins."""
     RENEWED = "renewed"
@@ -48,8 +50,8 @@ class Why(StrEnum):
 class EventRecord:
     """One step of a machine.
 
-    ``key`` is the package; for a queue, ``#`` and the number of the queue follow. ``at`` is the time of the event, together with
-    the surroundings if the machine is that of a package.
+    ``key`` is the package; for a queue, ``#`` and the number of the queue follow. ``at`` is the time of the event; for the
+    state machine of a package, it also has the surroundings.
     """
 
     number: int
@@ -76,7 +78,9 @@ class StateRecord:
 
 @dataclass(frozen=True, slots=True)
 class HeadRecord:
-    """The head of a file. ``first``: the daemon has just started, so no machine continues."""
+    """The head of a file. ``first`` is True if the daemon has just started, so that no state machine continues from an
+    earlier file.
+    """
 
     number: int
     time: float
@@ -96,7 +100,7 @@ class GapRecord:
 
 
 class Lines(NamedTuple):
-    """Some records as bytes, one a line, and their number."""
+    """Some records as bytes, one record a line, and the number of records."""
 
     data: bytes
     records: int
@@ -128,7 +132,7 @@ def state_line(record: StateRecord) -> list[JsonValue]:
 
 
 def encoded(record: Record) -> bytes:
-    """Return any record as bytes."""
+    """Return a record of any kind as bytes."""
     match record:
         case EventRecord():
             return encoded_event(record)
@@ -141,7 +145,7 @@ def encoded(record: Record) -> bytes:
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Return the lines of some records; the last one may have no end."""
+    """Split bytes into the lines of records; the last line may lack its line end."""
     return data.removesuffix(b"\n").split(b"\n")
 
 

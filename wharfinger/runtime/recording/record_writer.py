@@ -1,12 +1,12 @@
-"""The writer of records: it encodes the steps of machines for a log, many at once.
+"""The writer of records: it encodes the steps of state machines for a log, many at once.
 
-A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for as
-long as each step begins with the state in which the last one ended; the replay relies on that. The changes of a state are written
-once for all steps of a machine that are encoded together, in the record of the last of them (`LATER`), because most steps of a
-task follow each other within a moment. Only the kinds of effects are written. A replay steps the machine through all events, so
-it knows each state and each effect.
+A whole state is written when a state machine is recorded for the first time in a file of the log. After that, only its steps
+are written, as long as each step begins with the state in which the last step ended; the replay relies on this. Most steps of
+a task follow each other within a moment. So if several steps of a state machine are encoded together, the changes of its
+state are written only once, in the record of the last of these steps (`LATER`). Only the kinds of effects are written: a
+replay steps the state machine through all events, and so computes each state and each effect again.
 
-Synchronous: no trio, no I/O. The log (`Log`) takes bytes and decides when a file begins.
+Synchronous: no trio, no I/O. The log (`Log`) takes bytes, and decides when a new file begins.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,15 +44,17 @@ from wharfinger.runtime.scheduler.graph import Node
 from wharfinger.runtime.scheduler.state import Graph
 
 ALL: Final = ""
-"""The key of the scheduler, which has one state for all packages."""
+"""The key in the records of the scheduler, which has one state for all packages."""
 _STATE: Final = 7
-"""The place of the state in the line of an event."""
+"""The index of the changes of the state in the line of an event."""
 MOST_TOGETHER: Final = 128
-"""The number of steps of a machine whose changes are written together. They cost more than everything else in a record."""
+"""The limit on the number of steps of a state machine whose changes are written together. The changes are the most expensive
+part of a record.
+"""
 _NO_EFFECTS: Final[list[JsonValue]] = []
 
 Later: TypeAlias = Callable[[], bytes]
-"""A function that returns a record, and is called in another thread."""
+"""A function that returns a record; it is called in another thread."""
 
 
 class Log(Protocol):
@@ -64,11 +66,11 @@ class Log(Protocol):
         ...
 
     def expect(self, drain: Callable[[], None]) -> None:
-        """Schedule a write. Just before it, ``drain`` is called once, and appends the records to write."""
+        """Schedule a write. Just before the write, ``drain`` is called once; it appends the records to write."""
         ...
 
     def append(self, *records: Lines | Later) -> None:
-        """Write records later, all to one file. A function is called when its records are written, in another thread.
+        """Write records later, all to one file. A function among them is called in another thread when its record is written.
 
         Never waits, never raises.
         """
@@ -77,10 +79,11 @@ class Log(Protocol):
 
 @dataclass(slots=True)
 class _Known:
-    """The recorded part of a machine: its last state, the file in which it can be stepped, and how often texts were renewed.
+    """The facts about a recorded state machine: its last state, the file from which it can be replayed, and how often texts
+    were renewed at that time.
 
-    ``line`` is the last recorded event. Its record does not have its changes yet: these are the changes of the last ``steps``
-    steps together, from the state ``since`` on.
+    ``line`` is the last recorded event. The changes in this record are still missing: they are the changes of the last
+    ``steps`` steps together, from the state ``since`` on.
     """
 
     machine: Machine
@@ -91,7 +94,7 @@ class _Known:
     file: int
     renewed: int
     clean: Clean = field(init=False)
-    """The texts of the package that are known to need no mask."""
+    """The texts of the package that are known to contain no secret."""
     since: object = None
     line: list[object] | None = None
     steps: int = 0
@@ -101,19 +104,23 @@ class _Known:
 
     @property
     def is_renewed(self) -> bool:
-        """Return whether texts are masked in another way since the whole state."""
+        """Return whether texts are masked in another way than when the whole state was recorded."""
         return self.masking.renewed != self.renewed
 
     def set_status(self, before: object) -> None:
-        """Pass the status before the event to the codec of a package, because some events are written relative to it."""
+        """Pass the status before the event to the codec of a package, because some events are written as changes of this
+        status.
+        """
         if isinstance(self.codec, PackageCodec) and isinstance(before, package_state.Package):
             self.codec.status = before.status
 
     def close(self) -> None:
-        """Add the changes of the state to the last record. If it is written already, the replay does not compare them."""
+        """Add the changes of the state to the last record. If that record was already written, the changes are not recorded,
+        and a replay does not compare them.
+        """
         line, self.line, self.steps = self.line, None, 0
         if line is None or self.is_renewed:
-            return  # texts of these records are masked otherwise by now; a whole state follows
+            return  # the texts of these records are masked in another way by now, and a whole state follows
         derived = self.text.derived if self.text.masked else self.masking
         changes = self.machine.changes(self.codec, self.since, self.state, _only(derived))
         if not self.is_renewed:
@@ -136,19 +143,23 @@ class RecordWriter:
         self._file = sink.file
         """The file of the records that are added now; it does not change until they are passed to the log."""
         self._lines: list[list[object]] = []
-        """The newest records. They are encoded later, because the last one of a machine gets the changes of its state."""
+        """The newest records. They are encoded later, because the changes of a state are added to the last record of its
+        state machine.
+        """
         self._batches: list[list[list[object]] | Later] = [self._lines]
-        """All records since the last flush; the last batch is ``_lines``."""
+        """All records since the last flush, in batches; the last batch is ``_lines``."""
         self._known: dict[tuple[str, str], _Known] = {}
         self._begun: tuple[object, JsonValue] = None, None
-        """The last state in which a queue began, and its form. Almost all queues begin in the same state."""
+        """The last initial state of a queue, and its form. Almost all queues begin in the same state."""
         self._nodes: dict[str, tuple[Node, JsonValue]] = {}
-        """The node that each package offered last, and the form of that event, in which nothing is masked."""
+        """The node that each package last offered, and the form of that event; only forms without masked texts are kept."""
         self._graph: tuple[Graph, int, int] | None = None
-        """The last recorded state of the scheduler, its file, and how often texts were renewed by then."""
+        """The last recorded state of the scheduler, its file, and how often texts were renewed at that time."""
 
     def add(self, step: Step) -> None:
-        """Write one step of a package's machine. If the step does not continue the last record, write the whole state first."""
+        """Write one step of one of a package's state machines. If the step does not continue the last record, write the whole
+        state first.
+        """
         machine, key, before, event, after = step.machine, step.key, step.before, step.event, step.after
         known = self._known.get((machine.name, key))
         if known is None or known.state is not before or known.file != self._file:
@@ -176,7 +187,9 @@ class RecordWriter:
             self.over(machine, key)
 
     def _continued(self, step: Step, known: _Known | None) -> _Known:
-        """Return what is known of a machine before a step; write its whole state first if there is a reason to."""
+        """Return the facts about a state machine before a step; write the whole state first if the step does not continue the
+        last record.
+        """
         why = _why(known, step.before, self._file)
         return known if known is not None and why is None else self._begin(step, why or Why.BEGINS)
 
@@ -203,7 +216,7 @@ class RecordWriter:
         return new
 
     def _queue_form(self, state: object, masking: Masking) -> JsonValue:
-        """Return the form of a queue's state. The form of an empty queue is kept; no text in it may have to be masked."""
+        """Return the form of a queue's state. The form of the initial state is kept, unless one of its texts has to be masked."""
         known, form = self._begun
         if state != known:
             form = QUEUE.codec.encode(state, masking)
@@ -212,7 +225,7 @@ class RecordWriter:
         return form
 
     def over(self, machine: Machine, key: str) -> None:
-        """Forget a machine of which nothing is left; its next record has a whole state."""
+        """Forget a state machine that has ended; its next record has a whole state."""
         known = self._known.pop((machine.name, key), None)
         if known is not None:
             known.close()
@@ -220,19 +233,19 @@ class RecordWriter:
             self._nodes.pop(key, None)
 
     def forget_all(self) -> None:
-        """Record all machines from whole states again."""
+        """Begin the next record of each state machine with a whole state."""
         self._known.clear()
         self._graph = None
 
     def end(self, number: int, time: float) -> None:
-        """Write the whole states of the machines whose last changes were not written."""
+        """Write the whole states of the state machines whose last changes were not written."""
         for (_, key), known in tuple(self._known.items()):
             if known.line is not None:
                 package, state = key.partition("#")[0], known.state
                 self._begin(Step(number, time, known.machine, package, key, state, None, state, ()), Why.CONTINUES)
 
     def flush(self) -> int:
-        """Pass all records to the log, and return the number of those that could not be encoded."""
+        """Pass all records to the log, and return the number of records that could not be encoded."""
         batches, self._batches, self._lines = self._batches, [], []
         self._batches.append(self._lines)
         parts = [_encoded(batch) if isinstance(batch, list) else batch for batch in batches if batch]
@@ -263,7 +276,7 @@ class RecordWriter:
                 own = self._masking_of(effect.name)
                 given.append(codec.quick(effect, own, own.clean))
             if why is not None:
-                for name, entry in before.entries.items():  # texts that were forgotten get their masked form again
+                for name, entry in before.entries.items():  # texts that were forgotten are masked again
                     entry_form(codec, entry, 0, self._masking_of(name))
             if self._renewals.count == renewed:
                 break
@@ -272,13 +285,15 @@ class RecordWriter:
             self._lines = []
             texts = tuple(
                 [masking.texts() for masking in self._maskings.values()]
-            )  # some may be forgotten before it is written
+            )  # a copy, because texts may be forgotten before the state is written
             self._batches += (partial(_whole_graph, number, moment, before, why, texts), self._lines)
         self._lines.append(["e", number, moment, SCHEDULER.name, ALL, form, step.at, state, given])
         self._graph = after, file, renewed
 
     def _offer(self, event: NodeAdded) -> JsonValue:
-        """Return the form of an offered node. Most are offered again as they were, so the form of the last one is kept."""
+        """Return the form of an event that offers a node. Most nodes are offered again without a change, so the form of the
+        last offer of each package is kept.
+        """
         name = event.node.name
         known = self._nodes.get(name)
         if known is None or known[0] != event.node:
@@ -299,7 +314,7 @@ class RecordWriter:
 def _whole_graph(number: int, moment: float, graph: Graph, why: Why, texts_of: tuple[Mapping[str, str], ...]) -> bytes:
     """Return the record of a scheduler's whole state. It is called in another thread, because it may take a second.
 
-    ``texts_of`` are the masked texts of each package, to which texts may be added meanwhile.
+    ``texts_of`` has the masked texts of each package, to which more texts may be added meanwhile.
     """
     texts: dict[str, str] = {}
     for each in texts_of:
@@ -321,26 +336,26 @@ def _why(known: _Known | None, before: object, file: int) -> Why | None:
 
 
 def _continues(known: _Known, before: object) -> bool:
-    """Return whether a state, which is another object than the last one, is the same state."""
+    """Return whether a state equals the last recorded state, although it is another object."""
     if known.machine is JOURNAL:
         return not known.state and not before
     return known.machine is LIFECYCLE and known.state == before
 
 
 def _is_over(step: Step) -> bool:
-    """Return whether nothing is left of a machine, so that its next record has a whole state."""
-    if step.machine is JOURNAL:  # an empty one continues, because the next operation begins soon
+    """Return whether a state machine has ended with this step, so that its next record has a whole state."""
+    if step.machine is JOURNAL:  # an empty state is no end, because the next operation begins soon
         return type(step.event) is Forget
     return step.after is None
 
 
 def _only(text: Text) -> TextOf:
-    """Return the masking of a machine whose texts are all of one package."""
+    """Return a TextOf for a state machine whose texts all belong to one package."""
     return lambda _: text
 
 
 def _encoded(lines: Sequence[object]) -> Lines:
-    """Return the lines that can be encoded: all of them, unless a text has half of a surrogate pair."""
+    """Return the lines that can be encoded: all lines except those with a text that has half of a surrogate pair."""
     try:
         return Lines(as_lines(lines), len(lines))
     except (UnicodeEncodeError, msgspec.EncodeError, TypeError):

@@ -1,8 +1,10 @@
-"""The recorder: it observes the shells of all machines, keeps the last records of each package, and passes all to a log.
+"""The recorder: it observes the steps of all state machines, keeps the last records of each package, and passes all records
+to a log.
 
-Each observer is called after its machine has stepped and before the effects are performed, so the records are in the order of
-the steps. An observer only puts the step aside, which takes a microsecond: states, events and effects never change. `drain` keeps
-and encodes the steps later, many at once. An error of the recorder is logged once and counted, and its record is lost.
+An observer is called after each step of its state machine, before the effects are carried out, so the records are in the
+order of the steps. An observer only stores references to the step's state, event and effects, which are immutable; this takes
+a microsecond. `drain` keeps and encodes the stored steps later, many at once. If the recorder itself fails, the record is
+lost, the error is logged once, and lost records are counted.
 
 Texts are masked before they are kept anywhere (:mod:`wharfinger.runtime.recording.masking`). Records are made by the writer
 (:mod:`wharfinger.runtime.recording.record_writer`).
@@ -40,10 +42,12 @@ from wharfinger.runtime.scheduler.state import Graph
 log = logging.getLogger(__name__)
 
 MOST_ASIDE: Final = 128
-"""The most steps that are put aside. They may keep old values and stopped monitors alive."""
+"""The limit on the number of steps that are stored for `drain`, because they may keep old values and stopped monitors in
+memory.
+"""
 MOST_ENCODED: Final = 512
-"""The same limit if there is a log, which takes the steps every moment. If more are put aside, they are encoded at once, which
-takes some milliseconds.
+"""The limit on stored steps if there is a log, which drains them every moment. If the limit is reached, the steps are encoded
+at once, which takes some milliseconds.
 """
 
 
@@ -81,7 +85,7 @@ class Recorder:
 
     @property
     def failures(self) -> int:
-        """The number of records that were lost by an error of the recorder itself."""
+        """The number of records that were lost because the recorder itself failed."""
         self.drain()
         return self._failures
 
@@ -95,7 +99,7 @@ class Recorder:
         after: lifecycle_machine.Package | None,
         effects: tuple[lifecycle_machine.Effect, ...],
     ) -> None:
-        """Record a step of a package's lifecycle. Events that are refused because the package is not known are left out."""
+        """Record a step of a package's lifecycle. Events that are refused because the package is not known are not recorded."""
         if before is not None or after is not None:
             self._number += 1
             self._put_aside(Step(self._number, self._now(), LIFECYCLE, name, name, before, event, after, effects))
@@ -135,7 +139,7 @@ class Recorder:
         after: Graph,
         effects: tuple[scheduler_events.Effect, ...],
     ) -> None:
-        """Record a step of the scheduler, in the records of each package that it concerns."""
+        """Record a step of the scheduler in the records of each package that the step concerns."""
         self._number += 1
         self._put_aside(Decision(self._number, self._now(), before, event, at, after, effects))
 
@@ -148,14 +152,14 @@ class Recorder:
         effects: tuple[Effect, ...],
     ) -> None:
         """Record a step of a package: an event with its surroundings."""
-        # Now, because scopes may be cancelled later.
+        # The surroundings are recorded now, because scopes may be cancelled later.
         at = surroundings(before, around) if self._writer is not None else None
         self._number += 1
         name = after.id.name
         self._put_aside(Step(self._number, self._now(), PACKAGE, name, name, before, event, after, effects, at))
 
     def drain(self) -> None:
-        """Keep the steps that were put aside, and pass them to the log."""
+        """Keep the stored steps in memory, and pass them to the log."""
         steps, self._aside = self._aside, []
         self._renewals.trim()
         if self._writer is not None:
@@ -178,7 +182,7 @@ class Recorder:
                     self._failed(lost)
 
     def end(self) -> None:
-        """Write what is not complete in the log. Call it once, when the machines have ended."""
+        """Write the states that are still missing in the log. Must be called once, when the state machines have ended."""
         if self._writer is not None:
             self.drain()
             try:
@@ -197,12 +201,12 @@ class Recorder:
             self._sink.expect(self.drain)
 
     def _failed(self, records: int) -> None:
-        """Count records that an error of the recorder has lost. The machines do not notice it."""
+        """Count records that were lost because the recorder failed, and log the first failure."""
         if not self._failures:
-            log.exception("the recorder failed; the record is lost, and further lost records are only counted")
+            log.exception("a bug in the recorder: a record is lost; further lost records are only counted")
         self._failures += records
         if self._writer is not None:
-            self._writer.forget_all()  # what follows is recorded from whole states
+            self._writer.forget_all()  # the next records have whole states again
 
     def _keep(self, step: Step) -> None:
         machine, writer = step.machine, self._writer
@@ -215,7 +219,7 @@ class Recorder:
                 self._forget(step.package)
 
     def _forget(self, name: str) -> None:
-        """Forget a package that is gone; its last steps are kept for a while."""
+        """Forget a package that is gone, but keep its last steps for a while."""
         if self._writer is not None:
             self._writer.over(PACKAGE, name)
             self._writer.over(JOURNAL, name)
@@ -245,7 +249,9 @@ class Recorder:
 def _concerned(
     subject: str, touched: tuple[str, ...], effects: tuple[scheduler_events.Effect, ...]
 ) -> tuple[str, ...] | list[str]:
-    """Return the packages that a step of the scheduler concerns: the one that its event is about, and those that it changed."""
+    """Return the packages that a step of the scheduler concerns: the package that the event is about, and the packages whose
+    entries the step changed.
+    """
     if not touched or (len(touched) == 1 and touched[0] == subject):
         for effect in effects:
             if effect.name != subject:
@@ -259,7 +265,7 @@ def _concerned(
 
 
 def _subject(event: scheduler_events.Event) -> str:
-    """Return the package that an event is about; empty if it is about all packages."""
+    """Return the package that an event is about; empty if the event is about all packages."""
     match event:
         case scheduler_events.NodeAdded(node):
             return node.name

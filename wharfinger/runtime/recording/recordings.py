@@ -1,7 +1,7 @@
 """The reading of recordings: the records of a file, or of all files of a folder, in the order in which they were written.
 
-Reading works offline, and also while the daemon writes: the end of the last file may be incomplete. Only one file is in memory at
-a time.
+A recording can be read offline, and also while the daemon writes it, so the end of the last file may be incomplete. Only one
+file is in memory at a time.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,9 @@ Read: TypeAlias = Record | Unread
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """Return the files of a recording in order: those of a folder, or the file itself. Raises RecordingError."""
+    """Return the files of a recording in order: the files of a folder, or ``path`` itself if it is a file. Raises
+    RecordingError.
+    """
     try:
         if not path.is_dir():
             path.stat()
@@ -42,8 +44,8 @@ def files_of(path: Path) -> tuple[Path, ...]:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
     if not found:
         raise RecordingError(
-            f"{path}: expected files {PREFIX}…{SUFFIX}, found none; name the folder that the daemon was started with "
-            "(--flight-recorder)"
+            f"{path}: expected files {PREFIX}…{SUFFIX}, found none; give the folder that the daemon's option "
+            "--flight-recorder names"
         )
     return tuple(each for _, each in sorted(found))
 

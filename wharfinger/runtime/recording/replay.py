@@ -1,11 +1,13 @@
-"""The replay: every machine is stepped again from a recording, and every state and effect is compared with the recorded one.
+"""The replay: every state machine is stepped again from a recording, and every state and every effect is compared with the
+recorded one.
 
-The comparison is of bytes, in the canonical form. So a difference means that the machine of this version decides differently
-from the one that was recorded, that a decision depended on something that is not in the recording, or that a state was changed
-without an event. After each event its effects are compared: those of the scheduler in full, those of other machines by their
-kinds. The changes of a state may be recorded once for several events; they are compared after the last of these.
+The canonical forms are compared byte by byte. A difference has one of three causes: the state machine of this version decides
+differently from the recorded version, a decision depended on something that is not in the recording, or a state was changed
+without an event. The effects are compared after each event: effects of the scheduler in full, effects of other state machines
+only by their kinds. If the changes of several events were recorded together, they are compared after the last of these
+events.
 
-The replay of a machine stops at the first difference of its state, because later differences have the same cause.
+The replay of a state machine stops at the first difference of its state, because later differences would have the same cause.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,12 +29,14 @@ from wharfinger.runtime.recording.package_machine import PackageCodec
 from wharfinger.runtime.recording.record import LATER, EventRecord, GapRecord, HeadRecord, Record, StateRecord, Why
 
 MOST_SHOWN = 200
-"""The most characters of a value in a difference."""
+"""The limit on the characters of a value that are shown in a difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A step whose replay differs. ``number`` is the number of the record, ``what`` names the part that differs."""
+    """A difference between a recorded step and its replay. ``number`` is the number of the record, ``what`` names the part
+    that differs.
+    """
 
     number: int
     time: float
@@ -46,24 +50,28 @@ class Difference:
 
 @dataclass(slots=True)
 class Replay:
-    """A replay under way: the state of each machine, and the counts so far."""
+    """A replay in progress: the state of each state machine, and the counts so far."""
 
     events: int = 0
     states: int = 0
-    """The whole states that were recorded: adopted, or compared at the beginning of a file."""
+    """The number of recorded whole states that were adopted, or compared at the beginning of a file."""
     skipped: int = 0
-    """The number of events that were not stepped, because their machines differ already."""
+    """The number of events that were not replayed, because their state machines already differ."""
     lost: int = 0
     packages: set[str] = field(default_factory=set)
     _states: dict[tuple[str, str], object] = field(default_factory=dict)
     _codecs: dict[tuple[str, str], Codec] = field(default_factory=dict)
-    """The codecs of packages: each knows the objects that were mentioned since the package's whole state."""
+    """The codec of each package, which knows the objects that were mentioned since the package's last whole state."""
     _off: set[tuple[str, str]] = field(default_factory=set)
     _open: dict[tuple[str, str], tuple[object, int]] = field(default_factory=dict)
-    """The states from which changes are still to be compared, with the numbers of the events since then."""
+    """For each state machine with changes that are not compared yet, the state before these changes, and the number of events
+    since that state.
+    """
 
     def take(self, record: Record) -> Difference | None:
-        """Step one record; return the difference, if there is one. Raises CanonicalError if the record's machine is not known."""
+        """Process one record; return the difference, or None. Raises CanonicalError if the record's state machine is not
+        known.
+        """
         match record:
             case HeadRecord(first=first):
                 if first:
@@ -118,7 +126,7 @@ class Replay:
             return None
         if key not in self._states:
             self._off.add(key)
-            return _difference(record, record.event, "there is no state before it", None, None)
+            return _difference(record, record.event, "the recording has no state before this event", None, None)
         before, codec = self._states[key], self._codecs.get(key, machine.codec)
         try:
             after, effects = machine.step(before, codec.decode(record.event), record.at)
@@ -147,7 +155,9 @@ class Replay:
 
 
 def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
-    """Step all records, and yield the first difference of each machine's state. Raises CanonicalError."""
+    """Process all records, and yield the differences: for each state machine, at most one difference of its state. Raises
+    CanonicalError.
+    """
     for record in records:
         difference = replay.take(record)
         if difference is not None:
@@ -157,7 +167,9 @@ def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
 def _effects(
     machine: Machine, codec: Codec, effects: tuple[object, ...], recorded: list[JsonValue]
 ) -> tuple[JsonValue, JsonValue]:
-    """Return the effects as they are compared: those of the scheduler in full, those of other machines by their kinds."""
+    """Return the effects in the form in which they are compared: effects of the scheduler in full, effects of other state
+    machines by their kinds.
+    """
     if machine is SCHEDULER:
         return [codec.encode(effect) for effect in effects], [codec.plain(effect) for effect in recorded]
     return kinds_of_effects(effects), recorded
@@ -167,10 +179,10 @@ def _effects(
 
 
 def expanded(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records, each event with its own changes of the state and with its effects in full.
+    """Yield the records; each event has its own changes of the state, and its effects in full.
 
-    The writer records the changes once for several events (`LATER`), and only the kinds of effects. A machine is a pure
-    function, so it is stepped again from the last whole state. Raises CanonicalError if an event cannot be stepped again.
+    The writer records the changes of several events together (`LATER`), and only the kinds of effects. Each state machine is
+    a pure function, so it is stepped again from its last whole state. Raises CanonicalError if an event cannot be replayed.
     """
     machines: dict[tuple[str, str], tuple[object, Codec]] = {}
     for record in records:
@@ -196,7 +208,7 @@ def expanded(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _stepped(record: EventRecord, before: object, codec: Codec) -> tuple[object, EventRecord]:
-    """Return the state after an event, and the event's record, completed with all changes and effects."""
+    """Return the state after an event, and the event's record with all changes and effects added."""
     machine = MACHINES[record.machine]
     try:
         after, effects = machine.step(before, codec.decode(record.event), record.at)
@@ -206,7 +218,8 @@ def _stepped(record: EventRecord, before: object, codec: Codec) -> tuple[object,
         raise
     except Exception as error:
         raise CanonicalError(
-            f"event {record.number}: the {record.machine} of {record.key} refuses it: {type(error).__name__}: {error}"
+            f"event {record.number}: the {record.machine} of {record.key} cannot process the event: "
+            f"{type(error).__name__}: {error}"
         ) from error
     return after, replace(record, state=changes, effects=given)
 
@@ -223,7 +236,7 @@ def _machine(name: str) -> Machine:
 
 
 def _is_over(machine: Machine, after: object) -> bool:
-    """Return whether a machine has ended. Then the next record with its name begins with a complete state."""
+    """Return whether a state machine has ended. Then the next record with its name has a whole state."""
     if machine is LIFECYCLE:
         return after is None
     return machine is QUEUE and not getattr(after, "lanes", None)
@@ -241,7 +254,7 @@ def _difference(
 
 
 def _first_difference(recorded: JsonValue, replayed: JsonValue) -> tuple[str, JsonValue, JsonValue]:
-    """Return the path of the first part that differs, and both values of it."""
+    """Return the path of the first part that differs, and the two values at this path."""
     if isinstance(recorded, list) and isinstance(replayed, list) and len(recorded) == len(replayed):
         for index, (old, new) in enumerate(zip(recorded, replayed, strict=True)):
             if as_bytes(old) != as_bytes(new):

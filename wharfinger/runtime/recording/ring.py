@@ -1,12 +1,12 @@
 """The last steps of each package, in memory.
 
-A step is kept as it was observed: a few references to values that never change. Records are made of the steps only on request,
-so keeping the steps costs the daemon almost nothing.
+A step is stored as a few references to immutable values. Records are made from the steps only on request, so the stored steps
+cost the daemon almost nothing.
 
-A package has two generations of steps. When the newer one is full, the older one is dropped, and a new one begins with the last
-step of each machine. So the number of kept steps is always between half of the limit and the limit, and the state before the
-first of them is kept, too. The limit of a package depends on the number of packages: all of them together have about
-MOST_STEPS. Packages that are gone are kept until there are more than MOST_GONE of them.
+A package has two generations of steps. When the newer generation is full, the older one is dropped, and a new generation
+begins with the last step of each state machine. So the number of kept steps is between half of the limit and the limit, and
+the state before the oldest kept step is kept, too. The limit of a package depends on the number of packages, so that all
+packages together have about MOST_STEPS steps. The steps of packages that are gone are kept, for at most MOST_GONE packages.
 """
 
 from collections import OrderedDict
@@ -55,22 +55,24 @@ LEAST_OF_ONE: Final = 8
 MOST_GONE: Final = 100
 
 _TOLD: Final = frozenset({BeginUpdate, BeginReconciliation, BeginDisable, BeginVote, RepeatVote, Tell, GiveWay})
-"""The effects of a package that are kept: they show the decisions."""
+"""The effects of packages that are kept, because they show decisions."""
 _SIMPLE: Final = frozenset(kind for kind in PACKAGE_CODEC.kinds if PACKAGE_CODEC.is_simple(kind))
-"""The classes of events of packages that are kept: they refer to nothing large."""
+"""The classes of events of packages that are kept as they are, because they refer to no large objects."""
 _BEFORE: Final[dict[str, object]] = {LIFECYCLE.name: None, JOURNAL.name: {}, QUEUE.name: QueueState()}
-"""The states of machines at which nothing has happened yet."""
+"""The states of state machines before their first event."""
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
-    """A step of a machine of one package; the event of a status is made of its states when it is needed."""
+    """A step of a state machine of one package. For the status, the event is made from the states before and after the step
+    when it is needed.
+    """
 
     number: int
     time: float
     machine: Machine
     package: str
     key: str
-    """The package, with the number of its queue for a queue."""
+    """The package; for a queue, followed by the number of the queue."""
     before: object
     event: object
     after: object
@@ -94,7 +96,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 class Part(msgspec.Struct, frozen=True, gc=False):
     """The part of a scheduler's step that concerns one package: its entry and effective order after the step.
 
-    ``subject`` is the package that the event is about; empty if it is about all.
+    ``subject`` is the package that the event is about; empty if the event is about all packages.
     """
 
     number: int
@@ -108,9 +110,9 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
 
 class PackageStep(msgspec.Struct, frozen=True, gc=False):
-    """A step of a package, without references to large objects: only the status and the phase are kept of the states.
+    """A step of a package, without references to large objects: of the states, only the status and the phase are kept.
 
-    ``event`` is the tag of an event that refers to such an object.
+    ``event`` is only the tag of the event if the event refers to a large object.
     """
 
     number: int
@@ -120,7 +122,9 @@ class PackageStep(msgspec.Struct, frozen=True, gc=False):
     event: object
     after: PackageStatus
     phase: tuple[bool, bool, bool]
-    """Three facts: a definition was read, a definition is the node, the last definition was refused."""
+    """Three facts: whether a definition was read, whether a definition is the node, and whether the last definition was
+    refused.
+    """
     effects: tuple[object, ...]
 
 
@@ -128,7 +132,7 @@ Kept: TypeAlias = Step | Part | PackageStep
 
 
 def package_step_of(step: Step) -> PackageStep:
-    """Return a step of a package as it is kept in memory."""
+    """Return the form of a package's step that is kept in memory."""
     before, event, after, effects = step.before, step.event, step.after, step.effects
     if type(before) is not Package or type(after) is not Package:
         raise TypeError(f"expected a step of a package, found one of the {step.machine.name}")
@@ -144,7 +148,7 @@ def package_step_of(step: Step) -> PackageStep:
 @dataclass(slots=True)
 class _Generation:
     base: dict[str, Kept]
-    """The last step of each machine before the first one in ``kept``."""
+    """The last step of each state machine before the first step in ``kept``."""
     kept: list[Kept] = field(default_factory=list)
 
 
@@ -172,8 +176,10 @@ class Ring:
 
     @property
     def lasts(self) -> dict[str, Kept]:
-        """The last step of each machine. Finished queues are left out; "node" is the offer of the scheduler's node."""
-        found: dict[str, Kept | None] = {}  # None: nothing is left of it
+        """The last step of each state machine. Finished queues are left out; the key "node" has the last offer of the
+        scheduler's node.
+        """
+        found: dict[str, Kept | None] = {}  # None: the state machine has ended
         earlier = sorted(self._newer.base.values(), key=lambda one: one.number, reverse=True)
         for kept in chain(reversed(self._newer.kept), earlier):
             if type(kept) is PackageStep:
@@ -216,7 +222,8 @@ class Ring:
     def records(self, text: Text) -> Iterator[EventRecord | StateRecord]:
         """Iterate over the steps as records, oldest first.
 
-        A status that does not follow from the last one has a record of its own.
+        If a step begins with another status than the one with which the last step ended, the status is yielded as a separate
+        record first.
         """
         base = self._older.base if self._older.kept else self._newer.base
         known = base.get(PACKAGE.name)
@@ -244,7 +251,7 @@ class Rings:
     def __init__(self, text_of: Callable[[str], Text]) -> None:
         self.text_of = text_of
         self.limit = MOST_OF_ONE
-        """The most steps of one package."""
+        """The limit on the number of steps of one package."""
         self._most_of_newer = self.limit // 2
         self._rings: dict[str, Ring] = {}
         self._gone: OrderedDict[str, Ring] = OrderedDict()
@@ -260,10 +267,11 @@ class Rings:
         newest.append(kept)
 
     def _begun(self, name: str, kept: Kept) -> Ring:
-        """Return the ring for a step of a package that has none. The scheduler and the journal may mention a package that is
-        gone; that does not bring it back.
+        """Return the ring for a step of a package without a current ring. A package that is gone stays gone if only the
+        scheduler or the journal has a step about it.
         """
-        is_late = not isinstance(kept, Step) or kept.machine is JOURNAL  # the journal is forgotten after the package
+        # The package's journal is forgotten later than the package.
+        is_late = not isinstance(kept, Step) or kept.machine is JOURNAL
         ring = self._gone.get(name) if is_late else None
         if ring is None:
             ring = self._rings[name] = self._gone.pop(name) if name in self._gone else Ring(name)
@@ -271,9 +279,9 @@ class Rings:
         return ring
 
     def gone(self, name: str) -> tuple[str, ...]:
-        """Keep the steps of a package that is gone, until too many others have gone later.
+        """Record that a package is gone; its steps are kept until too many other packages are gone, too.
 
-        Return the packages whose steps were dropped instead.
+        Return the packages whose steps were dropped to make room.
         """
         ring = self._rings.pop(name, None)
         if ring is not None:
@@ -319,7 +327,7 @@ def _package_record(step: PackageStep, text: Text) -> EventRecord:
 
 
 def _phase_form(phase: tuple[bool, bool, bool]) -> JsonObject:
-    """Return the parts of a package's form that determine its phase; an absent object is None there."""
+    """Return those parts of a package's form that determine its phase; objects that do not exist are None in them."""
     read, joined, refused = (True if each else None for each in phase)
     return {"files": {"definition": read}, "node": {"joined": joined, "refused": refused}}
 
@@ -338,7 +346,7 @@ def _entry(part: Part, text: Text) -> JsonValue:
 
 
 def _add_tasks(past: Past, step: Step) -> None:
-    """Add the waiting tasks of a queue, and the times of its retries, which the compact form of a state lacks."""
+    """Add the waiting tasks of a queue and the times of its retries, because the compact form of a state does not have them."""
     if not isinstance(step.after, QueueState):
         return
     for name, lane in step.after.lanes.items():

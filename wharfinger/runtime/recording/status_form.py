@@ -1,7 +1,8 @@
 """The form of a package's status in a recording: the parts that a step changed, or all parts.
 
-A form is a list of three objects: the conditions of stages, the other fields by their names, and the external conditions (None:
-dropped). `status_changes` makes it of the statuses before and after, and `status_after` gives the status after it.
+A form is a list of three objects: the conditions of stages, the other fields by their names, and the external conditions
+(None for a condition that was dropped). `status_changes` makes the form from the statuses before and after a step, and
+`status_after` returns the status after the step.
 """
 
 from collections.abc import Callable
@@ -20,10 +21,10 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
 OTHERS: Final = tuple(name for name in PackageStatus.__struct_fields__ if name not in ("stages", "told"))
-"""The fields besides the conditions, in their order."""
+"""The fields except for the conditions, in their order."""
 _FIELDS: Final = cast("Callable[[PackageStatus], tuple[object, ...]]", attrgetter(*OTHERS))
 _NAMES: Final = frozenset({"version", "digest", "namespace", "wanted"})
-"""The fields whose texts are names: they are not masked."""
+"""The fields whose texts are names, which are not masked."""
 _VALUES: Final = Codec(
     {each.__name__: each for each in (Condition, Told, Truth, Progress, VersionNote, RollbackNote)},
     {
@@ -73,7 +74,9 @@ def status_changes(before: PackageStatus | None, after: PackageStatus, text: Tex
 
 
 def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus:
-    """Return the status after these changes; the first form of a status has all parts. Raises CanonicalError."""
+    """Return the status after these changes. If there is no status before, the form must have all parts. Raises
+    CanonicalError.
+    """
     match form:
         case [dict() as stages, dict() as others, dict() as told]:
             pass
@@ -93,7 +96,7 @@ def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus
             new["told"] = {**kept, **{kind: _read_told(value) for kind, value in told.items() if value is not None}}
         return _make(**new) if before is None else _replace(before, **new)
     except (TypeError, ValueError, KeyError) as error:
-        raise CanonicalError(f"expected the fields of this version's status, found others: {error}") from error
+        raise CanonicalError(f"expected the fields of this version's status, found other fields: {error}") from error
 
 
 def _other(name: str, value: object, text: Text) -> JsonValue:
@@ -101,7 +104,7 @@ def _other(name: str, value: object, text: Text) -> JsonValue:
 
 
 def _condition(one: Condition, text: Text) -> JsonValue:
-    # The library that writes the record knows the classes of the members and of the time.
+    # Members of enumerations and the time need no encoding, because the library that writes the record can write them.
     return cast("JsonValue", [one.truth, str(one.reason), text(one.message), one.since, one.permanent])
 
 

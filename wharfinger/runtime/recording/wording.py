@@ -1,4 +1,4 @@
-"""The words for recorded events and states, as `wharfinger history` prints them. Pure; the input is canonical forms."""
+"""The texts for recorded events and states, which `wharfinger history` prints. Pure; the input has the canonical form."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import summarize
 
 STATUS: Final = "status"
-"""The name of the status in a history; in a recording it is a part of the package."""
+"""The name of the status in a history, where it is listed like a state machine; in a recording it is a part of the package."""
 
 _PHASES: Final = {
     "Running": "runs",
@@ -33,13 +33,13 @@ _SCOPES: Final = tuple(operation.value for operation in (
     Operation.REMOVAL,
 ))  # fmt: skip
 _QUIET: Final = frozenset({"Enqueued", "Completed", "Interrupted", "RetryDue", "Begin", "Start", "Complete", "Finish"})
-"""Events of queues and journals that only carry out what was decided."""
+"""Events of queues and journals that only carry out decisions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """An event in words, and its cause. ``decides``: the event is a decision or its reason, and not only a step that carries out
-    a decision.
+    """The texts for an event and its cause. ``decides`` is True if the event is a decision or the reason for one, and False
+    if it only carries out a decision.
     """
 
     event: str
@@ -48,7 +48,7 @@ class Words:
 
 
 def words_of(record: EventRecord, before: Past) -> Words:
-    """Return the words for an event of a package; ``before`` is the state of the package before it."""
+    """Return the texts for an event of a package; ``before`` is the state of the package before the event."""
     tag, fields = _parts(record.event)
     effects = record.effects if isinstance(record.effects, list) else []
     if record.machine == LIFECYCLE.name:
@@ -63,7 +63,7 @@ def words_of(record: EventRecord, before: Past) -> Words:
 
 
 def words_of_status(state: JsonValue) -> Words | None:
-    """Return the words for a change of the status, which is part of a package's step; None if it did not change."""
+    """Return the texts for the change of status in a package's step; None if the status did not change."""
     match state:
         case {"status": [dict() as stages, dict() as others, _]}:
             return _status(stages, others)
@@ -72,7 +72,7 @@ def words_of_status(state: JsonValue) -> Words | None:
 
 
 def state_of(machine: str, past: Past) -> str:
-    """Return the state of one machine of a package in words."""
+    """Return a text for the state of one state machine of a package."""
     if machine == LIFECYCLE.name:
         return _lifecycle_state(past.lifecycle)
     if machine == SCHEDULER.name:
@@ -142,9 +142,13 @@ def _scheduler(record: EventRecord, tag: str, fields: list[JsonValue], effects: 
         case (("Completed" | "Failed"), [_, run]):
             event = f"run {run} {'is complete' if tag == 'Completed' else 'failed'}"
         case "IntentSet", [_, wanted]:
-            event = "the user has no wish" if wanted is None else f"the user wants it {'on' if wanted else 'off'}"
+            event = (
+                "the user no longer requests on or off"
+                if wanted is None
+                else f"the user wants it {'on' if wanted else 'off'}"
+            )
         case "Rescheduled", [_, str(reason)]:
-            event = f"is to run again: {reason}"
+            event = f"has to run again: {reason}"
         case "ScriptVoted", [_, vote, *_]:
             event = f"its enabled script voted {_vote(vote)}"
         case _:
@@ -266,7 +270,7 @@ def _status(changed: JsonObject, more: JsonObject) -> Words:
             case ["Condition", _, str(reason), str(message), *_]:
                 causes.append(f"{reason}: {message}" if message else reason)
             case ["RollbackNote", int(revision), str(version), str(wanted), str(reason), str(message)]:
-                words = f"returns to revision {revision} ({version})" if revision else "no way back"
+                words = f"returns to revision {revision} ({version})" if revision else "no former revision to return to"
                 causes.append(f"{reason}: {wanted}: {message}")
             case _:
                 pass
@@ -281,7 +285,7 @@ def _status(changed: JsonObject, more: JsonObject) -> Words:
 _CARRIED_OUT: Final = frozenset(
     {"Progressed", "Succeeded", "Tracked", "Released", "Placed", "Changed", "DecisionReported"}
 )
-"""Events of a package that its status shows."""
+"""Events of a package whose effect the status shows."""
 
 
 def _package(tag: str, fields: list[JsonValue], effects: list[JsonValue]) -> Words:
@@ -291,7 +295,7 @@ def _package(tag: str, fields: list[JsonValue], effects: list[JsonValue]) -> Wor
         case "RunOrdered", [int(run), str(reason)]:
             event, cause = f"run {run} is ordered", "; ".join([reason, *causes])
         case "DisableOrdered", [str(reason), bool(uninstall)]:
-            event, cause = f"is to be {'uninstalled' if uninstall else 'stopped'}", "; ".join([reason, *causes])
+            event, cause = f"has to be {'uninstalled' if uninstall else 'stopped'}", "; ".join([reason, *causes])
         case ("StageFailed", [[_, str(stage)], ["Failure", reason, str(message), *_]]):
             event, cause = f"{Stage[stage].value} failed", f"{_reason(reason)}: {message}"
         case ("NodeRefused", [["Failure", reason, str(message), *_], *_]):
@@ -310,7 +314,7 @@ def _consequence(effect: JsonValue) -> str:
         case [("BeginUpdate" | "BeginReconciliation" | "BeginDisable" | "BeginVote" | "RepeatVote") as tag, *_]:
             return f"asks for {_spaced(tag.removeprefix('Begin'))}" if tag != "RepeatVote" else "asks for another vote"
         case ["GiveWay", _, True]:
-            return "lets others go first"
+            return "lets other packages run first"
         case ["Tell", ["SchedulerRescheduled", _, str(reason)]]:
             return f"asks to run again: {reason}"
         case _:

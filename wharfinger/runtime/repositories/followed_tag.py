@@ -1,7 +1,7 @@
-"""The tag that a repository now gives for a resource's version, for builds without a daemon.
+"""The lookup of the tag to which a resource's range or channel now leads, for builds without a daemon.
 
-A build has no installed version, so no update policy applies: the tag is the newest version of a range, or the version of a
-channel.
+A build has no installed version, so no update policy applies: the result is the newest version of a range, or the version of
+a channel.
 """
 
 from datetime import UTC, datetime
@@ -18,11 +18,13 @@ from wharfinger.runtime.versions.version_chooser import choose
 from wharfinger.runtime.versions.version_policy import Channel, Range
 
 _NOW: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of a choice; no window is considered for a package that is not installed."""
+"""The time of the choice. It has no effect, because update windows do not apply to a package that is not installed."""
 
 
 async def followed_tag(registry: Registry, path: str, spec: PackageSpec) -> str:
-    """Return the tag of a resource's version. Raises PackageError; ArtifactNotFoundError if no version matches."""
+    """Return the tag to which a resource's range or channel now leads. Raises PackageError, and ArtifactNotFoundError if no
+    version matches.
+    """
     match spec.policy.follows:
         case None:
             return tag_of_version(spec.version)

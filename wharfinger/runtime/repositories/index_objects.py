@@ -1,7 +1,8 @@
-"""The PackageIndex objects: one for each followed package of a repository, with the versions as of the last scan.
+"""The PackageIndex objects: one for each followed package of a repository, with the versions that the last scan found.
 
-They are written only if an index has changed, and read once when the daemon starts, so that a restarted daemon chooses versions
-before its first scan. An index that cannot be written is kept in memory, and written after the next change.
+An object is written only if its index has changed. All objects are read once when the daemon starts, so that a restarted
+daemon can choose versions before its first scan. An index that cannot be written is kept in memory, and written after its
+next change.
 """
 
 import logging
@@ -25,7 +26,7 @@ MANAGER: Final = "wharfinger-repositories"
 
 @dataclass(slots=True)
 class IndexObjects:
-    """The indexes in memory, by repository and package, and their objects."""
+    """The indexes in memory, by repository and package, and the objects that store them."""
 
     client: ClusterClient
     indexes: dict[tuple[str, str], PackageIndex] = field(default_factory=dict)
@@ -36,7 +37,9 @@ class IndexObjects:
             self.adopt(obj)
 
     def adopt(self, obj: JsonObject | None) -> tuple[PackageIndex, ...]:
-        """Keep the index in an object; return it if it has changed. An index stays known after its object is deleted."""
+        """Keep the index that an object stores, and return the index if it has changed. The index stays known after the
+        object is deleted.
+        """
         if obj is None:
             return ()
         try:
@@ -50,7 +53,7 @@ class IndexObjects:
         return () if index == before else (index,)
 
     async def put(self, index: PackageIndex, owner_uid: str) -> None:
-        """Keep an index, and write its object, which belongs to its repository."""
+        """Keep an index, and write its object, which is owned by its repository."""
         self.indexes[(index.repository, index.package)] = index
         obj: JsonObject = {
             "apiVersion": f"{GROUP}/{VERSION}",
@@ -72,7 +75,9 @@ class IndexObjects:
         try:
             await self.client.apply(obj, field_manager=MANAGER, force=True)
         except ClusterError as error:
-            log.warning("the index of %s in repository %s is not written: %s", index.package, index.repository, error)
+            log.warning(
+                "the index of %s in repository %s cannot be written: %s", index.package, index.repository, error
+            )
 
     async def drop(self, repository: str, keep: Collection[str] = ()) -> None:
         """Forget all indexes of a repository, except those of the packages in ``keep``, and delete their objects. Raises
@@ -83,10 +88,10 @@ class IndexObjects:
             try:
                 await self.client.delete(ObjectKey(PACKAGE_INDEX, "", object_name(*each)))
             except NotFoundError:
-                log.debug("the index of %s in repository %s was gone", each[1], repository)
+                log.debug("the index of %s in repository %s was already deleted", each[1], repository)
 
 
 def object_name(repository: str, package: str) -> str:
-    """Return the name of the PackageIndex of a package. Names that the API server would refuse get a checksum instead."""
+    """Return the name of the PackageIndex of a package. If the API server would refuse the usual name, the name is a checksum."""
     name = f"{repository}.{package}"
     return name if is_subdomain(name) else f"index-{checksum([repository, package])[-40:].lower()}"

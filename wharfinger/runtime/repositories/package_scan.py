@@ -1,8 +1,8 @@
-"""One scan of one package: from the tags of a registry to its index.
+"""One scan of one package, which computes the package's index from the tags in a registry.
 
-A scan lists the tags with one request, and compares them with the last scan. If no tag is new, it only asks for the followed
-tags: the channels, and the versions in use, whose tags may have moved. Details are read once for each of the newest versions, and
-again for a tag that has moved.
+A scan lists the tags with one request, and compares them with the last scan. If no tag is new, the scan only requests the
+digests of the followed tags: the channels, and the versions in use, whose tags may have moved. Details are read once for each
+of the newest versions, and again if the tag of a version has moved.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,14 +33,16 @@ from wharfinger.runtime.versions.package_index import (
 
 MAX_CONFIG: Final = 1024 * 1024
 MAX_REQUIREMENTS: Final = 16 * 1024
-"""The limit of requirements in an index, as characters; larger ones are read when the package is loaded."""
+"""The limit on the size of a version's requirements in an index, in characters; larger requirements are known only when the
+package is loaded.
+"""
 _VERSION: Final = "org.opencontainers.image.version"
 _CHANGES: Final = "artifacthub.io/changes"
 
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """The tags of a package that are asked for in every scan: followed channels, and versions whose tag must not move."""
+    """The tags of a package whose digests every scan requests: followed channels, and versions whose tag may have moved."""
 
     channels: frozenset[str] = frozenset()
     versions: frozenset[str] = frozenset()
@@ -55,22 +57,22 @@ async def scan_package(
     full: bool = False,
     detailed: int = DETAILED,
 ) -> PackageIndex:
-    """Return the present index; it is equal to the former one if nothing has changed. ``full``: read all details again.
+    """Return the present index; it equals the former index if nothing has changed. With ``full``, all details are read again.
     ``detailed`` is the number of newest versions whose details are read.
 
-    ``path`` is the package in the registry. Raises PackageError.
+    ``path`` is the path of the package in the registry. Raises PackageError.
     """
     tags = await registry.tags(path)
     if (known_tags := digest_of_tags(tags)) == before.tags:
         versions, channels = before.versions, before.channel_names
-    else:  # in a thread, because ten thousand tags take a third of a second
+    else:  # in a thread, because the work takes a third of a second for ten thousand tags
         versions, channels = await trio.to_thread.run_sync(split_tags, tags)
     known = dict(before.details) if not full else {}
     wanted = [each for each in versions[:detailed] if each not in known]
     there = set(tags)
     wanted += sorted(each for each in interest.versions if each in versions or each in there)
     if versions and (newest := known.get(versions[0])) is not None and newest.unreadable:
-        wanted.append(versions[0])  # its author may push a package under the same tag
+        wanted.append(versions[0])  # the author may push a package under the same tag later
     wanted += (each for each in versions[1:detailed] if each in known and not known[each].digest)
     details = {each: known[each] for each in versions[:detailed] if each in known}
     for version in dict.fromkeys(wanted):
@@ -84,13 +86,14 @@ async def scan_package(
         before.repository, before.package, versions, known_tags, targets, channels[:MAX_CHANNELS], details
     )
     if index != before:
-        # Parsed here, because the first choice of a version needs it, and ten thousand tags take long.
+        # The versions are parsed in this thread, because the first choice of a version needs them, and to parse ten thousand
+        # of them takes long.
         await trio.to_thread.run_sync(lambda: index.parsed)
     return index
 
 
 async def _details(registry: Registry, path: str, version: str, before: VersionDetails | None) -> VersionDetails | None:
-    """Return the details of a version; they are ``before`` if its tag has not moved. None if the tag is gone by now."""
+    """Return the details of a version; return ``before`` if the version's tag has not moved, and None if the tag was deleted."""
     try:
         descriptor = await registry.resolve(path, tag_of_version(version))
     except ArtifactNotFoundError:
@@ -103,7 +106,8 @@ async def _details(registry: Registry, path: str, version: str, before: VersionD
         config = await _config(registry, path, manifest)
     except (ArtifactError, FormatError) as error:
         return VersionDetails(descriptor.digest.text, unreadable=_text(f"it is not a package: {error}"))
-    except ArtifactNotFoundError as error:  # its content may be pushed again under the same digest, so that is not kept
+    # Missing content may be pushed later under the same digest, so the problem is not kept in the index.
+    except ArtifactNotFoundError as error:
         return VersionDetails("", unreadable=_text(f"it is incomplete: {error}"))
     return read_details(manifest.descriptor.digest, config, tag=_other(descriptor.digest, manifest))
 
@@ -115,7 +119,7 @@ async def _target(
     before: ChannelTarget | None,
     details: Mapping[str, VersionDetails],
 ) -> ChannelTarget | None:
-    """Return the target of a channel; None if its tag is gone, or does not point at a version."""
+    """Return the version to which a channel points; None if the channel's tag was deleted, or does not point at a version."""
     try:
         digest = (await registry.resolve(path, name)).digest
         if before is not None and (before.tag or before.digest) == digest.text:
@@ -146,7 +150,7 @@ async def _config(registry: Registry, path: str, manifest: Manifest) -> JsonObje
 
 
 def read_details(digest: Digest, config: JsonObject, *, tag: str = "") -> VersionDetails:
-    """Return the details that a configuration states; fields of another form are left out."""
+    """Return the details in a configuration; fields with values of another type are left out."""
     requirements = find(config, "requirements")
     fits = isinstance(requirements, dict) and len(str(requirements)) <= MAX_REQUIREMENTS
     return VersionDetails(
@@ -162,7 +166,7 @@ def read_details(digest: Digest, config: JsonObject, *, tag: str = "") -> Versio
 
 
 def _changes(config: JsonObject) -> list[str]:
-    """Return the changes of a package's own changelog, or those in the annotation of a chart that Artifact Hub reads."""
+    """Return the changes in a package's own changelog, or in the chart annotation that Artifact Hub reads."""
     listed = find(config, "changelog")
     chart = find(config, "annotations", _CHANGES)
     if isinstance(chart, str) and not listed:
@@ -174,7 +178,7 @@ def _changes(config: JsonObject) -> list[str]:
 
 
 def _items(value: JsonValue) -> Iterable[JsonValue]:
-    if isinstance(value, dict):  # features and fixes, as Deckhouse has them
+    if isinstance(value, dict):  # features and fixes, in the format of Deckhouse
         return [item for each in value.values() for item in (each if isinstance(each, list) else [each])]
     return value if isinstance(value, list) else [value]
 
@@ -186,10 +190,10 @@ def _change(value: JsonValue) -> str:
 def _deprecation(config: JsonObject) -> str:
     said = find(config, "deprecated")
     if said is True:
-        return "it is deprecated"
+        return "this version is deprecated"
     return _text(said)
 
 
 def _text(value: JsonValue) -> str:
-    """Return a text as one bounded line; "" for anything else."""
+    """Return a text as one line of limited length; "" if the value is not a text."""
     return " ".join(value[: 2 * MAX_TEXT].split())[:MAX_TEXT] if isinstance(value, str) else ""

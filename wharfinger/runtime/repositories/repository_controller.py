@@ -1,11 +1,11 @@
 """The controller of PackageRepositories: it scans their packages at an interval, and keeps their status and their indexes.
 
-It is level-triggered. Each change of a repository, of its login, or of the resources that use it, and the end of its interval,
-put its name into one coalescing inbox. A worker then compares what is wanted with what was done
-(:mod:`~wharfinger.runtime.repositories.scan_plan`), scans, and writes. A repository is scanned for the packages whose versions
-are followed by a resource; a repository without such packages is only asked whether it accepts the login.
+It is level-triggered. The name of a repository is put into one coalescing inbox when the repository, its login, or a resource
+that uses it changes, and when its interval ends. A worker then compares the wanted scans with the scans that were done
+(:mod:`~wharfinger.runtime.repositories.scan_plan`), scans, and writes the results. Scanned are the packages whose versions a
+resource follows. For a repository without such packages, only one request checks that it accepts the login.
 
-While a resource uses a repository, the finalizer IN_USE keeps it from being deleted, and its condition names the users.
+While resources use a repository, the finalizer IN_USE prevents its deletion, and its condition names these resources.
 """
 
 import logging
@@ -65,26 +65,26 @@ log = logging.getLogger(__name__)
 
 IN_USE_FINALIZER: Final = "wharfinger.dev/in-use"
 SCAN_REQUESTED: Final = "wharfinger.dev/scan-requested-at"
-"""An annotation of a PackageRepository: each new value requests a scan in which all details are read again."""
+"""The annotation of a PackageRepository whose new value requests a scan in which all details are read again."""
 DEFAULT_INTERVAL: Final = timedelta(hours=6)
 LEAST_INTERVAL: Final = timedelta(seconds=10)
 WORKERS: Final = 4
-"""The number of repositories that are scanned at once."""
+"""The number of repositories that are scanned at the same time."""
 RETRY_S: Final = 5.0
 LOOKED_UP: Final = 8
-"""The number of newest versions that are read of a package that no resource follows."""
+"""The number of newest versions that a lookup reads for a package that no resource follows."""
 MAX_LOOKED_UP: Final = 100
 LOOKED_UP_S: Final = 300.0
-"""The seconds for which these versions are kept."""
+"""The time in seconds for which the result of such a lookup is kept."""
 FAILED_S: Final = 30.0
-"""The seconds until the next lookup of a package that could not be read, or not in time."""
+"""The time in seconds until the next lookup of a package, if the last one failed or took too long."""
 _CHECKED: Final = "checked-by-wharfinger"
-"""The name of a package with which a source is opened only to check it; no package of this name is requested."""
+"""The name of a package that is used to open a source only for a check; no package of this name is requested."""
 
 
 @dataclass(slots=True)
 class Repositories:
-    """All PackageRepositories. Use `open_repositories`; `index` has the versions of a followed package."""
+    """All PackageRepositories. Made by `open_repositories`; `index` returns the versions of a followed package."""
 
     client: ClusterClient
     informer: Informer
@@ -93,7 +93,7 @@ class Repositories:
     open_source: SourceOpener
     now: Callable[[], datetime]
     on_index: Callable[[ObjectKey], None]
-    """The callback with a resource that follows a package whose index has changed; must not block."""
+    """The callback for a changed index, called with each resource that follows its package; it must not block."""
     objects: IndexObjects
     references: References
     keys: WorkKeys
@@ -107,7 +107,9 @@ class Repositories:
     _failures: dict[str, str] = field(default_factory=dict)
     """The reasons why repositories cannot be used, by name."""
     _looked_up: dict[tuple[str, str], tuple[float, PackageIndex | None]] = field(default_factory=dict)
-    """The packages that were looked up, each with the time until which that counts; None if it failed."""
+    """The packages that were looked up, each with the time until which the result is kept, and the result (None if the lookup
+    failed).
+    """
     _looking_up: KeyedLocks = field(default_factory=KeyedLocks)
 
     def index(self, repository: str, package: str) -> PackageIndex | None:
@@ -115,13 +117,16 @@ class Repositories:
         return self.objects.indexes.get((repository, package))
 
     async def look_up(self, repository: str, package: str) -> PackageIndex | None:
-        """Return the versions of a package. If no resource follows it, its newest versions are read now; None if that fails.
+        """Return the versions of a package. If no resource follows the package, its newest versions are read now; return None
+        if that fails.
 
         If the details of no version can be read, the index has no details.
         """
         if (known := self.index(repository, package)) is not None:
             return known
-        async with self._looking_up.held(f"{repository}/{package}"):  # callers that ask meanwhile get the same answer
+        async with self._looking_up.held(
+            f"{repository}/{package}"
+        ):  # callers that arrive during a lookup get its result
             until, index = self._looked_up.get((repository, package), (-math.inf, None))
             if trio.current_time() < until:
                 return index
@@ -145,26 +150,26 @@ class Repositories:
             if source is None:
                 return None
             detailed = LOOKED_UP if _has_details(source) else 0
-            self._note(repository, package, FAILED_S, None)  # counts if the caller is cancelled before the end
+            self._note(repository, package, FAILED_S, None)  # kept if the caller is cancelled before the lookup ends
             async with self.open_source(without_policy(source), package) as (registry, path):
                 before = PackageIndex(repository, package)
                 return await scan_package(registry, path, before, Interest(), detailed=detailed)
         except (SpecError, FormatError, PackageError) as error:
-            log.debug("the versions of %s in repository %s are not known: %s", package, repository, error)
+            log.debug("the versions of %s in repository %s cannot be read: %s", package, repository, error)
             return None
 
     def problem(self, repository: str, package: str) -> str:
-        """Return why the last scan could not read a package; "" if it could."""
+        """Return why the last scan could not read a package; "" if the scan could read it."""
         return self._problems.get(repository, {}).get(package, "")
 
     def failure(self, repository: str) -> str:
-        """Return why a repository cannot be used; "" if it can, or if that is not known yet."""
+        """Return why a repository cannot be used; "" if it can be used, or if that is not known yet."""
         if not self.scanning:
             return ready_problem(self.informer.get(ObjectKey(PACKAGE_REPOSITORY, "", repository)))
         return self._failures.get(repository, "")
 
     async def reconcile(self, name: str) -> None:
-        """Reconcile one repository. Raises ClusterError; repeating the call later is always safe."""
+        """Reconcile one repository. Raises ClusterError; the call can always be repeated later."""
         key = ObjectKey(PACKAGE_REPOSITORY, "", name)
         obj = self.informer.get(key)
         if obj is None:
@@ -181,7 +186,7 @@ class Repositories:
             return
         if self.uses.is_used(name) and IN_USE_FINALIZER not in finalizers:
             await self._set_finalizers(key, obj, (*finalizers, IN_USE_FINALIZER))
-            return  # its next change continues
+            return  # the change of the finalizers causes the next reconciliation
         await self._scan_if_due(name, key, obj)
 
     async def _scan_if_due(self, name: str, key: ObjectKey, obj: JsonObject) -> None:
@@ -193,7 +198,7 @@ class Repositories:
             await self._write(key, obj, failure_verdict(Reason.REPOSITORY_INVALID, str(error)))
             return
         if source is None:
-            return  # the login has not been looked up yet; the references add the name again
+            return  # the login has not been looked up yet; when it is, the name is enqueued again
         requested = find_str(find_object(obj, "metadata", "annotations"), SCAN_REQUESTED)
         identity = _identity(obj, source)
         scans, now_s = self._scans.get(name, Scans()), trio.current_time()
@@ -211,7 +216,7 @@ class Repositories:
                 self.keys.add_later(name, max(0.0, self._scans[name].due_s - now_s))
 
     async def _scan(self, name: str, key: ObjectKey, obj: JsonObject, source: Source, scan: Scan) -> bool:
-        """Scan packages, and write what was found; return False if the repository failed."""
+        """Scan packages, and write the results; return False if the scan of the repository failed."""
         started, problems = self.now(), self._problems.setdefault(name, {})
         changed: list[PackageIndex] = []
         try:
@@ -226,7 +231,7 @@ class Repositories:
                 except (PackageError, FormatError) as error:
                     if isinstance(error, PackageError) and error.transient:
                         raise
-                    problems[package] = str(error)  # the other packages are scanned all the same
+                    problems[package] = str(error)  # the other packages are scanned nevertheless
                     refused.append(error)
                     continue
                 if index is None:
@@ -262,11 +267,11 @@ class Repositories:
     async def _scanned(
         self, name: str, package: str, source: Source, interest: Interest, *, full: bool
     ) -> PackageIndex | None:
-        """Return the new index of a package; None, which is recorded, if the repository does not have the package. Raises
-        PackageError.
+        """Return the new index of a package. If the repository does not have the package, record that, and return None.
+        Raises PackageError.
         """
         before = self.index(name, package) or PackageIndex(name, package)
-        # A scan downloads no files, so it reads no details that only the files of a package have. Tags of Helm
+        # A scan downloads no packages, so it does not know details that are only in the files of a package. The tags of Helm
         # repositories and of archives cannot move.
         detailed = DETAILED if _has_details(source) else 0
         interest = Interest() if isinstance(source, HelmSource | ArchiveSource) else interest
@@ -280,7 +285,7 @@ class Repositories:
             return None
 
     async def _check(self, source: Source) -> None:
-        """Check that a repository can be used, although no package of it is followed. Raises PackageError."""
+        """Check that a repository of which no package is followed can be used. Raises PackageError."""
         if isinstance(source, LayoutSource | FolderSource):
             folder = trio.Path(source.path)
             if not await folder.is_dir():
@@ -318,7 +323,8 @@ class Repositories:
         indexes: Sequence[PackageIndex] | None = None,
         is_first: bool = False,
     ) -> None:
-        """Write the status, if it differs; after the first scan of a process, only if more than the time of the scan differs.
+        """Write the status, if it differs. After the first scan of a process, write the status only if more than the time of
+        the scan differs.
 
         Raises ClusterError.
         """
@@ -347,7 +353,8 @@ class Repositories:
         try:
             await self.client.merge_patch(key, {"metadata": {"finalizers": entries, "resourceVersion": version}})
         except (NotFoundError, ConflictError) as error:
-            log.debug("the finalizers of %s were not written: %s", key, error)  # its change reconciles it again
+            # The change of the finalizers causes another reconciliation.
+            log.debug("the finalizers of %s were not written: %s", key, error)
 
     async def _forget(self, name: str) -> None:
         self.references.want(name, ())
@@ -357,7 +364,7 @@ class Repositories:
         await self.objects.drop(name)
 
     def _source(self, name: str, obj: JsonObject) -> Source | None:
-        """Return the source of a repository with its login; None until its Secret is looked up. Raises SpecError."""
+        """Return the source of a repository with its login; None until the Secret of the login is looked up. Raises SpecError."""
         repository = read_repository(obj, self.local_packages, self.token_folders)
         wanted = tuple(repository.secrets.values())
         self.references.want(name, wanted)
@@ -369,7 +376,7 @@ class Repositories:
         return with_secrets(repository, {each: self.references.get(each) for each in wanted})
 
     async def work(self) -> None:
-        """Reconcile names forever; a failed one is repeated after a pause."""
+        """Reconcile names forever; a failed reconciliation is repeated after a pause."""
         while True:
             name = await self.keys.take()
             try:
@@ -378,8 +385,10 @@ class Repositories:
                 log.warning("PackageRepository %s: %s; trying again in %.0f s", name, error, RETRY_S)
                 self.keys.add_later(name, RETRY_S)
             except Exception:
-                # The outermost guard: a defect triggered by one repository must not end the daemon.
-                log.exception("PackageRepository %s: a defect while reconciling it", name)
+                # The outermost handler: a bug that one repository triggers must not stop the daemon.
+                log.exception(
+                    "PackageRepository %s: a bug in Wharfinger: the reconciliation failed; it is retried", name
+                )
                 self.keys.add_later(name, MAX_PAUSE_S)
             finally:
                 self.keys.done(name)
@@ -421,17 +430,19 @@ def read_interval(obj: JsonObject) -> timedelta:
 
 
 def _has_details(source: Source) -> bool:
-    """Return whether the details of a version are known without its files."""
+    """Return whether the details of a version can be read without its files."""
     return not isinstance(source, HelmSource | GitSource | ArchiveSource)
 
 
 def _times(written: JsonObject) -> JsonObject:
-    """Return the time of the last scan, as the status contains it."""
+    """Return the time of the last scan, as it is written in the status."""
     return {name: value for name, value in written.items() if name == "lastScanTime"}
 
 
 def _identity(obj: JsonObject, source: Source) -> str:
-    """Return a checksum of everything whose change requires a scan. The login is part of it, and never shown."""
+    """Return a text that changes whenever a scan is required: a checksum of the spec, and a hash of the source with its
+    login, which is never shown.
+    """
     return f"{checksum([find(obj, 'spec')])} {hash(source)}"
 
 
@@ -452,7 +463,7 @@ async def open_repositories(
 
     The informers must have listed. Raises ClusterError if the indexes cannot be read.
 
-    Without ``scanning``, another daemon scans, and this one follows the indexes that it writes.
+    Without ``scanning``, another daemon scans, and this daemon watches the indexes that the other one writes.
     """
     keys = WorkKeys()
     objects = IndexObjects(client)

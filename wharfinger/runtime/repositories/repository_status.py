@@ -14,7 +14,7 @@ from wharfinger.runtime.status.reasons import Reason, advice
 from wharfinger.runtime.versions.package_index import PackageIndex
 
 MAX_PACKAGES: Final = 200
-"""The limit of packages that the status names."""
+"""The limit on the number of packages that the status lists."""
 MAX_MESSAGE: Final = 1_000
 MOST_NAMED: Final = 5
 SCANNED: Final = "Scanned"
@@ -31,35 +31,37 @@ class Verdict:
 
 
 def scan_verdict(indexes: Sequence[PackageIndex], problems: Mapping[str, str]) -> Verdict:
-    """Return the verdict about a repository that answered; ``problems`` are the problems of single packages."""
+    """Return the condition of a repository that was scanned; ``problems`` are the problems of single packages."""
     if problems:
         name, message = sorted(problems.items())[0]
         more = f" (and {len(problems) - 1} more packages)" if len(problems) > 1 else ""
         return Verdict("False", Reason.ARTIFACT_NOT_FOUND, f"{name}: {message}{more}")
     count = sum(len(each.versions) for each in indexes)
     if not indexes:
-        return Verdict("True", SCANNED, "it can be reached, and no resource follows the versions of its packages")
+        return Verdict(
+            "True", SCANNED, "the repository can be reached; no resource follows the versions of its packages"
+        )
     return Verdict("True", SCANNED, f"{count} versions of {len(indexes)} packages")
 
 
 def failure_verdict(reason: Reason, message: str) -> Verdict:
-    """Return the verdict about a repository that cannot be used."""
+    """Return the condition of a repository that cannot be used."""
     tip = advice(reason)
     return Verdict("False", reason, f"{message}; {tip}" if tip else message)
 
 
 def in_use_verdict(users: Sequence[ObjectKey]) -> Verdict:
-    """Return the verdict about a repository whose deletion waits for its users."""
+    """Return the condition of a repository whose deletion waits until no resource uses it."""
     names = listed((user_text(key) for key in users), MOST_NAMED)
     return Verdict(
         "False",
         IN_USE,
-        f"its deletion waits for {names}; delete them, or let them use another repository",
+        f"its deletion waits for {names}; delete these resources, or make them use another repository",
     )
 
 
 def ready_problem(obj: JsonObject | None) -> str:
-    """Return the reason in its status why a repository cannot be used; "" if it can be used, or if that is not known."""
+    """Return why a repository cannot be used, according to its status; "" if it can be used, or if that is not known."""
     conditions = find(obj, "status", "conditions")
     for each in conditions if isinstance(conditions, list) else ():
         if (find_str(each, "type"), find_str(each, "status")) == ("Ready", "False"):
@@ -83,10 +85,10 @@ def status_object(
     indexes: Sequence[PackageIndex] | None = None,
     problems: Mapping[str, str] | None = None,
 ) -> JsonObject:
-    """Return the new status over the ``written`` one.
+    """Return the new status, based on the ``written`` status.
 
-    ``scanned`` is the time of a new scan, and ``changed`` the time of new results; None leaves the written time. ``indexes`` are
-    all followed packages; None leaves the written packages.
+    ``scanned`` is the time of a new scan, and ``changed`` the time of new results; None keeps the written time. ``indexes``
+    are the indexes of all followed packages; None keeps the written packages.
     """
     body: JsonObject = {
         "observedGeneration": generation,

@@ -1,6 +1,6 @@
 """The Applications and Modules that use a PackageRepository, and the tags that they follow. Pure.
 
-The uses are updated at each change of an object, so that a change costs the same with ten packages and with ten thousand.
+A change of an object only updates the uses of this object, so a change costs the same with ten packages and with ten thousand.
 """
 
 from collections import defaultdict
@@ -16,7 +16,9 @@ from wharfinger.runtime.versions.version_policy import Channel, read_version
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The use of a repository by one resource. ``followed``: its package has to be scanned; ``interest`` has its tags."""
+    """The use of a repository by one resource. ``followed`` is True if the package has to be scanned; ``interest`` has the
+    followed tags.
+    """
 
     repository: str
     package: str
@@ -25,7 +27,9 @@ class Use:
 
 
 def read_use(key: ObjectKey, obj: JsonObject) -> Use | None:
-    """Return the use of a repository by a resource; None if the resource cannot be read. The controller reports why."""
+    """Return the use of a repository by a resource; None if the resource cannot be read, which the controller of the resource
+    reports.
+    """
     try:
         repository = find_str(obj, "spec", "packageRepositoryName", default=DEFAULT_REPOSITORY)
         package = find_str(obj, "spec", "packageName", default=key.name)
@@ -36,7 +40,7 @@ def read_use(key: ObjectKey, obj: JsonObject) -> Use | None:
         if not policy.needs_index:
             return Use(repository, package, followed=False)
         if isinstance(policy.follows, Channel):
-            # Its content is that of the channel, whichever version tag points at it.
+            # The channel determines the content, so the tags of versions do not matter.
             return Use(repository, package, followed=True, interest=Interest(channels=frozenset({policy.follows.name})))
         using = version or find_str(obj, "status", "update", "chosen")
         versions = frozenset({using}) if using else frozenset[str]()
@@ -81,7 +85,7 @@ class Uses:
         return tuple(sorted(key for key, use in uses if use.followed and use.package == package))
 
     def interests(self, repository: str) -> dict[str, Interest]:
-        """Return the followed packages of a repository, with the tags that are asked for in each scan."""
+        """Return the followed packages of a repository, with the tags whose digests each scan requests."""
         found: dict[str, Interest] = {}
         for use in self._by_repository[repository].values():
             if use.followed:

@@ -26,7 +26,9 @@ MAX_PAUSE_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Scans:
-    """The scans of one repository so far. ``of`` identifies the source and the login, ``requested`` the last request."""
+    """The scans of one repository so far. ``of`` identifies the source and the login that were scanned, ``requested`` is the
+    value of the annotation that last requested a scan.
+    """
 
     of: str = ""
     requested: str = ""
@@ -34,12 +36,14 @@ class Scans:
     failures: int = 0
     done: Mapping[str, Interest] = field(default_factory=dict)
     full: bool = False
-    """True if the failed scan was to read all details."""
+    """True if a failed scan should have read all details."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A scan of these packages; ``whole``: the repository itself is checked too; ``full``: all details are read again."""
+    """A scan of ``packages``. With ``whole``, the repository itself is checked, too; with ``full``, all details are read
+    again.
+    """
 
     packages: Mapping[str, Interest]
     whole: bool
@@ -48,13 +52,13 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """No scan before this number of seconds has passed."""
+    """Do not scan before this number of seconds has passed."""
 
     delay_s: float
 
 
 def plan_scan(scans: Scans, of: str, requested: str, wanted: Mapping[str, Interest], now_s: float) -> Scan | Wait:
-    """Return what to do with a repository now."""
+    """Return the scan that a repository needs now, or how long to wait."""
     asked = requested != scans.requested and scans.of != ""
     if of != scans.of or asked or now_s >= scans.due_s:
         return Scan(wanted, whole=True, full=asked or scans.full)

@@ -1,8 +1,8 @@
 """The other versions of a package as nodes of the scheduler, and the search among them for versions that would work.
 
-The requirements of a version are those in the index of its package. Versions without details there (old ones, and those of
-repositories whose details are in the packages themselves) cannot be judged, and are left out. The index of a package is read when
-the search comes to the package, so only packages that take part in a conflict cost requests.
+The requirements of a version are those in the index of its package. Versions without details in the index (old versions, and
+versions in repositories whose details are only in the packages themselves) cannot be judged, and are left out. The index of a
+package is read only when the search needs the package, so requests are made only for packages that take part in a conflict.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,14 +24,16 @@ from wharfinger.runtime.scheduler.version_search import SearchResult, find_versi
 from wharfinger.runtime.versions.package_index import PackageIndex, VersionDetails
 
 MAX_PACKAGES: Final = 12
-"""The number of packages whose versions are read for one search."""
+"""The limit on the number of packages whose versions are read for one search."""
 
 OtherVersions: TypeAlias = Callable[[str], Awaitable[Sequence[Node]]]
-"""A function that returns a package in all versions of its repository, the newest first; () if the versions are not known."""
+"""A function that returns a node for each version of a package in its repository, the newest first; () if the versions are
+not known.
+"""
 
 
 def needs_of(spec: PackageSpec, details: VersionDetails) -> Requirements:
-    """Return the requirements of a version, as it would be installed for a resource. Raises FormatError."""
+    """Return the requirements that a version would have if it were installed for a resource. Raises FormatError."""
     of_module = isinstance(spec.id, ModuleId)
     needs = read_requirements(details.requirements, "requirements", of_module=of_module)
     if details.kubernetes and needs.kubernetes is None:
@@ -40,7 +42,9 @@ def needs_of(spec: PackageSpec, details: VersionDetails) -> Requirements:
 
 
 def nodes_of(node: Node, spec: PackageSpec, index: PackageIndex) -> tuple[Node, ...]:
-    """Return the node of a resource in the versions of an index whose details are known, the newest first."""
+    """Return a node for each version in an index whose details are known, as it would be installed for a resource; the newest
+    first.
+    """
     found: list[Node] = []
     for version in index.versions:
         details = index.details.get(version)
@@ -49,7 +53,7 @@ def nodes_of(node: Node, spec: PackageSpec, index: PackageIndex) -> tuple[Node, 
         try:
             found.append(replace(node, version=version, requirements=needs_of(spec, details)))
         except FormatError:
-            continue  # a version whose requirements cannot be read is no advice
+            continue  # a version whose requirements cannot be read is not suggested
     return tuple(found)
 
 
@@ -58,8 +62,8 @@ async def search_versions(
 ) -> SearchResult | None:
     """Return versions with which a package, or its version ``wanted``, can be on.
 
-    None if its requirements do not keep it off, or no other versions are known. The versions of at most MAX_PACKAGES packages are
-    read; the result names the packages that the search did not come to.
+    Return None if the package is not off because of its requirements, or if no other versions are known. The versions of at
+    most MAX_PACKAGES packages are read; the result names packages whose versions would have been needed, too.
     """
     known: dict[str, Sequence[Node]] = {}
     while True:

@@ -2,5 +2,6 @@
 
 The resources are Applications, Modules and PackageRepositories.
 
-Reads objects of the API into domain values and checks them. May import ``inspector`` and ``paths``; does not know what runs.
+This folder parses and checks API objects. It may import ``inspector`` and ``paths``, and does not depend on the state of
+packages.
 """

@@ -1,12 +1,13 @@
 """The scope of Applications: their own namespace, or the whole cluster.
 
 By default an Application reads and writes in its own namespace. A namespace with the label ``wharfinger.dev/cluster-scope:
-allowed`` lets its Applications reach the whole cluster; only users who may edit namespaces can set it. A daemon that serves one
-tenant can let all Applications reach the whole cluster (``--application-scope cluster``).
+allowed`` lets its Applications reach the whole cluster; only users who may edit namespaces can set the label. A daemon that
+serves one tenant can let all Applications reach the whole cluster (``--application-scope cluster``).
 
-One watch follows the namespaces that have the label. The scope is part of each Application's desired state, so adding or removing
-the label changes the desired state, and wakes parked tasks. Until the labels are known, no Application is allowed anything beyond
-its namespace. This module only knows the scope; :mod:`wharfinger.cluster.objects.scope` refuses objects outside of it.
+One watch follows the namespaces that have the label. The scope is part of each Application's desired state, so adding or
+removing the label changes the desired state, and wakes parked tasks. Until the labels are known, each Application may reach
+only its own namespace. This module only knows the scope; :mod:`wharfinger.cluster.objects.scope` refuses objects outside of
+it.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -23,7 +24,7 @@ NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=
 
 
 class ApplicationScope(StrEnum):
-    """The scope of Applications whose namespace does not specify one."""
+    """The default scope of Applications, for namespaces without the label."""
 
     NAMESPACE = "namespace"
     CLUSTER = "cluster"
@@ -37,7 +38,7 @@ class ScopeLabels:
         self._scope = scope
 
     def allows(self, namespace: str) -> bool:
-        """Return whether Applications in this namespace reach the whole cluster."""
+        """Return whether Applications in this namespace may have objects in the whole cluster."""
         return self._scope is ApplicationScope.CLUSTER or self._labelled(namespace)
 
     async def follow(self, changed: Callable[[str], None]) -> None:

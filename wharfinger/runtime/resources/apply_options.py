@@ -21,18 +21,18 @@ class _Option(NamedTuple):
 
 
 _COUNTS: Final = (
-    _Option("concurrency", "--apply-workers", "objects that are applied or deleted at the same time"),
+    _Option("concurrency", "--apply-workers", "limit on objects that are applied or deleted at the same time"),
     _Option(
         "owner_concurrency",
         "--apply-release-workers",
-        "objects of one wave of a release that are applied or deleted at the same time",
+        "limit on objects of one wave of a release that are applied or deleted at the same time",
     ),
     _Option(
         "slow_concurrency",
         "--apply-slow-workers",
-        "number of additional operations, for those that hang or are retried because they hung",
+        "number of additional workers for operations that hang, or that are retried because they hung",
     ),
-    _Option("round_size", "--apply-round-size", "changes that are processed in one round"),
+    _Option("round_size", "--apply-round-size", "limit on changes that are processed in one round"),
 )
 _SECONDS: Final = (
     _Option(
@@ -42,13 +42,15 @@ _SECONDS: Final = (
         may_be_0=True,
     ),
     _Option(
-        "patience_s", "--apply-patience", "time after which an operation counts as hanging and releases its worker"
+        "patience_s",
+        "--apply-patience",
+        "time after which an operation counts as hanging, and gives its worker to other operations",
     ),
     _Option("operation_s", "--apply-timeout", "time after which an operation is cancelled and retried"),
     _Option(
         "first_retry_s",
         "--apply-retry-first",
-        "time before the first retry of an object; each further retry waits twice as long",
+        "time before the first retry of an object; the time doubles before each further retry",
     ),
     _Option("max_retry_s", "--apply-retry-max", "maximum time between two retries of an object"),
     _Option(
@@ -59,11 +61,14 @@ _SECONDS: Final = (
     _Option(
         "refresh_s",
         "--refresh-interval",
-        "time after which an applied object is applied again; 0: never",
+        "time after which an applied object is checked and applied again; 0: never",
         may_be_0=True,
     ),
     _Option(
-        "prune_s", "--prune-interval", "time between two prunes; 0: only at a forced reconciliation", may_be_0=True
+        "prune_s",
+        "--prune-interval",
+        "time between two prunes; 0: prune only at a forced reconciliation",
+        may_be_0=True,
     ),
 )
 _RATE: Final = _Option(
@@ -106,7 +111,8 @@ def apply_options(args: argparse.Namespace) -> ReconcilerOptions:
         )
     if args.apply_patience_s > args.apply_operation_s:
         raise ValueError(
-            f"--apply-patience {args.apply_patience_s:g} is more than --apply-timeout {args.apply_operation_s:g}"
+            f"--apply-patience {args.apply_patience_s:g} is more than --apply-timeout {args.apply_operation_s:g}; "
+            "change one of them"
         )
     return replace(
         DEFAULTS,

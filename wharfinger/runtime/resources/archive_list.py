@@ -1,6 +1,7 @@
-"""``spec.archive.packages`` of a PackageRepository: a URL, or the Secrets that carry the bytes, and the digest of each archive.
+"""``spec.archive.packages`` of a PackageRepository: for each archive its digest, and either a URL or the Secrets that carry
+its bytes.
 
-`wharfinger install` carries a folder of the user's machine to the daemon in such Secrets. The digest is in the PackageRepository,
+`wharfinger install` sends a folder of the user's machine to the daemon in such Secrets. The digest is in the PackageRepository,
 so a Secret that somebody changed is refused. Pure.
 """
 
@@ -21,7 +22,7 @@ from wharfinger.runtime.resources.secret_data import secret_data
 
 FIELD: Final = "spec.archive.packages"
 PART_KEY: Final = "archive"
-"""The key of a Secret that has a part of an archive."""
+"""The key, in the data of a Secret, of a part of an archive."""
 MAX_FILES: Final = 1_000
 MAX_PARTS: Final = 16
 
@@ -30,7 +31,9 @@ CarriedArchives: TypeAlias = tuple[tuple[int, tuple[ObjectKey, ...]], ...]
 
 
 def read_archives(obj: JsonObject) -> tuple[tuple[ArchiveFile, ...], CarriedArchives]:
-    """Return the archives of a PackageRepository, and the Secrets that carry some of them. Raises SpecError, FormatError."""
+    """Return the archives of a PackageRepository, and for archives without a URL the Secrets that carry them. Raises
+    SpecError, FormatError.
+    """
     listed = find_list(obj, "spec", "archive", "packages")
     if not 0 < len(listed) <= MAX_FILES:
         raise SpecError(f"{FIELD}: expected 1 to {MAX_FILES} archives, found {len(listed)}")
@@ -63,7 +66,8 @@ def with_carried(
         data = b"".join(_part(key, secrets.get(key), where) for key in parts)
         if len(data) > MAX_CARRIED:
             raise SpecError(
-                f"{where}: {len(data)} bytes are more than {MAX_CARRIED}; publish the archive, and name its url"
+                f"{where}: expected at most {MAX_CARRIED} bytes in Secrets, found {len(data)}; publish the archive, "
+                "and set its url"
             )
         files[number] = replace(files[number], data=data)
     return replace(source, files=tuple(files))
@@ -85,7 +89,7 @@ def _file(entry: JsonObject, where: str) -> ArchiveFile:
 def _parts(entry: JsonObject, where: str) -> tuple[ObjectKey, ...]:
     listed = find_list(entry, "secrets")
     if len(listed) > MAX_PARTS:
-        raise SpecError(f"{where}.secrets: {len(listed)} Secrets are more than {MAX_PARTS}")
+        raise SpecError(f"{where}.secrets: expected at most {MAX_PARTS} Secrets, found {len(listed)}")
     keys = [ObjectKey(SECRET, find_str(each, "namespace"), find_str(each, "name")) for each in listed]
     if not all(key.name and key.namespace for key in keys):
         raise SpecError(f"{where}.secrets: name and namespace are both needed")

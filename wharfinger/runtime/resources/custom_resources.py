@@ -1,4 +1,4 @@
-"""Wharfinger's own CRDs: applied at every start; the daemon waits until the API server has established them."""
+"""Wharfinger's own CRDs: every daemon applies them when it starts, and waits until the API server has established them."""
 
 import logging
 from collections.abc import Callable
@@ -24,11 +24,11 @@ CRD: Final = ResourceType(
 
 
 OF_POOLS: Final = frozenset({"WorkerPool", "WorkerClaim"})
-"""The kinds that exist with `--worker-pools` only."""
+"""The kinds whose CRDs are applied only with `--worker-pools`."""
 
 
 def own_crds() -> tuple[JsonObject, ...]:
-    """Return the manifests that ship with this version, including the kinds OF_POOLS, sorted by file name."""
+    """Return the manifests of all CRDs of this version, including those of the kinds OF_POOLS, sorted by file name."""
     folder = files("wharfinger.runtime") / "crds"
     entries = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name
@@ -39,7 +39,9 @@ def own_crds() -> tuple[JsonObject, ...]:
 async def ensure_crds(
     client: ClusterClient, field_manager: str, now: Callable[[], datetime] = utc_now, *, worker_pools: bool = False
 ) -> None:
-    """Apply the CRDs and wait until they are established; with ``worker_pools``, the kinds OF_POOLS, too. Raises ClusterError."""
+    """Apply the CRDs, and wait until they are established; CRDs of the kinds OF_POOLS are included only with
+    ``worker_pools``. Raises ClusterError.
+    """
     crds = [crd for crd in own_crds() if worker_pools or find_str(crd, "spec", "names", "kind") not in OF_POOLS]
     for crd in crds:
         await client.apply(crd, field_manager=field_manager, force=True)
@@ -48,11 +50,11 @@ async def ensure_crds(
             client, [ObjectKey(CRD, "", name_of(crd)) for crd in crds], now=now, progress=_tell_overdue
         )
     except CrdError as error:
-        raise ClusterError(f"{error}; another CRD may use the same names") from error
+        raise ClusterError(f"{error}; check whether another CRD uses the same names") from error
 
 
 async def check_crds(client: ClusterClient) -> None:
-    """Check that the CRDs exist, and know the fields that this version writes. Raises ClusterError."""
+    """Check that the CRDs exist, and have all status fields that this version writes. Raises ClusterError."""
     for crd in own_crds():
         if find_str(crd, "spec", "names", "kind") in OF_POOLS:
             continue

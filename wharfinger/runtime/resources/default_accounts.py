@@ -1,12 +1,12 @@
 """The default service accounts of namespaces: the account of a package whose resource names none.
 
-A namespace with the label ``wharfinger.dev/service-account: NAME`` gives this account (of the same namespace) to all releases in
-the namespace: the releases of its Applications, and of Modules that name the namespace in ``spec.namespace``.
-``spec.serviceAccountName`` has priority. Only users who may edit namespaces can set the label. It is a label, not an annotation,
-so that a watch can select the namespaces with it.
+A namespace with the label ``wharfinger.dev/service-account: NAME`` gives this account (of the same namespace) to all releases
+in the namespace: the releases of its Applications, and of Modules that name the namespace in ``spec.namespace``.
+``spec.serviceAccountName`` has priority. Only users who may edit namespaces can set the label. It is a label and not an
+annotation, so that a watch can select the namespaces that have it.
 
-The account is part of each package's desired state, so another label is another desired state. Until the labels are known, the
-controller starts no package.
+The account is part of each package's desired state, so a changed label changes the desired state. Until the labels are known,
+the controller starts no package.
 """
 
 from collections.abc import AsyncIterator, Callable

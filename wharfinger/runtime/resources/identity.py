@@ -1,9 +1,9 @@
 """The identity of a package: its runtime name and its Helm release (DESIGN §7, "Identity").
 
 An Application's runtime name is ``<namespace>.<instance>``: the first dot separates the two, because a namespace has no dot.
-Its release is named after the instance and lives in its namespace. A Module's runtime name is its own, which has no dot; its
-release lives in SYSTEM_NAMESPACE unless the Module names another. Helm allows 53 characters; longer names are refused before
-anything runs.
+Its release has the name of the instance, and is in the Application's namespace. A Module's runtime name is the Module's own
+name, which has no dot; its release is in SYSTEM_NAMESPACE, unless the Module names another namespace. Helm allows 53
+characters for the name of a release; longer names are refused before anything runs.
 """
 
 import sys
@@ -13,14 +13,14 @@ from typing import ClassVar, Final, TypeAlias
 MAX_RELEASE_NAME: Final = 53
 SYSTEM_NAMESPACE: Final = "wharfinger-system"
 GLOBAL: Final = "global"
-"""The Module whose hooks are global.
+"""The name of the Module whose hooks are the global hooks.
 
-It runs around all other packages, and its values are the ``global`` values of all packages.
+Its hooks run before and after all other packages, and its values are the ``global`` values of all packages.
 """
 
 
 class IdentityError(Exception):
-    """The name cannot be a package's name; permanent until the package is renamed."""
+    """The name cannot be a package's name; a retry does not help, because the package must be renamed."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,7 +33,9 @@ class AppId:
 
     @property
     def name(self) -> str:
-        """The runtime name, also the name of its queue; interned, because many parts keep it."""
+        """The runtime name, which is also the name of the package's queue. It is interned, because many parts of the daemon
+        keep it.
+        """
         return sys.intern(f"{self.namespace}.{self.instance}")
 
     @property
@@ -42,13 +44,13 @@ class AppId:
         return _release(self.instance, f"Application {self}")
 
     def __str__(self) -> str:
-        """Return ``prod/web``, as kubectl users write it."""
+        """Return ``namespace/name``, such as ``prod/web``."""
         return f"{self.namespace}/{self.instance}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ModuleId:
-    """A Module by its name; ``namespace`` is that of its release."""
+    """A Module by its name; ``namespace`` is the namespace of its release."""
 
     name: str
     namespace: str = SYSTEM_NAMESPACE
@@ -60,7 +62,7 @@ class ModuleId:
         return _release(self.name, f"Module {self}")
 
     def __str__(self) -> str:
-        """Return ``ingress``, as kubectl users write it."""
+        """Return the name, such as ``ingress``."""
         return self.name
 
 
@@ -73,7 +75,7 @@ def is_global(identity: PackageId) -> bool:
 
 
 def has_release(identity: PackageId) -> bool:
-    """Return whether a package of this name can have been installed; False if Helm refuses the name."""
+    """Return whether a package of this name can have a release; False if Helm refuses the name."""
     try:
         return bool(identity.release)
     except IdentityError:
@@ -88,7 +90,7 @@ def identity_variables(identity: PackageId) -> dict[str, str]:
 
 
 def package_id(name: str) -> PackageId:
-    """Return the package of a runtime name (a Module in the usual namespace).
+    """Return the package with a runtime name; for a Module, with the default namespace.
 
     Raises IdentityError if it is not a runtime name.
     """

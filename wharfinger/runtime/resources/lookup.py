@@ -1,7 +1,7 @@
 """The lookup of a resource's references: the repository that a package comes from, with its login, and its settings.
 
-Informers follow the referenced objects, so a lookup costs nothing, and any change in them makes the controller check the
-package.
+Informers follow the referenced objects, so a lookup needs no request, and a change of a referenced object makes the
+controller reconcile the package.
 """
 
 from collections.abc import Sequence
@@ -37,8 +37,8 @@ class Lookup:
     token_folders: Sequence[Path] = ()
 
     def of(self, spec: PackageSpec) -> tuple[Source, ResolvedSettings] | None:
-        """Return a package's source and its settings. Return None while a reference has not been looked up; its owner is
-        notified later.
+        """Return a package's source and its settings. Return None while a referenced object has not been looked up; the
+        controller is notified when it is.
 
         Raises RepositoryUnusableError or SettingsSourceError.
         """
@@ -55,7 +55,7 @@ class Lookup:
         return self._source(spec, repository), settings
 
     def last_settings(self, spec: PackageSpec) -> ResolvedSettings:
-        """Return a package's settings, from the last seen state of the objects that it refers to. Raises SettingsSourceError if a
+        """Return a package's settings, with the referenced objects as they were last seen. Raises SettingsSourceError if a
         source is missing or was not looked up yet.
         """
         return resolve_settings(spec, {entry.source: self.references.get(entry.source) for entry in spec.settings_from})

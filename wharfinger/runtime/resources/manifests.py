@@ -1,9 +1,9 @@
-"""The steps from a package's settings to its manifests that need no cluster. All functions are pure, except that they read the
-package's files.
+"""The steps that make a package's manifests from its settings without a cluster. All functions are pure, except that they
+read the package's files.
 
 The daemon and an offline build both use these functions, so both get the same objects: the request for a render
 (`chart_request`), the overrides of the user and of maintenance on its result (`with_overrides`), and the values about all
-packages that each package sees (`global_values`).
+packages that each package gets (`global_values`).
 """
 
 from collections.abc import Collection, Mapping
@@ -28,7 +28,7 @@ UNMANAGED_LABEL: Final = "wharfinger.dev/no-resource-reconciliation"
 
 @dataclass(frozen=True, slots=True)
 class PackageValues:
-    """The values that a render uses: those of all packages, the effective settings, and the package's own values."""
+    """The values that a render uses: the global values, the effective settings, and the package's own values."""
 
     platform: JsonObject
     settings: JsonObject
@@ -37,7 +37,7 @@ class PackageValues:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The cluster that templates see: its version, and the API versions that it serves."""
+    """The facts about the cluster for templates: its version, and the API versions that it serves."""
 
     kube_version: str
     api_versions: tuple[str, ...]
@@ -46,7 +46,8 @@ class Platform:
 def installed_definition(
     tree: Path, identity: PackageId, *, package: str, version: str, static: JsonObject | None
 ) -> Definition:
-    """Read the definition of a package from its files, as a resource installs it; ``static`` are values of a modules directory.
+    """Read the definition that a package has when a resource installs it, from the package's files; ``static`` are values of
+    a modules directory.
 
     Blocking. Raises PackageError, FormatError.
     """
@@ -88,8 +89,8 @@ def chart_request(
 
 
 def with_overrides(found: Rendered, wanted: Directives) -> tuple[Rendered, tuple[str, ...]]:
-    """Apply the overrides of the user and of maintenance to a render; also return the overrides that match no object. Blocking.
-    Raises RenderError.
+    """Apply the user's overrides, and the changes for maintenance, to a render. Also return the overrides that match no
+    object. Blocking. Raises RenderError.
     """
     unmatched: tuple[str, ...] = ()
     if wanted.overrides:
@@ -98,7 +99,7 @@ def with_overrides(found: Rendered, wanted: Directives) -> tuple[Rendered, tuple
 
 
 def registry_address(source: Source | None) -> str:
-    """Return the address of a package's repository, without the package, as templates see it."""
+    """Return the address of a package's repository, without the package's name, for templates."""
     if isinstance(source, RegistrySource):
         return str(source.address)
     return source_text(source) if source is not None else ""
@@ -107,12 +108,12 @@ def registry_address(source: Source | None) -> str:
 def global_values(
     kubernetes_version: str, modules: Mapping[str, Collection[str] | None], own: JsonObject | None = None
 ) -> JsonObject:
-    """Return the values that every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
+    """Return the values that every package gets under ``global``: the Modules that are on, and the version of Kubernetes.
 
-    ``modules`` are the Modules that are on, by name and sorted, with the kinds of their definitions. ``own`` are the values of
-    the Module ``global``, if there is one.
+    ``modules`` are the Modules that are on, by name and sorted, with the kinds of their CRDs. ``own`` are the values of the
+    Module ``global``, if it exists.
     """
-    # A name with -crd means that the module's definitions exist, which may be long before the module itself runs.
+    # A name with -crd says that the module's CRDs exist, which may be long before the module itself runs.
     enabled: list[JsonValue] = [*modules, *(f"{name}-crd" for name, crds in modules.items() if crds)]
     kinds: list[JsonValue] = [*sorted({kind for crds in modules.values() for kind in crds or ()})]
     known: JsonObject = {

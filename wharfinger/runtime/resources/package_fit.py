@@ -1,4 +1,4 @@
-"""The checks of a package against the resource that requests it."""
+"""The checks whether a package fits the resource that requests it."""
 
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.definition.requirements import resolved
@@ -6,7 +6,7 @@ from wharfinger.runtime.resources.identity import IdentityError, PackageId
 
 
 def check_kind(definition: Definition, identity: PackageId) -> None:
-    """Check that a resource of the right kind installs the package. Raises IdentityError if the package is for another kind."""
+    """Check that a package's type fits the kind of the resource that installs it. Raises IdentityError if it does not fit."""
     if definition.type is not None and definition.type.value != identity.kind:
         article = "an Application" if identity.kind == "Application" else "a Module"
         raise IdentityError(
@@ -16,9 +16,9 @@ def check_kind(definition: Definition, identity: PackageId) -> None:
 
 
 def check_needs(definition: Definition, identity: PackageId) -> None:
-    """Check a package's requirements, now that its name and its kind are known.
+    """Check a package's requirements together with the name and the kind under which it is installed.
 
-    Raises ShapeError if they contradict each other for that name and kind, IdentityError if the package needs itself.
+    Raises ShapeError if the requirements contradict each other, IdentityError if the package requires itself.
     """
     needs = resolved(definition.requirements, identity.namespace)
     required = {each.name for each in (*needs.mandatory, *needs.conditional)}

@@ -1,8 +1,8 @@
-"""The part of a resource that a revision was made from, as the record of the revision keeps it.
+"""The parts of a resource that a revision was made from, which are stored with the revision's record.
 
 A rollback returns to this state: to the same content of the package, by its digest, with the same settings, overrides and
-patches. The settings are complete, with the texts from Secrets that they refer to, because those may have changed since. So the
-record is kept in Secrets only, and the paths of these texts are kept with it.
+patches. The settings are complete: they include the texts from Secrets to which the resource refers, because these Secrets
+may change later. Therefore the state is stored only in Secrets, together with the paths of the secret texts.
 """
 
 from dataclasses import dataclass, field
@@ -27,12 +27,12 @@ from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.resources.settings import ResolvedSettings, texts_at
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-WHAT: Final = "the recorded wish"
+WHAT: Final = "the recorded state of a revision"
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedWish:
-    """The package, its version and digest, and everything else that its objects were made from."""
+    """The package, its version and digest, and everything else from which the revision's objects were made."""
 
     package: str
     version: str
@@ -52,13 +52,13 @@ class RecordedWish:
 
     @property
     def content(self) -> str:
-        """Return a checksum of everything but the digest, to compare it with a desired state whose package is not fetched yet."""
+        """Return a checksum of everything except the digest, for comparison with a desired state whose package is not fetched
+        yet.
+        """
         return checksum({**self.document, "digest": ""})
 
     def differs(self, content: str, digest: str) -> bool:
-        """Return whether this desired state differs from the one with this content and digest; an unknown digest ("") never
-        differs.
-        """
+        """Return whether this state has another content or another digest; an unknown digest ("") never counts as different."""
         return self.content != content or (bool(digest and self.digest) and self.digest != digest)
 
     @property
@@ -77,12 +77,12 @@ class RecordedWish:
         }
 
     def encoded(self) -> bytes:
-        """Return the document as bytes; equal desired states have equal bytes."""
+        """Return the document as bytes; equal states have equal bytes."""
         return canonical_json(self.document)
 
 
 def wish_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedWish:
-    """Return the desired state of a resource whose package is not fetched yet; its digest is the pinned digest, or ""."""
+    """Return the state that a resource asks for, before its package is fetched: the digest is the pinned digest, or ""."""
     wanted = spec.directives
     return RecordedWish(
         package=spec.package,
@@ -112,7 +112,7 @@ def read_wish(document: JsonObject) -> RecordedWish:
 
 
 def decode_wish(data: bytes) -> RecordedWish | None:
-    """Read the bytes of `RecordedWish.encoded`; None for no bytes. Raises FormatError."""
+    """Read the bytes of `RecordedWish.encoded`; return None if there are no bytes. Raises FormatError."""
     if not data:
         return None
     return read_wish(as_object(decode_json(data, max_bytes=MAX_BYTES, what=WHAT), WHAT))

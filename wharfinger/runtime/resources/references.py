@@ -2,8 +2,8 @@
 
 An owner (a package or a repository) requests objects. Each object is followed by one watch, however many owners request it,
 until no owner requests it any more. Owners are notified when an object was first looked up, when it changes, and when the
-lookup fails. So the answers distinguish an object that was not looked up yet, one that does not exist, and one that may not be
-read.
+lookup fails. The methods distinguish an object that was not looked up yet, an object that does not exist, and an object that
+the daemon may not read.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -18,7 +18,9 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 
 PATIENCE_S = 2.0
-"""The time without a first answer after which the owners are notified, to report the problem in their status."""
+"""The time without a first answer from the API server after which owners are notified, so that they report the problem in
+their status.
+"""
 
 
 @dataclass(slots=True)
@@ -40,13 +42,15 @@ class References:
         self._followed: dict[ObjectKey, _Followed] = {}
 
     def want(self, owner: str, keys: Iterable[ObjectKey]) -> None:
-        """Replace the objects that ``owner`` requests; an owner that leaves passes no keys."""
+        """Set the objects that ``owner`` requests, in place of those that it requested before; an owner that is gone passes
+        no keys.
+        """
         wanted = frozenset(keys)
         for key, followed in list(self._followed.items()):
             if key not in wanted and owner in followed.owners:
                 followed.owners.discard(owner)
                 if not followed.owners:
-                    followed.scope.cancel(reason="no owner refers to it any more")
+                    followed.scope.cancel(reason="no package or repository refers to the object any more")
                     del self._followed[key]
         for key in sorted(wanted):
             if key in self._followed:
@@ -56,12 +60,12 @@ class References:
                 self._nursery.start_soon(self._follow, key, followed, name=f"follow {key}")
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """Return the object as last seen; None if it does not exist, or was not looked up yet."""
+        """Return the object as it was last seen; None if it does not exist, or was not looked up yet."""
         followed = self._followed.get(key)
         return followed.informer.get(key) if followed is not None and followed.informer is not None else None
 
     def looked_up(self, key: ObjectKey) -> bool:
-        """Return whether `get` has an answer."""
+        """Return whether an object was looked up, so that the result of `get` is valid."""
         followed = self._followed.get(key)
         return followed is not None and followed.looked_up
 

@@ -1,8 +1,8 @@
-"""The owners of Helm releases: each belongs to one package, from its first check until nothing of the package is left.
+"""The owners of Helm releases: a release belongs to one package, from the first check of the package until nothing of it is left.
 
-A Module and an Application may request the same release (DESIGN §7, "Identity"). The first to be checked gets it. The other
-is refused with the owner's name, and notified when the release is free. A release that an earlier process installed names
-its owner in a label.
+A Module and an Application may request the same release (DESIGN §7, "Identity"). The package that is checked first gets the
+release. The other package is refused, with a message that names the owner, and is notified when the release is free. A
+release that an earlier process installed names its owner in a label.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from wharfinger.runtime.resources.identity import PackageId
 def taken_text(identity: PackageId, owner: PackageId) -> str:
     """Return the message for a package whose release belongs to another package."""
     return (
-        f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
+        f"{owner.kind} {owner} already has the release {identity.release} in namespace {identity.namespace}; "
         "choose another name"
     )
 
@@ -26,18 +26,20 @@ def moved_text(namespace: str) -> str:
 
 @dataclass(slots=True)
 class ReleaseClaims:
-    """Claims by (namespace, release). When a release becomes free, ``on_free`` is called with each package that was refused."""
+    """The claims of packages on releases. When a release becomes free, ``on_free`` is called with each package that was
+    refused.
+    """
 
     on_free: Callable[[str], None]
     _owners: dict[tuple[str, str], PackageId] = field(default_factory=dict)
     _held: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """The one release that each package holds."""
+    """The release that each package has claimed."""
     _refused: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     def claim(self, identity: PackageId) -> PackageId | None:
-        """Claim the release; return None if it belongs to this package now, else its owner.
+        """Claim the release for a package. Return None if it belongs to the package now, otherwise its owner.
 
-        Raises IdentityError if the name allows no release.
+        Raises IdentityError if Helm allows no release of this name.
         """
         key = (identity.namespace, identity.release)
         owner = self._owners.setdefault(key, identity)
@@ -54,7 +56,7 @@ class ReleaseClaims:
         return self._owners.get((namespace, release))
 
     def give_up(self, name: str) -> None:
-        """Give up the claim of a package that is gone, or needs no release."""
+        """End the claim of a package that is gone, or needs no release."""
         self._give_up(name)
         for refused in self._refused.values():
             refused.discard(name)

@@ -1,4 +1,4 @@
-"""The policy for applied objects, and for their deletion: some fields of a package's resource, read and checked.
+"""The policy for a package's applied objects, and for their deletion, which is read from fields of the package's resource.
 
 ``spec.drift`` decides about fields that other managers change, ``spec.healthChecks`` defines readiness for custom kinds,
 ``spec.deletionPolicy`` decides which objects a removal deletes, ``spec.allowEmpty`` allows an upgrade after which the release has
@@ -21,14 +21,14 @@ ALLOW_EMPTY: Final = "allowEmpty"
 
 
 class UpkeepError(FormatError):
-    """One of the fields has an impossible value."""
+    """A field of the policy has an invalid value."""
 
 
 class DeletionPolicy(StrEnum):
     """The objects that a removal deletes."""
 
     DELETE = "Delete"
-    """Delete all objects except data (volumes and claims, namespaces, definitions of kinds) and objects with
+    """Delete all objects except data (persistent volumes and claims, namespaces, CRDs) and objects with
     ``helm.sh/resource-policy: keep``.
     """
     DELETE_ALL = "DeleteAll"
@@ -66,7 +66,9 @@ def read_upkeep(spec: JsonObject) -> Upkeep:
 
 
 def read_deletion(spec: JsonObject) -> DeletionPolicy:
-    """Read the only field that a removal needs, even if the other fields are wrong. Raises FormatError, which names the field."""
+    """Read the deletion policy, which is the only field that a removal needs, even if other fields are invalid. Raises
+    FormatError, which names the field.
+    """
     said = find_str(spec, DELETION_POLICY, default=DeletionPolicy.DELETE)
     if said not in set(DeletionPolicy):
         known = ", ".join(policy.value for policy in DeletionPolicy)

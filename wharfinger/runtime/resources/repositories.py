@@ -1,15 +1,15 @@
-"""The PackageRepository as the runtime reads it: the source of packages, and its credentials.
+"""The parser of PackageRepositories: the source of packages, and its credentials.
 
-A repository is one of six: a registry (``spec.registry``), a Helm repository (``spec.helm``), a git repository (``spec.git``),
-archives (``spec.archive``), a folder of OCI image layouts (``spec.layout``) or a folder of package folders (``spec.folder``). The
-last two are paths on the daemon's own machine, and a git repository may be such a path. A user who may create a PackageRepository
-could make the daemon read any file there, so the paths must lie below a folder that the daemon was started with
-(``--local-packages``).
+A repository has one of six kinds: a registry (``spec.registry``), a Helm repository (``spec.helm``), a git repository
+(``spec.git``), archives (``spec.archive``), a folder of OCI image layouts (``spec.layout``) or a folder of package folders
+(``spec.folder``). The last two are paths on the daemon's own machine, and a git repository may be such a path. A user who may
+create a PackageRepository could make the daemon read any file on that machine, so the paths must be below a folder that an
+option of the daemon names (``--local-packages``).
 
 Credentials come from a Secret: ``kubernetes.io/dockerconfigjson``, ``kubernetes.io/dockercfg``, or the keys ``username`` and
-``password`` (``kubernetes.io/basic-auth``); or from a token file on the daemon's machine, below a folder that it was started with
-(``--registry-tokens``). They are never part of the resource, nor of any message. Another Secret (``kubernetes.io/tls``) has
-the authority to trust and the certificate of the client.
+``password`` (``kubernetes.io/basic-auth``); or from a token file on the daemon's machine, below a folder that another option
+names (``--registry-tokens``). Credentials are never part of the resource, nor of any message. Another Secret
+(``kubernetes.io/tls``) has the certificate of the CA to trust, and the client's certificate.
 """
 
 import os
@@ -39,7 +39,7 @@ from wharfinger.runtime.resources.resources import SECRET, SpecError
 from wharfinger.runtime.resources.secret_data import secret_data
 
 KINDS: Final = ("registry", "helm", "git", "archive", "layout", "folder")
-"""The fields below ``spec`` that name a source."""
+"""The fields of ``spec`` that name a source."""
 _TLS_KEYS: Final = ("ca.crt", "tls.crt", "tls.key")
 _SSH_KEYS: Final = ("ssh-privatekey", "known_hosts")
 _DOCKER_KEYS: Final = (".dockerconfigjson", ".dockercfg")
@@ -55,18 +55,18 @@ class Repository:
     source: Source
     credentials: ObjectKey | None
     realms: tuple[str, ...] = ()
-    """Hosts outside the registry's domain that may receive the login."""
+    """The hosts outside of the registry's domain to which the login may be sent."""
     tls: ObjectKey | None = None
-    """The Secret with the authority to trust and the client's certificate."""
+    """The Secret with the certificate of the CA to trust, and the client's certificate."""
     field: str = "registry"
-    """The field below ``spec`` that has the source."""
+    """The field of ``spec`` that has the source."""
 
     carried: CarriedArchives = ()
     """The Secrets that carry archives."""
 
     @property
     def secrets(self) -> dict[str, ObjectKey]:
-        """The Secrets that the repository names, by field."""
+        """The Secrets that the repository names, by the name of the field."""
         named = {"credentialsSecret": self.credentials, "tlsSecret": self.tls}
         found = {f"spec.{self.field}.{field}": key for field, key in named.items() if key is not None}
         for number, parts in self.carried:
@@ -81,7 +81,7 @@ def read_repository(obj: JsonObject, local_roots: Sequence[Path] = (), token_roo
     try:
         kinds = [kind for kind in KINDS if find_object(obj, "spec", kind)]
         if len(kinds) != 1:
-            raise SpecError(f"spec: exactly one of {', '.join(KINDS[:-1])} and {KINDS[-1]} is needed")
+            raise SpecError(f"spec: expected exactly one of {', '.join(KINDS[:-1])} and {KINDS[-1]}")
         if kinds[0] == "helm":
             return _helm(obj)
         if kinds[0] == "git":
@@ -132,13 +132,13 @@ def with_secrets(repository: Repository, secrets: Mapping[ObjectKey, JsonObject 
         ca, client = _certificates(_present(secrets.get(key), where), where)
         ca = "\n".join(text for text in (source.ca, ca) if text)
         if isinstance(source, GitSource):
-            raise AssertionError("a git repository has no tlsSecret")
+            raise AssertionError("spec.git: tlsSecret cannot be used with a git repository")
         source = replace(source, ca=ca, client=client)
     return source
 
 
 def _place(source: RegistrySource | HelmSource | GitSource | ArchiveSource) -> tuple[RegistryAddress, str]:
-    """Return the server and the path that a login must be for."""
+    """Return the server and the path for which a login is needed."""
     if isinstance(source, RegistrySource):
         return source.address.registry, source.address.path
     place = read_url(source.server if isinstance(source, ArchiveSource) else source.url)
@@ -156,7 +156,7 @@ def _present(secret: JsonObject | None, where: str) -> JsonObject:
 
 
 def _certificates(secret: JsonObject, where: str) -> tuple[str, ClientCertificate | None]:
-    """Return the authority and the client's certificate of a Secret: ``ca.crt``, ``tls.crt`` and ``tls.key``."""
+    """Return the CA and the client's certificate in a Secret: ``ca.crt``, ``tls.crt`` and ``tls.key``."""
     try:
         data = {key: value.decode("ascii") for key, value in secret_data(secret).items() if key in _TLS_KEYS}
     except (FormatError, UnicodeDecodeError) as error:
@@ -223,7 +223,7 @@ def _git(obj: JsonObject, roots: Sequence[Path]) -> Repository:
     login = _secret(obj, "credentialsSecret", "git")
     if login is not None and not is_remote:
         raise SpecError(
-            "spec.git.credentialsSecret: expected an http(s) or ssh URL in spec.git.url; a folder needs no login"
+            "spec.git.credentialsSecret: expected an http(s) or ssh URL in spec.git.url; a local repository needs no login"
         )
     return Repository(source, login, field="git")
 
@@ -236,7 +236,9 @@ def _archive(obj: JsonObject) -> Repository:
     files, carried = read_archives(obj)
     login, tls = (_secret(obj, each, "archive") for each in ("credentialsSecret", "tlsSecret"))
     if (login or tls) and not server:
-        raise SpecError("spec.archive.server: required with a login or a certificate, which are for this server only")
+        raise SpecError(
+            "spec.archive.server: required with a login or a certificate, which are sent only to this server"
+        )
     source = ArchiveSource(files, server, ca=_authority(obj, "archive"))
     return Repository(source, login, tls=tls, field="archive", carried=carried)
 
@@ -265,11 +267,11 @@ def _token_file(obj: JsonObject, roots: Sequence[Path]) -> TokenFile | None:
 def _realms(obj: JsonObject) -> tuple[str, ...]:
     named = find_list(obj, "spec", "registry", "tokenRealms")
     if len(named) > MAX_REALMS:
-        raise SpecError(f"spec.registry.tokenRealms: {len(named)} hosts are more than {MAX_REALMS}")
+        raise SpecError(f"spec.registry.tokenRealms: expected at most {MAX_REALMS} hosts, found {len(named)}")
     realms: list[str] = []
     for host in named:
         if not isinstance(host, str) or not _HOST.match(host):
-            raise SpecError("spec.registry.tokenRealms: each is a host, such as auth.example, without scheme and port")
+            raise SpecError("spec.registry.tokenRealms: expected hosts without scheme and port, such as auth.example")
         realms.append(host.lower())
     return tuple(realms)
 
@@ -308,8 +310,8 @@ def _ssh_key(secret: JsonObject, where: str) -> SshKey:
         raise SpecError(f"{where}: expected a private key for ssh in {_SSH_KEYS[0]}, found none; correct the Secret")
     if not hosts.strip():
         raise SpecError(
-            f"{where}: expected the keys of the server in {_SSH_KEYS[1]}, found none; add the output of `ssh-keyscan HOST`, "
-            "compared with what the server's owner publishes"
+            f"{where}: expected the keys of the server in {_SSH_KEYS[1]}, found none; add the output of "
+            "`ssh-keyscan HOST`, after a comparison with the keys that the server's owner publishes"
         )
     return SshKey(private, hosts)
 

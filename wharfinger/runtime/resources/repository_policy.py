@@ -1,6 +1,6 @@
-"""``spec.verify`` of a PackageRepository: the keys and the identities whose signatures make its packages trusted.
+"""``spec.verify`` of a PackageRepository: the keys and identities whose signatures its packages must have.
 
-A policy that cannot be read makes the repository unusable, so a mistake in it never lets a package through.
+If the policy cannot be read, the repository cannot be used, so a mistake in the policy never admits an unsigned package.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ _IDENTITY: Final = ("issuer", "subject")
 
 
 def has_policy(obj: JsonObject) -> bool:
-    """Return whether a PackageRepository demands signatures."""
+    """Return whether a PackageRepository requires signatures."""
     return find(obj, "spec", "verify") is not None
 
 
 def read_policy(obj: JsonObject) -> Policy | None:
-    """Return the policy of a PackageRepository; None if it demands no signatures. Raises SpecError, ShapeError."""
+    """Return the policy of a PackageRepository; None if it requires no signatures. Raises SpecError, ShapeError."""
     if not has_policy(obj):
         return None
     verify = _object(find(obj, "spec", "verify"), "spec.verify", _FIELDS, "list the public keys")
@@ -46,7 +46,7 @@ def read_policy(obj: JsonObject) -> Policy | None:
 
 
 def policy_for_command(obj: JsonObject) -> Policy | None:
-    """Return the policy of a PackageRepository for a command; None if it demands no signatures. Raises FormatError."""
+    """Return the policy of a PackageRepository for a command; None if it requires no signatures. Raises FormatError."""
     try:
         return read_policy(obj)
     except SpecError as error:
@@ -58,16 +58,17 @@ def _object(value: JsonValue, where: str, known: Sequence[str], remedy: str) -> 
         raise SpecError(f"{where}: expected an object with {known[0]}, found another type; {remedy}")
     for field in value:
         if field not in known:
-            raise SpecError(f"{where}: {field!r} is not known; use {', '.join(known[:-1])} and {known[-1]}")
+            raise SpecError(f"{where}: unknown field {field!r}; use {', '.join(known[:-1])} and {known[-1]}")
     return value
 
 
 def _keyring(verify: JsonObject) -> str:
-    """Return the keyring for provenance files, with which no other field is allowed. Raises SpecError."""
+    """Return the keyring for provenance files. Raises SpecError, also if there are other fields beside it."""
     where, text = "spec.verify.keyring", verify["keyring"]
     if others := sorted(verify.keys() - {"keyring"}):
         raise SpecError(
-            f"{where}: expected no {others[0]} beside it: a provenance file is the signature; remove one of them"
+            f"{where}: cannot be used together with {others[0]}, because provenance files replace cosign "
+            "signatures; remove one of the two"
         )
     if not isinstance(text, str):
         raise SpecError(f"{where}: expected armored public keys of OpenPGP, found another type; correct it")

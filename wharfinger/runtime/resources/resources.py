@@ -1,7 +1,7 @@
-"""Wharfinger's own custom resources as the runtime reads them (``wharfinger.dev/v1alpha1``; manifests in ``crds/``).
+"""The parser of Applications and Modules (``wharfinger.dev/v1alpha1``; their CRDs are in ``crds/``).
 
-An API server validates them against the CRDs, but an older CRD, a webhook or a hand-edited object may let invalid content
-through: each reader here checks the fields that it needs, and a :class:`SpecError` names the field and the expected value.
+The API server validates resources with the CRDs, but with an older CRD they may have invalid content nevertheless. So each
+function checks the fields that it reads, and a :class:`SpecError` names the field and the expected value.
 """
 
 from dataclasses import dataclass, field
@@ -45,15 +45,21 @@ REQUESTED: Final = "wharfinger.dev/reconcile-requested-at"
 FORCED: Final = "wharfinger.dev/force-requested-at"
 RESET: Final = "wharfinger.dev/reset-requested-at"
 SKIP_DELETE_HOOKS: Final = "wharfinger.dev/skip-delete-hooks"
-"""An annotation; with any value, a removal skips the package's own hooks."""
+"""The annotation that, with any value, makes a removal skip the package's own delete hooks."""
 IGNORE_DEPENDENTS: Final = "wharfinger.dev/ignore-dependents"
-"""An annotation; with ``"true"``, the package may be changed, disabled or removed even if other packages depend on it."""
+"""The annotation that, with the value ``"true"``, allows the package to be changed, disabled or removed even if that breaks
+other packages.
+"""
 ENABLED_BY_DEFAULT: Final = "wharfinger.dev/enabled-by-default"
-"""An annotation of a Module, ``"true"`` or ``"false"``: the default in its files, used if ``spec.enabled`` is not set."""
+"""The annotation of a Module with the default from the module's files (``"true"`` or ``"false"``), which is used if
+``spec.enabled`` is not set.
+"""
 SETTINGS_MAP: Final = "wharfinger.dev/settings-map"
-"""An annotation of a Module, ``NAMESPACE/NAME``: the ConfigMap that its settings come from, and that its hooks write them to."""
+"""The annotation of a Module that names the ConfigMap (``NAMESPACE/NAME``) with the Module's settings, into which its hooks
+write them.
+"""
 NO_RECONCILIATION: Final = "NoResourceReconciliation"
-"""The one mode of ``spec.maintenance``: applied objects are not reconciled."""
+"""The only value of ``spec.maintenance``: applied objects are not reconciled."""
 NO_POOL: Final = "none"
 """The value of ``spec.pool`` with which each run of a hook is a new process."""
 DEFAULT_REPOSITORY: Final = "default"
@@ -71,14 +77,15 @@ _SOURCE_KINDS: Final = {"Secret": SECRET, "ConfigMap": CONFIG_MAP}
 
 
 class SpecError(Exception):
-    """A custom resource requests something impossible; permanent until it is edited."""
+    """A custom resource is invalid; a retry does not help, because the resource must be edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsSource:
     """One entry of ``settingsFrom``: a key of a Secret or ConfigMap in the package's namespace.
 
-    Without a ``path`` the key holds YAML, an object of settings; with one it holds the text of the setting at that path.
+    Without a ``path``, the value of the key is an object of settings in YAML. With a ``path``, the value is the text of the
+    setting at that path.
     """
 
     source: ObjectKey
@@ -88,7 +95,7 @@ class SettingsSource:
 
     @property
     def is_secret(self) -> bool:
-        """True if the value comes from a Secret; such values are shown nowhere."""
+        """True if the value comes from a Secret; such values are never shown."""
         return self.source.resource == SECRET
 
 
@@ -97,28 +104,28 @@ class Directives:
     """The options for managing a package, besides its version and its settings.
 
     ``requested``, ``forced`` and ``reset`` are values of annotations (``wharfinger.dev/reconcile-requested-at``,
-    ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request. ``requested``: check everything again.
-    ``forced``: ask the registry despite stored files, and run everything. ``reset``: forget one-time steps and the values patches
-    of hooks.
+    ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request. ``requested`` requests a complete
+    reconciliation. ``forced`` also requests a new download and a run of all hooks. ``reset`` also requests that one-time
+    steps and the values patches of hooks are forgotten.
     """
 
     requested: str = ""
     forced: str = ""
     reset: str = ""
     suspended: bool = False
-    """True if nothing is to be reconciled or deleted, until it is False again."""
+    """True if the package is suspended: nothing is reconciled, and nothing is deleted except by a removal."""
     maintenance: str = ""
     """NO_RECONCILIATION, or empty."""
     pool: str = ""
-    """The WorkerPool in whose pods hooks run, or NO_POOL; empty: each hook decides."""
+    """The WorkerPool in whose pods hooks run, or NO_POOL; "" if the configuration of each hook decides."""
     is_digest_named: bool = False
-    """True if the resource itself names the digest; then the package may have any version."""
+    """True if the resource itself names the digest; then the version in the package may differ from the tag."""
     settings_version: int = 0
-    """The version of the settings schema that the settings are written for; 0: the newest."""
+    """The version of the settings schema for which the settings are written; 0 means the newest."""
     overrides: tuple[WorkloadOverride, ...] = ()
-    """Replicas and resources of workloads, which override those of the chart."""
+    """The replicas and resources of workloads that override those of the chart."""
     depends_on: tuple[DependsOn, ...] = ()
-    """The dependencies that the resource adds to those of its package."""
+    """The dependencies in the resource, which are added to those of the package."""
     upkeep: Upkeep = Upkeep()  # noqa: RUF009 - frozen
     """The policy for applied objects, and for their deletion."""
     ignore_dependents: bool = False
@@ -126,30 +133,35 @@ class Directives:
     default: bool | None = None
     """The default of a Module whose ``spec.enabled`` is not set (ENABLED_BY_DEFAULT); None: the annotation is not set either."""
     account: str = ""
-    """The name of the service account, in the namespace of the release, that the package acts as; empty: the daemon itself."""
+    """The name of the service account, in the namespace of the release, that the package acts as; "" means the daemon itself."""
     cluster_scope: bool = False
-    """True if an Application may reach beyond its own namespace; only its namespace can allow that, not its own resource."""
+    """True if an Application may have objects outside of its namespace; only a label of its namespace can allow this, not the
+    Application itself.
+    """
     digest: str = ""
-    """The digest that the package must have, from the resource or from the choice of its version; empty: the digest of its tag.
+    """The digest that the package must have, from the resource or from the choice of its version; "" means the digest to
+    which its tag points.
     """
     kept_digest: str = ""
-    """The installed digest of the same version, if its tag may not be followed; used if the package is downloaded again."""
+    """The installed digest of the same version, if a moved tag must not be followed; it is used if the package is downloaded
+    again.
+    """
     patches: tuple[Patch, ...] = ()
     """Kustomize's patches of the rendered objects."""
     upgrade: UpgradePolicy = UpgradePolicy()  # noqa: RUF009 - frozen
     """The policy for failed upgrades."""
     rollback: RollbackRequest | None = None
-    """The last request of a user for a rollback, which may be done already."""
+    """The last request of a user for a rollback, which may already be done."""
     asked: str = ""
     """The checksum of everything that the resource asks for (:mod:`wharfinger.runtime.core.wishes`); empty: not computed."""
     rolled_back: RollbackNote | None = None
-    """The rollback that is in force: then all other fields are those of the former revision. None: they are what the resource
-    asks for.
+    """The rollback in force, with which all other fields are those of the former revision. None if there is none, so that
+    they are those of the resource.
     """
     static_values: JsonObject | None = field(default=None, hash=False)
-    """The values of the modules directory of a Module; the Module's own values override them.
+    """The values for a Module in its modules directory; the Module's own values override them.
 
-    None: the Module is not from a modules directory.
+    None if the Module is not from a modules directory.
     """
 
 
@@ -161,7 +173,7 @@ class PackageSpec:
     generation: int
     package: str
     version: str
-    """The exact version; empty if the policy has to choose one."""
+    """The exact version; empty if a version has to be chosen by the policy."""
     repository: str
     settings: JsonObject
     settings_from: tuple[SettingsSource, ...]
@@ -171,7 +183,7 @@ class PackageSpec:
     """A Module's ``spec.enabled``; None if it is not set, and for an Application, which is on as long as it exists."""
     directives: Directives = Directives()
     policy: VersionPolicy = EXACT
-    """The versions that are accepted, and when they are installed."""
+    """The policy for updates: which versions are accepted, and when they are installed."""
 
 
 def read_application(obj: JsonObject) -> PackageSpec:
@@ -184,9 +196,9 @@ def read_application(obj: JsonObject) -> PackageSpec:
 
 
 def read_module(obj: JsonObject, *, enabled_by_default: bool | None = True) -> PackageSpec:
-    """Read a Module: its package has the Module's name unless the spec names another. Raises SpecError.
+    """Read a Module. Its package has the Module's name, unless the spec names another package. Raises SpecError.
 
-    ``enabled_by_default`` is used if ``spec.enabled`` is not set; None if something else decides, such as a bundle.
+    ``enabled_by_default`` is used if ``spec.enabled`` is not set; None means that another rule decides, such as the bundle.
     """
     try:
         name = find_str(obj, "metadata", "name")
@@ -218,7 +230,8 @@ def is_deleting(obj: JsonObject) -> bool:
 
 
 def ignores_dependents(obj: JsonObject) -> bool:
-    """Return whether the object's annotation allows changes that break its dependents. The spec need not be readable.
+    """Return whether the object's annotation allows changes that break its dependents. The spec is not read, so it may be
+    invalid.
 
     Raises SpecError if the annotation is neither true nor false.
     """

@@ -1,8 +1,8 @@
-"""A package's settings, after everything that they refer to was looked up. Pure.
+"""A package's settings, resolved with all objects to which they refer. Pure.
 
-The settings have layers, each of which overrides the earlier ones: the entries of ``settingsFrom`` in their order, then
-``spec.settings``. Objects are merged member by member, everything else is replaced. Texts from a Secret are recorded as such,
-because they must not be shown in a status, in a log or on the debug socket (`ResolvedSettings.secrets`).
+The settings have layers, each of which overrides the earlier layers: first the entries of ``settingsFrom`` in their order,
+then ``spec.settings``. Objects are merged key by key; all other values are replaced. The texts from Secrets are recorded in
+`ResolvedSettings.secrets`, because they must not be shown in a status, in a log or on the debug socket.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,14 +28,14 @@ from wharfinger.runtime.resources.secret_data import secret_data
 
 
 class SettingsSourceError(Exception):
-    """A source in ``settingsFrom`` is missing or cannot be read; an edit of it, or of the reference, resolves that."""
+    """A source in ``settingsFrom`` is missing or cannot be read; a user has to correct the source or the reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSettings:
     """The settings; ``secrets`` are texts from Secrets, for masking; ``hidden`` are the paths of these texts.
 
-    ``version`` is the version of the settings schema that they are written for; 0: the newest.
+    ``version`` is the version of the settings schema for which they are written; 0 means the newest.
     """
 
     settings: JsonObject
@@ -46,7 +46,7 @@ class ResolvedSettings:
 
     @property
     def checksum(self) -> str:
-        """Return the canonical checksum, which is computed once. Missing and empty settings have the same checksum."""
+        """Return the checksum of the settings, which is computed only once. Missing and empty settings have the same checksum."""
         if not self._checksum:
             self._checksum.append(checksum(self.settings))
         return self._checksum[0]
@@ -55,7 +55,7 @@ class ResolvedSettings:
 def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject | None]) -> ResolvedSettings:
     """Return the settings of ``spec``. Raises SettingsSourceError.
 
-    ``objects`` has the sources that ``settingsFrom`` names (None: missing).
+    ``objects`` has the sources that ``settingsFrom`` names; a missing source is None.
     """
     merged: JsonObject = {}
     secrets: set[str] = set()
@@ -75,7 +75,7 @@ def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -
     """Return the ``settings`` that a conversion of ``before`` to ``version`` returned, with their secrets marked again.
 
     A conversion program may split a text from a Secret, and put the pieces anywhere. So if the earlier settings had hidden
-    values, all values are hidden now, except those that are unchanged at the same path and were visible before.
+    values, all values are hidden now, except visible values that are unchanged at the same path.
     """
     if not before.hidden or settings == before.settings:
         return ResolvedSettings(settings, before.secrets, before.hidden, version)
@@ -157,11 +157,14 @@ def _layer(entry: SettingsSource, obj: JsonObject | None, where: str) -> JsonObj
 
 
 def _unreadable(error: FormatError) -> str:
-    """Return the place of an error in the text of a Secret, without its reason, which may quote the secret text."""
+    """Return the place of an error in the text of a Secret, without the error's message, which may quote the secret text."""
     if not isinstance(error, YamlError):
-        return "not base64, which the data of a Secret must be"
+        return "expected base64, as in all data of Secrets"
     place = "" if error.line is None else f"line {error.line}, column {error.column}: "
-    return f"{place}cannot be read as YAML (the reason may quote the Secret; `wharfinger package check --settings` shows it)"
+    return (
+        f"{place}cannot be read as YAML (the parser's message is not shown, because it may quote the Secret; "
+        "`wharfinger package check --settings` shows it)"
+    )
 
 
 def _text(entry: SettingsSource, obj: JsonObject) -> bytes | None:

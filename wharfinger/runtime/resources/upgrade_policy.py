@@ -1,4 +1,4 @@
-"""The policy for failed upgrades of a package (``spec.upgrade``), and the request of a rollback by an annotation.
+"""The policy for failed upgrades of a package (``spec.upgrade``), and the annotation that requests a rollback.
 
 With ``rollbackOnFailure``, a package whose upgrade has failed returns to its former revision. An upgrade has failed if a stage
 failed permanently, if its stages failed more often than ``retries`` allows, or if the package is not Ready ``timeout`` after the
@@ -16,9 +16,11 @@ from wharfinger.formats.json.value import JsonObject, checksum, find_str
 from wharfinger.packages.files.strict_fields import closed_object, flag, number, text
 
 ROLLBACK: Final = "wharfinger.dev/rollback-to"
-"""An annotation: the revision to return to, or FORMER, with any text after ``@``. Each new value is a request."""
+"""The annotation that requests a rollback: the number of a revision, or FORMER, with any text after ``@``. Each new value is
+a request.
+"""
 FORMER: Final = "former"
-"""The revision that was deployed before the present one."""
+"""The value that requests a return to the revision that was deployed before the present one."""
 TIMEOUT: Final = "10m"
 RETRIES: Final = 3
 MAX_RETRIES: Final = 1_000
@@ -44,7 +46,7 @@ class UpgradePolicy:
 
 @dataclass(frozen=True, slots=True)
 class RollbackRequest:
-    """A request of a user. ``text`` identifies it; ``revision`` 0 stands for the former revision."""
+    """A user's request for a rollback. ``text`` identifies the request; ``revision`` 0 means the former revision."""
 
     text: str
     revision: int

@@ -1,5 +1,6 @@
-"""The rounds of global hooks around all other packages: their state, and the machine that decides when a round begins, when the
-afterAll hooks run, and when another round follows. ``machine`` describes these rounds.
+"""The rounds of global hooks, which run before and after all other packages: their state, and the state machine that decides
+when a round begins, when the afterAll hooks run, and when another round follows. The docstring of ``machine`` describes the
+rounds.
 
 May import ``scheduler`` and below. Pure.
 """

@@ -1,6 +1,7 @@
-"""The events of rounds of global hooks, and the effects of the machine; :mod:`~wharfinger.runtime.rounds.machine` explains both.
+"""The events of rounds of global hooks, and the effects of the state machine; :mod:`~wharfinger.runtime.rounds.machine`
+explains both.
 
-Values and switches are compared by checksums and small mappings, so an event never contains the values themselves.
+Values are compared by their checksums, and switches as small mappings, so an event never contains the values themselves.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,8 @@ from wharfinger.runtime.scheduler.events import Event as SchedulerEvent
 class ModuleExpected:
     """There are global hooks, which this process has not read yet.
 
-    ``installed`` are the Modules of an earlier process whose load in this process has neither succeeded nor failed yet.
+    ``installed`` are the Modules that an earlier process installed, and whose load in this process has neither succeeded nor
+    failed yet.
     """
 
     installed: tuple[str, ...]
@@ -26,7 +28,7 @@ class ModuleExpected:
 
 @dataclass(frozen=True, slots=True)
 class PackageTurned:
-    """A package was decided to be on or off, or is gone."""
+    """The scheduler decided that a package is on or off; a package that is gone counts as off."""
 
     name: str
     on: bool
@@ -34,14 +36,16 @@ class PackageTurned:
 
 @dataclass(frozen=True, slots=True)
 class RunBegan:
-    """The Module ``global`` is about to run; ``recorded`` is the checksum of the values of an earlier process, or empty."""
+    """The Module ``global`` is about to run. ``recorded`` is the recorded checksum of the values of an earlier process; empty
+    if there is none.
+    """
 
     recorded: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The beforeAll hooks are done: the checksum of the global values, and the switches that the hooks want."""
+    """The beforeAll hooks are done. The event has the checksum of the global values, and the switches that the hooks have set."""
 
     values: str
     flags: Mapping[str, bool]
@@ -49,7 +53,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """The packages that are on now; ``purpose`` is the reason for which the machine asked."""
+    """The answer to Survey: the packages that are on now. ``purpose`` is that of the Survey."""
 
     on: frozenset[str]
     purpose: "Purpose"
@@ -57,7 +61,7 @@ class Surveyed:
 
 @dataclass(frozen=True, slots=True)
 class HookRan:
-    """A global hook ran, so its switches may have changed; ``active`` as in Looked."""
+    """A global hook ran, so the switches may have changed. ``active`` is as in Looked."""
 
     active: bool
     flags: Mapping[str, bool]
@@ -72,10 +76,11 @@ class FlagsRead:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Something has happened, and no package has waiting work.
+    """A check of the round, after any event, when no effects are waiting.
 
-    ``active``: the Module is on, and is not being loaded, suspended or removed. ``started``: its hooks are started. ``recorded``:
-    its record was read. ``idle``: no package runs or will run by itself, and each installed one was loaded or failed to load.
+    ``active`` is True if the Module ``global`` is on, and is not being loaded, suspended or removed; ``started`` if its hooks
+    are started; ``recorded`` if its record was read; ``idle`` if no package runs or will run by itself, and each installed
+    package was loaded or failed to load.
     """
 
     active: bool
@@ -86,7 +91,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The turn of the afterAll hooks has its scope; ``made`` is the checksum of everything that hooks can change."""
+    """A turn of the afterAll hooks was enqueued with this scope. ``made`` is the checksum of everything that hooks can change."""
 
     scope: WorkScope
     made: str
@@ -101,7 +106,7 @@ class TurnAtWork:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """An attempt of this turn failed; the next one waits."""
+    """An attempt of this turn failed; the next attempt waits for its backoff."""
 
     scope: WorkScope
 
@@ -139,7 +144,7 @@ Event: TypeAlias = (
 
 
 class Purpose(Enum):
-    """The reason for asking which packages are on."""
+    """The reason for a Survey."""
 
     RUN_OTHERS = "the other packages run, with the values of the previous round"
     RUN_ALL = "all other packages run again, because the global values have changed"
@@ -147,11 +152,11 @@ class Purpose(Enum):
 
 
 class Simple(Enum):
-    """The effects without a parameter; each value says what is done."""
+    """The effects without parameters; the string value of each describes the action."""
 
     READ_FLAGS = "read the switches of an earlier process"
-    LOOK = "consider the round again"
-    START_TURN = "give the afterAll hooks a turn"
+    LOOK = "check the round again"
+    START_TURN = "begin a turn of the afterAll hooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +175,15 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class RunAnew:
-    """Record that a package has to be applied anew, because an earlier process applied it with other values."""
+    """Record that all packages have to be applied again, because an earlier process applied them with other values."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class EnqueueTurn:
-    """Put the afterAll hooks into the Module's main lane; ``values`` is the checksum of the values that all packages were run
-    with.
+    """Put the task of the afterAll hooks into the Module's main lane; ``values`` is the checksum of the values with which all
+    packages were run.
     """
 
     scope: WorkScope
@@ -202,7 +207,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class ReportLoop:
-    """Report that afterAll hooks change the values without end; this is the message for the Module's status."""
+    """Report, with this message for the Module's status, that afterAll hooks change the values again and again."""
 
     message: str
 

@@ -1,7 +1,8 @@
-"""The machine of rounds: the hooks of the Module ``global`` around all other packages (spec hook-protocol §5.3,
-"ConvergeModules"). A pure step: from the state of the rounds and an event to the next state and the effects.
+"""The state machine of rounds: the hooks of the Module ``global`` run before and after all other packages (spec hook-protocol
+§5.3, "ConvergeModules"). A pure function computes the next state and the effects from the state of the rounds and an event.
 
-Theory of operation. If there is such a Module, it is the first of all in the order, and its reconciliation begins a round::
+Theory of operation. If the Module ``global`` exists, it is the first package in the order, and its reconciliation begins a
+round::
 
     values configured, hooks started → beforeAll hooks → all other packages, by order and requirements → afterAll hooks
 
@@ -9,23 +10,24 @@ A round begins in three cases: the Module is loaded, or its settings change; one
 switched a Module on or off; or the set of Modules that are on has changed for another reason. In a round, all packages run again
 if the global values differ from those of the last round.
 
-The afterAll hooks run when no other package runs or may still run by itself, and the packages that were switched off are gone. A
-failed run is not waited for; otherwise one broken package would keep the afterAll hooks from ever running. After a restart, the
-first round also waits until every installed package was loaded or has failed to load.
+The afterAll hooks run when no other package runs or may still run by itself, and the packages that were switched off are
+gone. The afterAll hooks do not wait for a package whose run has failed, because otherwise one broken package would prevent
+the afterAll hooks from running. After a restart, the first round also waits until every installed package was loaded or has
+failed to load.
 
-AfterAll hooks that changed the global values or a switch begin another round, up to MAX_ROUNDS in a row; then the loop is
-reported as a failure, and no further round begins.
+If afterAll hooks changed the global values or a switch, another round begins, up to MAX_ROUNDS in a row. After that, the loop
+is reported as a failure, and no further round begins.
 
-The switches that global hooks have set take effect when the beforeAll hooks of a round are done. A round that is cut short (the
-Module is suspended or disabled, or another version of it is loaded) has no further effect: its afterAll hooks are interrupted.
-The values that all packages were run with are recorded at the end of a round. So if a process ends within a round, the next
-process runs all packages.
+The switches that global hooks have set take effect when the beforeAll hooks of a round are done. If the Module is suspended
+or disabled, or another version of it is loaded, the round is interrupted: its afterAll hooks are cancelled, and it has no
+further effect. The values with which all packages were run are recorded at the end of a round. So if a process ends during a
+round, the next process runs all packages.
 
-From the moment the Module is known until it has run once, no other package is run: its node holds the first order even before
-the Module is read. So a broken global hook holds back new packages; installed ones are kept as they are. Packages whose own
-settings change run by themselves, without a round.
+From the moment when the Module is known until it has run once, no other package is run, because its node has the first order
+even before the Module is read. So if a global hook fails, new packages wait, and installed packages are kept as they are.
+Packages whose own settings change run by themselves, without a round.
 
-What an event does in each phase (``-``: nothing; ``→``: the next phase):
+The effects of each event in each phase (``-``: nothing; ``→``: the next phase):
 
 ============  ======================  ======================  =======================  ===================================
 event         IDLE                    RUNNING                 SETTLING                 ENDING
@@ -48,12 +50,12 @@ TurnEnded     -                       the turn is over [2]    -                 
 ModuleGone    all switches are off    → IDLE                  → IDLE                   the turn is cancelled → IDLE
 ============  ======================  ======================  =======================  ===================================
 
-[1] The survey comes after the switches: its answer (Surveyed) is the set of packages that the round is about. They run again if
-the values changed → SETTLING.
-[2] Only if the event is about the present turn; one that was cancelled may still report.
+[1] The survey comes after the switches. Its answer (Surveyed) has the packages that are on in this round. They run again if
+the values changed, and the next phase is SETTLING. [2] Only if the event is about the present turn, because a cancelled turn
+may still report.
 
-Invariants: at most one turn is not cancelled; a turn exists only while RUNNING or ENDING; while RUNNING, it is at work or has
-just failed; a round that afterAll hooks began is counted, and the count ends at MAX_ROUNDS.
+Invariants: at most one turn is not cancelled; a turn exists only in the phases RUNNING and ENDING; in the phase RUNNING, the
+turn is at work or has just failed; rounds that afterAll hooks caused are counted, up to MAX_ROUNDS.
 
 No trio, no clock, no I/O, no logging.
 """
@@ -98,16 +100,16 @@ from wharfinger.runtime.scheduler.graph import Node, Verdict
 from wharfinger.runtime.scheduler.package_node import GLOBAL_ORDER
 
 MAX_ROUNDS: Final = 5
-"""The limit on rounds in a row that were begun by afterAll hooks."""
+"""The limit on the number of consecutive rounds that afterAll hooks cause."""
 UNREAD: Final = Node(GLOBAL, "", NO_REQUIREMENTS, order=GLOBAL_ORDER, floor=Verdict.ENABLE, script=True)
 """The node of the Module ``global`` before it is read."""
 
 Next: TypeAlias = tuple[Rounds, tuple[Effect, ...]]
-"""The rounds after a step, and the effects to perform, in this order."""
+"""The rounds after a step, and the effects in the order in which they are to be carried out."""
 
 
 def step(rounds: Rounds, event: Event) -> Next:
-    """Return the rounds after an event, and the effects in this order."""
+    """Return the rounds after an event, and the effects in the order in which they are to be carried out."""
     match event:
         case PackageTurned(name, on):
             has_turned = name != GLOBAL and on is not (name in rounds.on)
@@ -150,14 +152,14 @@ def _switched(rounds: Rounds, event: ModuleExpected | FlagsRead | HookRan) -> Ne
             is_new = not rounds.flags_known or flags != rounds.flags
             if not active or not is_new or rounds.phase is Phase.RUNNING or rounds.turn is not None:
                 return rounds, ()
-            # They take effect after the beforeAll hooks of the next round.
+            # The switches take effect after the beforeAll hooks of the next round.
             return rounds, (Tell(Rescheduled(GLOBAL, "ModulesSwitched")),)
         case _:
             assert_never(event)
 
 
 def _switch(rounds: Rounds, flags: Mapping[str, bool]) -> Next:
-    """Switch Modules on or off as the global hooks last requested."""
+    """Set the switches of Modules to those that the global hooks last requested."""
     before = rounds.flags
     changed = sorted(name for name in {*before, *flags} if before.get(name) is not flags.get(name))
     told = tuple(Tell(FlagSet(name, flags.get(name))) for name in changed)
@@ -195,7 +197,8 @@ def _surveyed(rounds: Rounds, on: frozenset[str], purpose: Purpose) -> Next:
             again: list[Effect] = []
             for name in sorted(on):
                 again += (RunAnew(name), Tell(Rescheduled(name, "GlobalValuesChanged")))
-            # Only after all were rescheduled: a suspended package completes at once, which would end the round.
+            # This comes after all packages were rescheduled, because a suspended package completes its run at once, which
+            # would end the round.
             return replace(rounds, phase=Phase.SETTLING), (*again, Simple.LOOK)
         case _:
             assert_never(purpose)
@@ -205,7 +208,7 @@ def _surveyed(rounds: Rounds, on: frozenset[str], purpose: Purpose) -> Next:
 
 
 def _looked(rounds: Rounds, event: Looked) -> Next:
-    """End the round if it is over or cut short; begin another round if one is due."""
+    """End the round if it is complete or interrupted; begin another round if it is due."""
     if event.recorded and not rounds.flags_known:
         return rounds, (Simple.READ_FLAGS, Simple.LOOK)
     if not event.active:
@@ -221,7 +224,7 @@ def _looked(rounds: Rounds, event: Looked) -> Next:
 
 
 def _without_turn(rounds: Rounds, cause: str) -> Next:
-    """Interrupt the afterAll hooks, because the tasks behind them in the lane must not wait for them."""
+    """Cancel the afterAll hooks, because the tasks behind them in the lane must not wait for them."""
     turn = rounds.turn
     if turn is None:
         return rounds, ()
@@ -241,21 +244,23 @@ def _turn(rounds: Rounds, event: TurnAtWork | TurnFailed | TurnEnded) -> Next:
         case TurnEnded(_, made):
             ended = replace(rounds, turn=None)
             if rounds.phase is not Phase.ENDING:
-                return ended, ()  # the next round, which waits, sees what they changed
+                return ended, ()  # the next round, which already waits, takes the changes of the hooks into account
             return _go_on(replace(ended, phase=Phase.IDLE), changed=made != turn.made)
         case _:
             assert_never(event)
 
 
 def _go_on(rounds: Rounds, *, changed: bool) -> Next:
-    """End the round after its afterAll hooks; begin another round if they changed values or Modules that packages see."""
+    """End the round after its afterAll hooks; begin another round if they changed the global values or the Modules that are
+    on.
+    """
     if not changed:
         return replace(rounds, again=0), (Simple.LOOK,)
     if rounds.again < MAX_ROUNDS:
         said = Log("afterAll hooks changed the global values; another round begins")
         return replace(rounds, again=rounds.again + 1), (said, Tell(Rescheduled(GLOBAL, "AfterAllChangedGlobalValues")))
     message = (
-        f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must not change them "
-        "when nothing else changes"
+        f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must not change the "
+        "values again if nothing else has changed"
     )
     return replace(rounds, again=0), (ReportLoop(message),)

@@ -1,4 +1,4 @@
-"""The state of the rounds of global hooks: frozen records, which only the machine beside this module replaces."""
+"""The state of the rounds of global hooks: frozen records, which only the state machine replaces."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,29 +14,31 @@ NO_FLAGS: Final[Mapping[str, bool]] = MappingProxyType({})
 
 
 class Phase(Enum):
-    """The phase of a round; each value says what happens in it."""
+    """The phase of a round; the string value of each describes the phase."""
 
     IDLE = "no round is under way"
-    RUNNING = "the Module's own run is under way or pending; the other packages run after it"
-    SETTLING = "the other packages run, and the afterAll hooks are still to come"
-    ENDING = "the afterAll hooks run, or are to be retried"
+    RUNNING = "the run of the Module global is under way or pending; the other packages run after it"
+    SETTLING = "the other packages run, and the afterAll hooks have not begun yet"
+    ENDING = "the afterAll hooks run, or wait for a retry"
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One execution of the afterAll hooks: from when all packages are idle until all of the hooks have succeeded."""
+    """One execution of the afterAll hooks: it begins when all packages are idle, and ends when all of the hooks have
+    succeeded.
+    """
 
     scope: WorkScope
     """The scope of the task, which also identifies the turn."""
     made: str
-    """The checksum, before the turn, of the values and switches that hooks can change."""
+    """The checksum of the values and switches that hooks can change, as it was before the turn."""
     at_work: bool = False
-    """True while the hooks run; False while they wait, for example for the next attempt."""
+    """True while the hooks run; False while they wait, for example for their next attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of global hooks, with the values and switches that the other packages were run with."""
+    """The rounds of global hooks, with the values and switches with which the other packages were run."""
 
     phase: Phase = Phase.IDLE
     turn: Turn | None = None
@@ -46,15 +48,15 @@ class Rounds:
     on: frozenset[str] = frozenset()
     """The packages that were on when the round began."""
     turned: "HashTrieSet[str]" = field(default_factory=HashTrieSet)
-    """The packages that were switched on or off since then."""
+    """The packages that were switched on or off since the round began."""
     flags: Mapping[str, bool] = field(default_factory=lambda: NO_FLAGS)
     """The switches of Modules that are in effect; until they are known, switches that keep installed Modules on."""
     flags_known: bool = False
     """True if the switches are those of the global hooks."""
     seen: str = ""
-    """The checksum of the global values that packages were last run with."""
+    """The checksum of the global values with which packages were last run."""
     again: int = 0
-    """The number of rounds in a row that afterAll hooks have begun."""
+    """The number of consecutive rounds that afterAll hooks have caused."""
 
     def is_superseded(self, scope: WorkScope) -> bool:
         """Return whether another round has begun while the turn with this scope was at work, or the turn is over."""

@@ -11,8 +11,8 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 @dataclass(frozen=True, slots=True)
 class NodeAdded:
-    """A package was loaded, for the first time or again, and is to be scheduled. The last vote of its script remains valid
-    until the next one.
+    """A package was loaded, for the first time or again, and has to be scheduled. The last vote of its script remains valid
+    until the next vote.
     """
 
     node: Node
@@ -20,8 +20,8 @@ class NodeAdded:
 
 @dataclass(frozen=True, slots=True)
 class NodeRemoved:
-    """A package was removed. The user's intent about it is kept until IntentSet(None), because an intent may also arrive before
-    its node.
+    """A package was removed. The user's intent about the package is kept until IntentSet(None), because an intent may also
+    arrive before its node.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Rescheduled:
-    """A package is to run again, and with it all packages that subscribe to it."""
+    """A package has to run again, together with all packages that subscribe to it."""
 
     name: str
     reason: str
@@ -69,7 +69,7 @@ class FlagSet:
 
 @dataclass(frozen=True, slots=True)
 class ScriptVoted:
-    """An enabled script ended: False with a reason, True or None without an objection, or an error.
+    """An enabled script has ended. Its vote is False with a reason, True or None without an objection, or an error.
 
     ``provisional`` is True if the script ran while packages that it may read were not loaded yet; it has to run again.
     """
@@ -95,7 +95,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The end of a pause."""
+    """The scheduler is resumed after a pause."""
 
 
 Event: TypeAlias = (
@@ -117,7 +117,9 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A package is allowed to be on, or not. Emitted at first, and whenever its verdict, reason or message changes."""
+    """A package is allowed to be on, or not. Emitted for the first decision, and whenever the decision, its reason or its
+    message changes.
+    """
 
     name: str
     allowed: bool
@@ -127,8 +129,8 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Disable:
-    """Stop a package: end its run and its hooks. With ``uninstall``, delete its objects from the cluster too; otherwise nothing
-    is deleted.
+    """Stop a package: end its run, and stop its hooks. With ``uninstall``, also delete its objects from the cluster;
+    otherwise nothing is deleted.
     """
 
     name: str
@@ -139,7 +141,7 @@ class Disable:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Run a package, and report the run by its number."""
+    """Run a package; the result is reported with the number ``run``."""
 
     name: str
     run: int

@@ -1,10 +1,11 @@
 """Exclusive groups: Modules of one group, of which only one may be installed.
 
-A package names its group in ``package.yaml``. Among the Modules of one group that are wanted, the one with the lowest order is
-installed; with equal orders, the one whose name sorts first. Each Module is *outranked* by those before it. A Module is
-off and uninstalled while a Module that outranks it is wanted, and its status names that other Module. A Module that is paused
-keeps its place, because its objects stay in the cluster. A Module that is disabled keeps no other Module off. So the decision
-depends only on the Modules that exist, and never on the sequence in which they were created.
+A package names its group in ``package.yaml``. Among the Modules of one group that are wanted, the one with the lowest order
+is installed; with equal orders, the one whose name sorts first. Each Module is *outranked* by the Modules that come before it
+in this sequence. While a Module that outranks it is wanted, a Module is off and uninstalled, and its status names the other
+Module. A Module that is paused keeps its rank, because its objects stay in the cluster. A Module that is disabled keeps no
+other Module off. So the decision depends only on the Modules that exist, and never on the sequence in which they were
+created.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +25,9 @@ def outranking(node: Node, peers: Iterable[Node]) -> tuple[str, ...]:
 
 
 def regrouped(node: Node, others: Iterable[Node]) -> Iterator[Node]:
-    """Yield the nodes whose exclusions change when ``node`` joins or replaces its earlier version; the node itself is first."""
+    """Yield the nodes whose exclusions change when ``node`` is added or replaces its earlier version; ``node`` itself is
+    yielded first.
+    """
     peers = [each for each in others if each.exclusive and each.name != node.name]
     yield replace(node, outranked_by=outranking(node, peers))
     for each in peers:
@@ -34,7 +37,7 @@ def regrouped(node: Node, others: Iterable[Node]) -> Iterator[Node]:
 
 
 def ranked(nodes: Iterable[Node]) -> dict[str, Node]:
-    """Return the nodes that are in exclusive groups, by name, with the Modules that outrank each of them."""
+    """Return the nodes that are in exclusive groups, by name, each with the Modules that outrank it."""
     groups: dict[str, list[Node]] = {}
     for node in nodes:
         if node.exclusive:

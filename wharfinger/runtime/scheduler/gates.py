@@ -1,18 +1,18 @@
-"""Decisions: which packages are on, from their rules and from what packages require of each other.
+"""The decisions which packages are on, according to rules, and to the requirements between packages.
 
 :mod:`wharfinger.runtime.scheduler.rules` gives the votes about a node. The first FORBID wins, whichever votes precede it;
-without a FORBID, the last vote that is not UNDEFINED wins. A node is on if and only if the winning vote is ENABLE. Nothing can
-force a node on: its requirements can always block it. If one of several FORBIDs is the user's, it is the reported reason,
-because the requirements of an unwanted package do not matter. If all votes would enable the node and only its enabled script
-has not answered yet, the decision is *pending*, and the node is off.
+without a FORBID, the last vote that is not UNDEFINED wins. A node is on if and only if the winning vote is ENABLE. Nothing
+can force a node on: its requirements can always block it. If there are several FORBIDs, and one of them is the user's, the
+user's is the reported reason, because the requirements of an unwanted package do not matter. If all votes would enable the
+node and only its enabled script has not answered yet, the decision is *pending*, and the node is off.
 
 Decisions are a function of the present nodes, never of the history: nodes are judged in their topological order, after the
 nodes that they name. A knot (:mod:`wharfinger.runtime.scheduler.soft_edges`) is judged as a whole, after everything that it
-depends on. Two cases in a knot need rules of their own, so that no verdict ever swings:
+depends on. Two cases in a knot need special rules, so that no decision changes back and forth forever:
 
-* a *late* any-of member counts as soon as a round over the knot has enabled it; rounds repeat while they enable more nodes, and
-  only for the nodes that are affected;
-* of two nodes that exclude each other, the one that is placed later yields.
+* a member of an any-of group that is placed *later* in the knot counts as soon as a round over the knot has enabled it;
+  rounds are repeated, for the affected nodes only, as long as they enable more nodes;
+* of two nodes that exclude each other, the node that is placed later is off.
 
 So a decision depends only on the node and on the nodes that it names, and only the nodes that `Topology.affected_by` returns
 have to be judged again.
@@ -30,8 +30,8 @@ from wharfinger.runtime.status.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The result of all rules. ``uninstall`` is True if the user, a hook or the package's script does not want the package,
-    even if other rules forbid it as well, or if another Module of its exclusive group takes precedence.
+    """The result of all rules. ``uninstall`` is True if the user, a hook or the package's script does not want the package
+    (even if other rules forbid it as well), or if another Module of its exclusive group takes precedence.
     """
 
     verdict: Verdict
@@ -67,9 +67,10 @@ def decide_affected(
     opinion: Callable[[str], Opinion],
     standing: Callable[[str], Decision | None],
 ) -> dict[str, Decision]:
-    """Return the decisions of `decide` about ``names``, in their order; ``standing`` has the decisions about all other nodes.
+    """Return the decisions that `decide` would make about ``names``, in their order; ``standing`` returns the existing
+    decisions about all other nodes.
 
-    ``names`` are the result of `Topology.affected_by`. A node without a standing decision counts as off.
+    ``names`` must be a result of `Topology.affected_by`. A node without an existing decision counts as off.
     """
     return _Judge(nodes, topology, facts, opinion, standing).decide(names)
 
@@ -92,7 +93,7 @@ def votes_of(
 
 
 class _Judge:
-    """New decisions about some nodes, on top of the existing decisions about all others."""
+    """The new decisions about some nodes, and the existing decisions about all other nodes."""
 
     def __init__(
         self,
@@ -122,7 +123,7 @@ class _Judge:
         return self._decided
 
     def untie(self, knot: Knot) -> dict[str, Others]:
-        """Decide about a knot; return for each member the nodes that its final decision is based on."""
+        """Decide about a knot; return for each member the nodes on which its final decision is based."""
         judged: dict[str, Others] = {}
         assumed: dict[str, str] = {}
         refuted: set[str] = set()
@@ -132,7 +133,7 @@ class _Judge:
             for name in self._round(knot, stale, assumed, judged):
                 if name in knot.late:
                     on ^= {name}
-            # A member that turns off because it was assumed to be on never counts again, so the loop ends.
+            # A member that was assumed to be on, and then turns off, is never assumed to be on again, so the loop ends.
             refuted |= assumed.keys() - on
             changed = (on - refuted) ^ assumed.keys()
             for name in changed:
@@ -145,7 +146,9 @@ class _Judge:
     def _round(
         self, knot: Knot, stale: Iterable[str], assumed: Mapping[str, str], judged: dict[str, Others]
     ) -> list[str]:
-        """Judge the stale members of a knot, and the later members that they affect. Return those that turned on or off."""
+        """Judge the members in ``stale``, and the later members of the knot that they affect. Return the members that turned
+        on or off.
+        """
         line = sorted(knot.position[name] for name in stale)
         queued = set(line)
         turned = []
@@ -166,7 +169,7 @@ class _Judge:
         return turned
 
     def _later(self, name: str, knot: Knot) -> Iterator[int]:
-        """Return the positions of the members of a knot that come after a member and are judged against it."""
+        """Return the positions of the members of a knot that come after a member, and whose decision depends on it."""
         at = knot.position[name]
         yield from (where for each in self._topology.named_by[name] if (where := knot.position.get(each, at)) > at)
         for each in self._topology.edges[name].none_of:
@@ -174,11 +177,13 @@ class _Judge:
                 yield knot.position[each]
 
     def others(self, name: str) -> Others:
-        """Return the nodes that a node outside of knots is judged against."""
+        """Return the nodes on which the decision about a node outside of knots depends."""
         return Others(self._enabled(name), self._nodes, wanted=self._wanted(name))
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
-        """Return the versions of all nodes that a node names and that are on; in its own knot, only nodes before it count."""
+        """Return the versions of all nodes that a node names and that are on; of nodes in its own knot, only those before it
+        count.
+        """
         there, enabled = self._topology.edges, {}
         for each in there[name].named:
             if knot and knot.position.get(each, -1) > knot.position[name]:
@@ -191,7 +196,7 @@ class _Judge:
         return enabled
 
     def _wanted(self, name: str, knot: Knot | None = None) -> tuple[str, ...]:
-        """Return the wanted Modules that take precedence over a node in its exclusive group, the first one of the group first.
+        """Return the wanted Modules that take precedence over a node in its exclusive group, in the order of the group.
 
         Of the Modules in the node's own ``knot``, only those that are placed before it count.
         """
@@ -213,8 +218,8 @@ class _Judge:
 def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
     """Return whether a node is to be installed as soon as its requirements are met.
 
-    Such a node is not uninstalled because of other nodes. So it keeps its place in its exclusive group while it is paused, and
-    while its script runs, fails, or has given only a provisional vote.
+    Such a node is not uninstalled because of other nodes. So it keeps its rank in its exclusive group while it is paused, and
+    while its script runs, has failed, or has given only a provisional vote.
     """
     vote = _resolved(wishes(node, facts, replace(opinion, vote=None)))
     said = opinion.vote
@@ -225,7 +230,8 @@ def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
 def _resolved(cast: Iterator[Vote]) -> Vote:
     """Return the vote that counts.
 
-    A pending vote counts if the node would be on otherwise; it is the only UNDEFINED vote after the floor's.
+    A pending vote counts only if the node would be on otherwise; it is the only UNDEFINED vote except for the first one (the
+    floor).
     """
     counts = next(cast)
     for vote in cast:

@@ -1,8 +1,8 @@
 """The flags of global hooks for Modules: ``/<moduleName>Enabled`` beside ``/global`` in values patches (spec hook-protocol
 §3.3).
 
-A flag is like any other value that a hook has patched: it is kept in the record, compacted, and forgotten when it is removed.
-Pure.
+A flag is treated like other values that a hook has patched: it is kept in the package's record, compacted, and forgotten when
+a hook removes it. Pure.
 """
 
 import re
@@ -34,7 +34,7 @@ def flags_in(patches: Iterable[JsonValue]) -> dict[str, bool]:
 
 
 def flag_document(patches: Iterable[JsonValue]) -> JsonObject:
-    """Return the flags, in the form that they have beside ``global`` in the document that a patch is applied to."""
+    """Return the flags in the form that they have in the document to which a patch is applied, beside ``global``."""
     document: JsonObject = {}
     for patch in patches:
         steps = pointer_steps(find_str(patch, "path"))
@@ -44,12 +44,12 @@ def flag_document(patches: Iterable[JsonValue]) -> JsonObject:
 
 
 def flag_of(value: JsonValue) -> bool | None:
-    """Return the flag that a value stands for: ``true`` or ``false``, as a boolean or as text; None for anything else."""
+    """Return the flag that a value means: ``true`` or ``false``, as a boolean or as a text; None for any other value."""
     return _VALUES.get(value) if isinstance(value, bool | str) else None
 
 
 def may_be_flagged(name: str) -> bool:
-    """Return whether global hooks may switch a package on and off: every Module except ``global`` itself."""
+    """Return whether global hooks may switch a package on and off: they may switch every Module except ``global`` itself."""
     return "." not in name and name != GLOBAL
 
 

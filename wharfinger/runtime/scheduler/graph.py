@@ -1,22 +1,25 @@
 """The dependency graph: the nodes of the scheduler, and the order that their requirements give them.
 
-There are two kinds of edges. A declared dependency, optional or not, is *hard* while its target is there: the target comes first
-and is waited for, and a cycle of hard edges is an error that changes nothing. Members of any-of and none-of groups are *soft*
-edges. They place the member first, so that it is decided before the node that names it, but only if this closes no cycle: chains
-of fallbacks and packages that exclude each other must not be errors. An any-of member that was placed first is waited for as
-well. Nodes that soft edges tie into a cycle are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges` chooses which of its
-edges are kept. Outside of knots all edges are kept.
+There are two kinds of edges. The edge to a declared dependency, optional or not, is *hard* while the dependency exists: the
+dependency comes first, and the node waits for it. A cycle of hard edges is an error, and the change that would close the
+cycle is refused. The edges to members of any-of and none-of groups are *soft*. A soft edge places the member first, so that
+the member is decided before the node that names it, but only if this closes no cycle: chains of fallbacks, and packages that
+exclude each other, must not be errors. A node also waits for an any-of member that was placed first. Nodes that are on a
+cycle because of soft edges are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges` chooses which edges of the knot are
+kept. Outside of knots all edges are kept.
 
-A lower order comes first. An order that is declared below that of a dependency is raised to it. Otherwise both would wait for
-each other forever: the dependency waits for all lower orders, the dependent for its dependency (spec/runtime §4.5, §4.6).
+A package with a lower order comes first. If a package declares a lower order than one of its dependencies, its effective
+order is raised to that of the dependency. Otherwise the two would wait for each other forever: the dependency would wait for
+all lower orders, and the dependent for its dependency (spec/runtime §4.5, §4.6).
 
-Invariants. A topology is a function of the nodes alone, whatever the sequence in which they arrived. The cost of a change depends
-on what it can reach, and never on the size of the graph: the maps are persistent, and only these places are visited:
+Invariants. A topology depends only on the nodes, and not on the sequence in which they were added. The cost of a change
+depends only on the nodes that the change can affect, and not on the size of the graph: the maps are persistent, and only
+these nodes are visited:
 
 - the *circle* of the changed node (the nodes on cycles through it), searched along the edges and against them at the same time;
-- its former knot: no other knot can come apart, because each cycle that is new or gone contains the changed node;
-- dependents, as far as a rank or an effective order changes, each once, in the order of their former ranks. Edges between nodes
-  outside of circle and knot are unchanged, so those ranks still give the right order.
+- its former knot: no other knot can change, because each cycle that appears or disappears contains the changed node;
+- dependents, as far as a rank or an effective order changes, each once, in the order of their former ranks. The edges between
+  nodes outside of the circle and the knot are unchanged, so the former ranks of these nodes still give a valid order.
 """
 
 import heapq
@@ -35,7 +38,7 @@ from wharfinger.runtime.scheduler.soft_edges import Knot, tie
 DEFAULT_ORDER: Final = 999
 """The order of Applications, and of Modules that are not critical."""
 _MOST_SHOWN: Final = 20
-"""The most names in one message."""
+"""The limit on the number of names in one message."""
 _ANY: Final = parse_constraint("")
 _NOBODY: Final[frozenset[str]] = frozenset()
 _NAMERS: "Final[HashTrieSet[str]]" = HashTrieSet()
@@ -55,9 +58,9 @@ class Verdict(StrEnum):
 class CycleError(Exception):
     """A node would close a cycle of dependencies. Nothing was changed.
 
-    ``members``: the names of all nodes that lie on a cycle with the first member, sorted; no other cycle has an earlier name.
-    ``path``: a shortest cycle through the first member, which is also first here; each node needs the next, and the last one
-    needs the first.
+    ``members`` are the names of all nodes that are on a cycle with the first member, sorted; of several such sets, the one
+    with the first name in sorted order is reported. ``path`` is a shortest cycle, which begins with the first member: each
+    node needs the next one, and the last node needs the first.
     """
 
     def __init__(self, members: Iterable[str], path: Iterable[str]) -> None:
@@ -74,12 +77,13 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One loaded package: only facts of its definition.
+    """One loaded package, with the facts that follow from its definition and its resource.
 
-    ``floor`` is its verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script``: the package has an
-    enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: the package is run again after each run of
-    these packages; they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module.
-    ``declined``: its files state that it is off by default, so a DISABLE as floor is the package's own decision.
+    ``floor`` is the verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script`` is True if the package
+    has an enabled script, whose vote is needed after every NodeAdded. ``subscriptions`` are packages after each of whose runs
+    this package runs again; they are no edges. ``bundles`` are the pairs of an edition and a bundle of the platform that
+    enable this Module. ``declined`` is True if the package's files state that it is off by default, so that the floor DISABLE
+    is the package's own decision.
     """
 
     name: str
@@ -121,7 +125,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The other nodes that a node names, whether they exist or not; ``named`` are all of them."""
+    """The edges of a node: the names of the other packages that it names, whether they exist or not. ``named`` are all of
+    these names.
+    """
 
     hard: frozenset[str]
     any_of: frozenset[str]
@@ -133,10 +139,11 @@ class Edges:
 class Topology:
     """The nodes in order. The nodes that a node names come before it, except for some edges within knots.
 
-    ``waits_for``: for each node, the nodes that must be active before it may be scheduled, sorted. ``effective``: the order of
-    each node, raised to those of its dependencies. ``named_by``: for a name, with or without a node, the nodes whose
-    requirements name it. ``knots``: the knot of each node that is in one. ``rank``: the number of steps between a node and the
-    nodes without dependencies; all members of a knot have the same rank. ``edges``: the edges of each node.
+    ``waits_for`` has, for each node, the nodes that must be active before it may be scheduled, sorted. ``effective`` has the
+    order of each node, raised to those of its dependencies. ``named_by`` has, for each name, with or without a node, the
+    nodes whose requirements contain the name. ``knots`` has the knot of each node that is in a knot. ``rank`` is the length
+    of the longest path from a node to a node without dependencies; all members of a knot have the same rank. ``edges`` has
+    the edges of each node.
     """
 
     effective: "HashTrieMap[str, int]" = field(default_factory=HashTrieMap)
@@ -149,7 +156,7 @@ class Topology:
     def affected_by(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
         """Return ``names`` and every node whose decision may depend on theirs, in the order in which they are decided.
 
-        A name without a node stands for the nodes that name it. Either all members of a knot are affected, or none is.
+        For a name without a node, the nodes that name it are returned. If one member of a knot is affected, all members are.
         """
         to_see = list(names)
         found = set(to_see)
@@ -182,7 +189,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Rewired:
-    """The result of a change. ``moved``: the remaining nodes whose dependencies or effective order have changed."""
+    """The result of a change. ``moved`` are the existing nodes whose dependencies or effective orders have changed."""
 
     topology: Topology
     moved: tuple[str, ...] = ()
@@ -250,7 +257,7 @@ def _tied(topology: Topology, name: str) -> tuple[str, ...]:
 
 
 class _Draft:
-    """A topology that is being changed: new edges, and new facts about nodes, which take precedence over the known facts."""
+    """A topology during a change: the former topology, and the new edges and new facts about nodes, which take precedence."""
 
     def __init__(self, before: Topology, nodes: Mapping[str, Node]) -> None:
         self.edges = before.edges
@@ -263,10 +270,10 @@ class _Draft:
         self._waits_for = _Overlay(before.waits_for)
         self._seen: set[str] = set()
         self._stale: list[tuple[int, str]] = []
-        """Nodes to be measured again, by their former rank."""
+        """The nodes whose rank and effective order have to be computed again, by their former rank."""
 
     def put(self, name: str, edges: Edges) -> bool:
-        """Set the edges of a node. Return whether one of them is new and leads to a node."""
+        """Set the edges of a node. Return whether a new edge leads to an existing node."""
         before = self.edges.get(name)
         was = before.named if before else _NOBODY
         self.edges = self.edges.insert(name, edges)
@@ -295,8 +302,8 @@ class _Draft:
         return (each for each in self.edges[name].named if each in self.edges)
 
     def settle(self, region: Collection[str]) -> None:
-        """Find the knots among ``nodes``, a set that contains every cycle through its members, and measure all of them. Raises
-        CycleError.
+        """Find the knots among the nodes of ``region``, which contains every cycle through its members, and compute the ranks
+        and effective orders of all of them. Raises CycleError.
         """
         self._seen.update(region)
         components = strong_components(region, lambda name: self.edges[name].named)
@@ -336,7 +343,9 @@ class _Draft:
         return tuple(sorted([each for each in wanted if each in self.edges]))
 
     def rewait(self, name: str) -> None:
-        """Update the nodes that name an added or removed node: they wait for an added node, and no longer for a removed one."""
+        """Update the nodes that name an added or removed node: they wait for an added node, and no longer wait for a removed
+        node.
+        """
         for each in self._spread(name):
             edges = self.edges[each]
             if name in edges.hard or name in edges.any_of:
@@ -344,7 +353,9 @@ class _Draft:
                 self._waits_for.set(each, tuple(sorted({*others, name} if name in self.edges else others)))
 
     def _spread(self, name: str) -> list[str]:
-        """Queue the nodes that name this node for measuring, unless they were measured already."""
+        """Mark the nodes that name this node, so that their rank and effective order are computed again, unless that was done
+        in this change.
+        """
         namers = [each for each in self.namers(name) if each not in self._seen]
         for each in namers:
             heapq.heappush(self._stale, (self._before.rank[each], each))
@@ -362,8 +373,8 @@ class _Draft:
                 self._spread(name)
 
     def done(self, changed: str) -> Rewired:
-        """Measure the nodes that the change reaches. Return the topology, and the nodes with other dependencies or another
-        order.
+        """Compute the ranks and effective orders of all marked nodes. Return the topology, and the nodes whose dependencies
+        or effective orders have changed.
         """
         while self._stale:
             _, name = heapq.heappop(self._stale)
@@ -401,7 +412,7 @@ class _Overlay(Generic[_Value]):
         return self.new[name] if name in self.new else self._before[name]
 
     def set(self, name: str, value: _Value) -> bool:
-        """Set a value, once for each name. Return whether it differs from the one before."""
+        """Set a value, at most once for each name. Return whether it differs from the former value."""
         if self._before.get(name) == value:
             return False
         self.new[name] = value

@@ -1,9 +1,10 @@
-"""The scheduler as a pure machine: it decides when each package runs, and what it waits for.
+"""The scheduler as a pure state machine: it decides which packages are on, when each package runs, and which packages it
+waits for.
 
-Theory of operation (spec/runtime §4). A node is a loaded package. Whether it is *on* is decided by
-:mod:`wharfinger.runtime.scheduler.gates`, in the order of :mod:`wharfinger.runtime.scheduler.graph`. Ordering and waiting
-are the fixpoint engine's (:mod:`wharfinger.runtime.fixpoint`): each node here is a node there, and its body depends on its
-phase:
+Theory of operation (spec/runtime §4). A node is a loaded package. The gates (:mod:`wharfinger.runtime.scheduler.gates`)
+decide whether a node is *on*, in the order of :mod:`wharfinger.runtime.scheduler.graph`. The fixpoint engine
+(:mod:`wharfinger.runtime.fixpoint`) orders the runs, and lets nodes wait: each node of the scheduler is a node of the engine,
+whose body depends on the phase of the node:
 
 =========  ===========================================================================================  ====================
 Idle       to be scheduled, once everything it waits for is active and no lower order holds it back     Blocked, or Outside
@@ -11,25 +12,26 @@ Scheduled  run N was ordered; a Completed event with another number is outdated 
 Active     run N is complete. A node that is off is Active too, so that it never holds back any other   Terminal
 =========  ===========================================================================================  ====================
 
-A body that lacks something parks under the packages that are not active, under its script's vote, or under the highest tier
-(:mod:`wharfinger.runtime.scheduler.tiers`) below it that is not released, and is woken by exactly these. ``Outside`` stands for
-the run of a package; nothing here waits for time. The engine never drains here: a missing dependency is reported at once, and its
-arrival wakes the node.
+A body that lacks something is parked, either on the packages that are not active, or on the vote of the node's script, or on
+the highest tier below the node that is not released (:mod:`wharfinger.runtime.scheduler.tiers`). Only a change of one of
+these wakes the node. With ``Outside``, a node waits for the run of its package; no node waits for time to pass. The engine
+never drains in the scheduler: a missing dependency is reported at once, and its arrival wakes the node.
 
 Invariants:
 
-* a node is scheduled only while everything it waits for is active, and never while it is off;
-* a change of one node resets only the nodes that subscribed to it;
+* a node is scheduled only while all nodes that it waits for are active, and never while it is off;
+* a change of one node makes only the nodes that subscribed to it run again;
 * a node waits only for the nodes that it names, for the orders below its own, and for its script's vote;
-* a failed run holds back only its dependents and not the higher orders, because one broken package must not stop all others;
-* a gate that closes pauses a package; only a "no" of the user or of the script, and a lost place in its exclusive group,
-  uninstall it (DESIGN §7, docs/decisions/0052-exclusive-groups.md);
-* the cost of a step depends on what the event can reach, never on the size of the graph.
+* only the dependents of a package whose run has failed wait, and not the packages of higher orders, because one broken
+  package must not stop all others;
+* a requirement that is not met any more pauses a package; a package is uninstalled only if the user, a hook or its script
+  does not want it, or if another Module of its exclusive group takes precedence (DESIGN §7,
+  docs/decisions/0052-exclusive-groups.md);
+* the cost of a step depends only on the nodes that the event can affect, and not on the size of the graph.
 
-While the scheduler is paused, events are recorded and nothing is decided. It starts paused.
+While the scheduler is paused, events are recorded, but nothing is decided. The scheduler is paused at the start.
 
-No clock, no I/O, no waiting: `step` returns the next graph and the effects, in an order that depends only on the events so
-far.
+No clock, no I/O, no await: `step` returns the next graph and the effects, in an order that depends only on the events so far.
 """
 
 from collections.abc import Iterable
@@ -94,9 +96,9 @@ from wharfinger.runtime.scheduler.tiers import tier_id
 
 
 def step(graph: Graph, event: Event, at: datetime | None = None) -> tuple[Graph, tuple[Effect, ...]]:
-    """Return the next graph, and the effects in order. ``at`` is the time of the event, which no decision depends on.
+    """Return the next graph, and the effects in order. ``at`` is the time of the event; decisions do not depend on it.
 
-    Raises CycleError if a node would close a cycle; nothing was changed then.
+    Raises CycleError if a node would close a cycle; nothing is changed then.
     """
     turn = _Turn(graph, at)
     turn.take_in(event)
@@ -109,10 +111,12 @@ def step(graph: Graph, event: Event, at: datetime | None = None) -> tuple[Graph,
 
 
 def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
-    """Return the decisions that would change if ``name`` were ``node`` (None: removed). Raises CycleError."""
+    """Return the decisions that would change if the node of ``name`` were replaced by ``node`` (None if it were removed).
+    Raises CycleError.
+    """
     turn = _Turn(graph, None)
     turn.take_in(NodeRemoved(name) if node is None else NodeAdded(node))
-    turn.everything = graph.paused  # no decision was made yet, so none can change
+    turn.everything = graph.paused  # there are no decisions yet, so no decision can change
     return turn.decisions()
 
 
@@ -128,23 +132,25 @@ class _Turn:
         self.subscribers, self.engine = graph.subscribers, graph.engine
         self.effects: list[Effect] = []
         self.suspects: set[str] = set()
-        """The names, of existing nodes or not, whose decisions may have changed, and with them the dependent decisions."""
+        """The names, of existing nodes or not, whose decisions may have changed, so that the decisions that depend on them
+        are made again.
+        """
         self.everything = False
         """True if the decisions about all nodes may have changed."""
         self.asked: set[str] = set()
         """The nodes whose bodies are to run again."""
         self.released: list[int] = []
-        """The orders that no node holds any more."""
+        """The tiers (by their orders) that no node holds any more."""
         self.touched: set[str] = set()
         """The names whose entry or effective order has changed."""
 
     @property
     def changed(self) -> bool:
-        """Return whether the event makes any difference."""
+        """Return whether the event has changed anything."""
         return bool(self.suspects or self.asked) or self.everything or self.paused is not self.before.paused
 
     def graph(self) -> Graph:
-        """Return the graph after this turn."""
+        """Return the graph after this step."""
         return Graph(
             self.entries,
             self.intents,
@@ -160,10 +166,10 @@ class _Turn:
             tuple(sorted(self.touched)),
         )
 
-    # --- taking in -----------------------------------------------------------------------------------------------------
+    # --- recording of the event ----------------------------------------------------------------------------------------
 
     def take_in(self, event: Event) -> None:
-        """Record the content of an event, without its consequences."""
+        """Record an event, without deciding anything and without running bodies."""
         match event:
             case NodeAdded(node):
                 self._add(self._grouped(node))
@@ -214,13 +220,13 @@ class _Turn:
         old = self.entries.get(name)
         vote = old.vote if old and node.script else None
         if old and old.on and node.script and vote is None:
-            vote = ScriptVote(enabled=None)  # a package that is on stays on until its new script has voted against it
+            vote = ScriptVote(enabled=None)  # a package that is on stays on, unless its new script votes against it
         entry = Entry(
             node, Idle(), old.decision if old else None, vote, node.script, (), self.at, old.run if old else 0
         )
         rewired = with_node(
             self.topology, Nodes(self.entries.insert(name, entry)), name, old.node if old else None
-        )  # may raise CycleError: nothing was changed so far
+        )  # may raise CycleError, because nothing was changed so far
         order = self.topology.effective.get(name) if old and not old.released else None
         self.entries = self.entries.insert(name, entry)
         self.touched.add(name)
@@ -237,7 +243,7 @@ class _Turn:
         self.asked.add(name)
 
     def _grouped(self, node: Node) -> Node:
-        """Return a joining node together with the members of its exclusive group that outrank it; update the other members."""
+        """Return an added node with the members of its exclusive group that outrank it; update the other members of the group."""
         old = self.entries.get(node.name)
         if not node.exclusive and not (old and old.node.exclusive):
             return node
@@ -245,7 +251,7 @@ class _Turn:
         for each in peers:
             entry = self.entries[each.name]
             nodes = self.entries.insert(each.name, replace(entry, node=each))
-            # Of the joining node there is no edge yet, so a cycle that it would close is found when it is added.
+            # The edges of the added node do not exist yet; if they close a cycle, that is found when the node itself is added.
             rewired = with_node(self.topology, Nodes(nodes), each.name, entry.node)
             self.entries = nodes
             self._rewire(rewired)
@@ -285,7 +291,7 @@ class _Turn:
             self.subscribers = self.subscribers.insert(each, (self.subscribers.get(each) or HashTrieSet()).insert(name))
 
     def _ended(self, name: str, run: int, phase: Phase) -> None:
-        """Set the phase of a node whose current run has ended; the report of an older run changes nothing."""
+        """Set the phase of a node whose current run has ended; do nothing if the report is about an older run."""
         entry = self.entries.get(name)
         match entry:
             case Entry(phase=Scheduled(run=current)) if current == run:
@@ -294,7 +300,7 @@ class _Turn:
                 pass
 
     def _again(self, name: str, reason: str) -> bool:
-        """Schedule a node again if it is on or may still be on; return False if it is off or unknown."""
+        """Schedule a node again if it is on or its decision is pending; return False if it is off or unknown."""
         entry = self.entries.get(name)
         if entry is None or (entry.decision is not None and not entry.on and not entry.decision.pending):
             return False
@@ -302,14 +308,14 @@ class _Turn:
         return True
 
     def _tell_subscribers(self, name: str) -> None:
-        """Schedule the subscribers of a node again: one level only, each in its own turn."""
+        """Schedule the direct subscribers of a node again; their own subscribers follow when their runs are ordered."""
         for each in sorted(self.subscribers.get(name) or ()):
             entry = self.entries.get(each)
             if each != name and entry is not None and not isinstance(entry.phase, Idle):
                 self._again(each, f"SubscriptionTriggered:{name}")
 
     def _put(self, entry: Entry) -> None:
-        """Replace a node's entry, and notify its tier and its body."""
+        """Replace a node's entry, update the count of its tier, and run its body again."""
         name = entry.node.name
         old = self.entries[name]
         waits_on = isinstance(entry.phase, Idle) and isinstance(old.phase, Idle)
@@ -319,8 +325,8 @@ class _Turn:
         self.asked.add(name)
 
     def _keep(self, old: Entry, entry: Entry) -> None:
-        """Replace a node's entry, and notify its tier. If the entry became hopeless, or is hopeless no more, ask the nodes parked
-        on it again.
+        """Replace a node's entry, and update the count of its tier. If the entry became hopeless, or is not hopeless any
+        more, run the bodies of the nodes that are parked on it again.
         """
         name = entry.node.name
         if entry.released != old.released:
@@ -339,10 +345,10 @@ class _Turn:
         if before is not None and not self.tiers.is_held(before):
             self.released.append(before)
 
-    # --- judging -------------------------------------------------------------------------------------------------------
+    # --- decisions -----------------------------------------------------------------------------------------------------
 
     def decisions(self) -> dict[str, Decision]:
-        """Return the current decisions about all nodes whose decision may have changed, in topological order."""
+        """Return new decisions about all nodes whose decision may have changed, in topological order."""
         nodes = Nodes(self.entries)
         if self.everything:
             return decide(nodes, self.topology, self.facts, {name: self._opinion(name) for name in self.entries})
@@ -350,7 +356,7 @@ class _Turn:
         return decide_affected(names, nodes, self.topology, self.facts, self._opinion, self._standing)
 
     def judge(self) -> None:
-        """Decide about the stale nodes, and record the decisions."""
+        """Decide about all nodes whose decision may have changed, and record the decisions."""
         if self.everything or self.suspects:
             flipped = [
                 name for name, decision in self.decisions().items() if self._judged(self.entries[name], decision)
@@ -366,7 +372,7 @@ class _Turn:
         return entry.decision if entry else None
 
     def _judged(self, entry: Entry, decision: Decision) -> bool:
-        """Record a decision, and report its news. Return whether the node turned on or off."""
+        """Record a decision, and emit its effects if it is new. Return whether the node turned on or off."""
         old, name = entry.decision, entry.node.name
         if decision == old and (decision.on or isinstance(entry.phase, Active)):
             return False
@@ -383,17 +389,17 @@ class _Turn:
         self._put(replace(entry, decision=decision, phase=phase))
         return entry.on is not decision.on
 
-    # --- working -------------------------------------------------------------------------------------------------------
+    # --- runs ----------------------------------------------------------------------------------------------------------
 
     def work(self) -> None:
-        """Let the engine run the bodies of all nodes that must run again, and of the nodes that these wake."""
+        """Make the engine run the bodies of all nodes that must run again, and of the nodes that they wake."""
         self._call()
         while (dispatch := self._pull()) is not None:
             self._tell_engine(Finished(dispatch.id, dispatch.run, self._body(dispatch.id.name)))
             self._call()
 
     def _call(self) -> None:
-        """Tell the engine which nodes are to run again, and which tiers were released."""
+        """Notify the engine which nodes have to run again, and which tiers were released."""
         if self.asked:
             asked, self.asked = self.asked, set()
             for name in self.topology.sorted(Nodes(self.entries), asked):
@@ -442,7 +448,7 @@ class _Turn:
                 assert_never(entry.phase)
 
     def _lacks(self, entry: Entry) -> tuple[Id, ...]:
-        """Return what an idle node waits for; empty if it may run."""
+        """Return the ids that an idle node waits for; empty if the node may run."""
         name = entry.node.name
         if not entry.on or entry.vote_due:
             return (vote_id(name),)
@@ -455,5 +461,5 @@ class _Turn:
 
 
 def _text(decision: Decision | None) -> tuple[bool, str, str] | None:
-    """Return the reported texts of a decision. A decision with the same texts as the last decision is not reported again."""
+    """Return the reported texts of a decision. A decision is not reported again if its texts equal those of the last decision."""
     return None if decision is None else (decision.on, decision.reason.value, decision.message)

@@ -9,7 +9,7 @@ from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.scheduler.graph import Node, Verdict
 
 GLOBAL_ORDER: Final = -1
-"""The order of the Module ``global``, below the lowest order that a package may have."""
+"""The order of the Module ``global``, which is lower than any order that a package may have."""
 
 
 def node_of(identity: PackageId, definition: Definition, wanted: Directives) -> Node:

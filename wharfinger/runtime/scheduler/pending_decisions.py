@@ -1,9 +1,9 @@
-"""The effects of the scheduler that have not been performed yet: one entry for each package, the oldest entry first.
+"""The effects of the scheduler that have not been carried out yet: one entry for each package, the oldest entry first.
 
-The performance of an effect may send an event to the scheduler, which may return more effects. An entry has the last decision
-about its package, and the last instruction to run or to disable the package; a new one replaces the waiting one of its kind. So
-there is never more than one entry for a package, and no outdated effect is performed (spec/runtime §13 item 1: no bound that
-could block, no lock).
+While an effect is carried out, an event may be sent to the scheduler, which may return more effects. An entry has the last
+decision about its package, and the last order to run or to disable the package; a new decision or order replaces the waiting
+one. So there is never more than one entry for a package, and no outdated effect is carried out (spec/runtime §13 item 1: no
+limit that could block, no lock).
 """
 
 from collections import deque
@@ -16,7 +16,9 @@ from wharfinger.runtime.scheduler.events import Decided, Disable, Effect, Schedu
 
 @dataclass(frozen=True, slots=True)
 class PackageOrders:
-    """The effects for one package: first ``decided`` is reported, then ``order`` is performed; None: there is no such effect."""
+    """The effects for one package: first ``decided`` is reported, then ``order`` is carried out. Each is None if there is no
+    such effect.
+    """
 
     name: str
     decided: Decided | None = None
@@ -39,7 +41,8 @@ class PendingDecisions:
                 self._waiting.append(effect.name)
             match effect:
                 case Decided(allowed=allowed):
-                    # The reason for a waiting Disable no longer holds. If another one holds, a later Disable follows.
+                    # A Disable that waits is dropped, because its reason no longer holds. If there is another reason, another
+                    # Disable follows.
                     order = None if allowed and isinstance(entry.order, Disable) else entry.order
                     self._entries[effect.name] = PackageOrders(effect.name, effect, order)
                 case Schedule() | Disable():

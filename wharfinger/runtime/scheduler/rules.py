@@ -5,11 +5,12 @@ dependencies; any-of and none-of groups; for Modules, the bundle of the platform
 intent; the enabled script. All rules from Kubernetes to the groups are *gates*: they vote FORBID or not at all.
 
 Where a rule has a range, an installed version is compared without its prerelease and build metadata: 1.2.0-rc1 satisfies
-``>=1.2.0``. A text that is not a version (``latest``) satisfies no required range, and counts as in every excluded range.
+``>=1.2.0``. A text that is not a version (``latest``) does not satisfy any required range, and counts as part of every
+excluded range.
 
-Messages name the subject, the requirement and what was found; members are sorted, so that a status does not flap. They
-distinguish a package that is not installed from one that is off, because the remedies differ; its own status has the reason why
-it is off.
+Messages name the subject, the requirement and the version or state that was found; members are sorted, so that a status does
+not change back and forth. Messages distinguish a package that is not installed from a package that is off, because the
+remedies differ; the reason why a package is off is in its own status.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -22,15 +23,16 @@ from wharfinger.runtime.scheduler.graph import DEFAULT_ORDER, Node, Verdict
 from wharfinger.runtime.status.reasons import Reason
 
 _MOST_NAMED: Final = 5
-"""The most unmet dependencies in one message."""
+"""The limit on the number of unmet dependencies in one message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """The versions and properties of the platform.
 
-    Versions are empty if they are unknown. ``bootstrapped``: the cluster is ready for more than its own components. ``edition``
-    and ``bundle`` are those of the platform; if ``bundle`` is empty, no Module is enabled by a bundle.
+    Versions are empty if they are unknown. ``bootstrapped`` is True if the cluster is bootstrapped, so that packages of all
+    orders may be on. ``edition`` and ``bundle`` are those of the platform; if ``bundle`` is empty, no Module is enabled by a
+    bundle.
     """
 
     kubernetes: str = ""
@@ -42,11 +44,11 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class ScriptVote:
-    """The vote of an enabled script: False with its reason, True or None (no objection), or an error if it could not be
-    run.
+    """The vote of an enabled script: False with the script's reason, True or None (no objection), or an error if the script
+    could not be run.
 
-    ``provisional`` is True if packages that the script reads were not loaded yet. A provisional "no" keeps the package off, but
-    uninstalls nothing.
+    ``provisional`` is True if packages that the script reads were not loaded yet. A provisional vote against the package
+    keeps it off, but does not uninstall it.
     """
 
     enabled: bool | None
@@ -57,8 +59,8 @@ class ScriptVote:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The opinions about a node that do not follow from other nodes: the user's intent, its script's vote (None before the
-    first one), and a global hook's flag.
+    """The opinions about a node that do not depend on other nodes: the user's intent, the vote of the package's script (None
+    before its first vote), and the flag of a global hook.
     """
 
     intent: bool | None = None
@@ -75,7 +77,9 @@ class Vote:
     message: str = ""
 
 
-UNWANTED: Final = Vote(Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, "it is disabled; enable it to install it again")
+UNWANTED: Final = Vote(
+    Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, "the package is disabled; enable it to install it again"
+)
 """The vote of a user who has disabled the package. It is the reported reason, even if other rules forbid the package as
 well.
 """
@@ -85,9 +89,10 @@ well.
 class Others:
     """The other nodes against which a node is judged.
 
-    ``enabled``: the versions of the nodes that are on; ``installed``: all nodes. ``wanted``: the Modules that take precedence in
-    the node's exclusive group, and are on or paused. In a knot, ``late`` has any-of members that count although they are placed
-    later, with their versions, and ``refusers`` the nodes before it that exclude it and are on.
+    ``enabled`` has the versions of the nodes that are on, ``installed`` has all nodes. ``wanted`` has the Modules that take
+    precedence in the node's exclusive group, and are on or paused. In a knot, ``late`` has the versions of any-of members
+    that count although they are placed later, and ``refusers`` has the nodes that are placed before the node, exclude it, and
+    are on.
     """
 
     enabled: Mapping[str, str]
@@ -97,23 +102,23 @@ class Others:
     wanted: tuple[str, ...] = ()
 
     def version(self, name: str) -> str | None:
-        """Return the version of an any-of member that is on, or counts as on in a knot; None for any other member."""
+        """Return the version of an any-of member that is on, or counts as on in a knot; None for all other members."""
         return self.enabled[name] if name in self.enabled else self.late.get(name)
 
     def lack(self, name: str) -> str:
-        """Return the state of a node that is not on, in the words of messages."""
+        """Return the state of a node that is not on, as a text for messages."""
         return "not enabled" if name in self.installed else "not installed"
 
 
 def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterator[Vote]:
-    """Return the votes of all rules that vote on the node, in order; the first one is the floor's, which always votes."""
+    """Return the votes of all rules that vote on the node, in order; the first vote is that of the floor, which always votes."""
     yield _floor(node)
     yield from gates(node, facts, others)
     yield from _wishes(node, facts, opinion)
 
 
 def wishes(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
-    """Return the votes that do not follow from requirements; the first one is the floor's."""
+    """Return the votes of the rules that are not gates; the first vote is that of the floor."""
     yield _floor(node)
     yield from _wishes(node, facts, opinion)
 
@@ -121,7 +126,7 @@ def wishes(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
 def _floor(node: Node) -> Vote:
     if node.floor is Verdict.ENABLE:
         return Vote(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT)
-    return Vote(node.floor, Reason.DISABLED_BY_DEFAULT, "it is off unless it is enabled")
+    return Vote(node.floor, Reason.DISABLED_BY_DEFAULT, "the package is off by default, and not enabled")
 
 
 def _wishes(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
@@ -131,26 +136,28 @@ def _wishes(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
         yield (
             Vote(Verdict.ENABLE, Reason.ENABLED_BY_HOOK)
             if opinion.flag
-            else Vote(Verdict.DISABLE, Reason.DISABLED_BY_HOOK, "a global hook switched it off")
+            else Vote(Verdict.DISABLE, Reason.DISABLED_BY_HOOK, "a global hook switched the package off")
         )
     if opinion.intent is not None:
         yield Vote(Verdict.ENABLE, Reason.DYNAMICALLY_ENABLED) if opinion.intent else UNWANTED
     match opinion.vote:
         case None if node.script:
-            yield Vote(Verdict.UNDEFINED, Reason.SCRIPT_PENDING, "its enabled script has not voted yet")
+            yield Vote(Verdict.UNDEFINED, Reason.SCRIPT_PENDING, "the package's enabled script has not voted yet")
         case ScriptVote(error=error) if error:
-            yield _forbid(Reason.SCRIPT_ERROR, f"its enabled script failed: {error}")
+            yield _forbid(Reason.SCRIPT_ERROR, f"the package's enabled script failed: {error}")
         case ScriptVote(enabled=False, reason=reason):
-            yield _forbid(Reason.DISABLED_BY_SCRIPT, reason or "its enabled script disabled it and gave no reason")
+            yield _forbid(
+                Reason.DISABLED_BY_SCRIPT, reason or "the package's enabled script disabled it without a reason"
+            )
 
 
 def gates(node: Node, facts: Facts, others: Others) -> Iterator[Vote]:
-    """Yield the votes about a node's requirements, in order: every vote is a FORBID."""
+    """Yield the votes about the requirements of a node that are not met, in order; each of these votes is a FORBID."""
     wanted = node.requirements
     yield from _version(node, "Kubernetes", wanted.kubernetes, facts.kubernetes, Reason.KUBERNETES_UNMET)
     yield from _version(node, "the platform", wanted.platform, facts.platform, Reason.PLATFORM_UNMET)
     if not facts.bootstrapped and node.order == DEFAULT_ORDER:
-        yield _forbid(Reason.BOOTSTRAP_UNMET, "cluster bootstrap is not finished yet")
+        yield _forbid(Reason.BOOTSTRAP_UNMET, "the bootstrap of the cluster is not finished yet")
     yield from _dependencies(node, others)
     yield from _any_of(node, others)
     yield from _none_of(node, others)
@@ -169,7 +176,7 @@ def _version(
         elif not constraint.allows(current):
             yield _forbid(reason, f"{needs}, but the current version is {current}")
     except ConstraintError as error:
-        yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, but the current version is not understood: {error}")
+        yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, but the current version cannot be parsed: {error}")
 
 
 def _dependencies(node: Node, others: Others) -> Iterator[Vote]:
@@ -203,13 +210,13 @@ def _none_of(node: Node, others: Others) -> Iterator[Vote]:
             if version is None or member.name == node.name:
                 continue
             if is_allowed(member.constraint, version, unknown=True):
-                excluded = f"{node.name} excludes {group.name!r}: {_member(member)}, and version {version} is enabled"
+                excluded = f"{node.name} excludes {group.name!r}: {_member(member)}, but version {version} is on"
                 yield _forbid(Reason.NONE_OF_UNMET, excluded)
     for refuser in others.refusers:
         for group in refuser.excluded:
             named = [each.constraint for each in group.members if each.name == node.name]
             if any(is_allowed(constraint, node.version, unknown=True) for constraint in named):
-                excluded = f"{refuser.name} is enabled and excludes {group.name!r}, and with it {node.name}"
+                excluded = f"{refuser.name} is on, and excludes {group.name!r}, which contains {node.name}"
                 yield _forbid(Reason.NONE_OF_UNMET, f"{excluded} {node.version}")
 
 
@@ -218,15 +225,15 @@ def _exclusive(node: Node, others: Others) -> Iterator[Vote]:
         paused = [name for name in others.wanted if name not in others.enabled]
         on = [name for name in others.wanted if name in others.enabled]
         first = on[0] if on else f"{paused[0]} (which is off at present)"
-        text = f"of the exclusive group {node.exclusive!r} only one Module is installed: {first}"
+        text = f"only one Module of the exclusive group {node.exclusive!r} is installed: {first}"
         yield _forbid(Reason.EXCLUSIVE_GROUP_TAKEN, text)
 
 
 def is_allowed(constraint: VersionConstraint, version: str, *, unknown: bool = False) -> bool:
-    """Return whether a version is in range.
+    """Return whether a version is in a range.
 
-    A text that is not a version (``latest``) is in every range with ``unknown``, and otherwise only in the range of all
-    versions.
+    A text that is not a version (``latest``) counts as in every range if ``unknown`` is true, and otherwise only as in the
+    range of all versions.
     """
     if not constraint.text.strip():
         return True

@@ -1,7 +1,7 @@
-"""The scheduler: the machine with its state, questions about it, and admission.
+"""The scheduler: the state machine together with its state, queries of the state, and the check of new packages.
 
-See :mod:`wharfinger.runtime.scheduler.machine` for its behaviour. Synchronous and without I/O: the caller that applies an
-event performs the returned effects in their order, and applies their results as events.
+Its behaviour is described in :mod:`wharfinger.runtime.scheduler.machine`. It is synchronous and has no I/O: the caller that
+applies an event carries out the returned effects in their order, and applies their results as further events.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,14 @@ _REQUIREMENTS: Final = frozenset(
 
 
 Observe: TypeAlias = Callable[[Graph, Event, datetime | None, Graph, tuple[Effect, ...]], None]
-"""A callback for each step: the graph before, the event with its time, the graph after, and the effects."""
+"""A callback for each step: it gets the graph before the event, the event with its time, the graph after the event, and the
+effects.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A package that is on, and the requirement that it would lose."""
+    """A package that is on, and the requirement that would not be met any more."""
 
     name: str
     reason: str
@@ -60,7 +62,7 @@ class ConstraintsError(Exception):
 
 
 class Scheduler:
-    """The machine with its state: a synchronous object, whose owner performs the effects that `apply` returns."""
+    """The state machine together with its state. The owner carries out the effects that `apply` returns."""
 
     def __init__(self, observe: Observe | None = None) -> None:
         self._graph = Graph()
@@ -78,7 +80,7 @@ class Scheduler:
         return effects
 
     def counts(self) -> EngineCounts:
-        """Return the counts of the engine that decides and orders the runs."""
+        """Return the counts of the fixpoint engine."""
         engine = self._graph.engine
         return EngineCounts(
             len(engine.nodes), engine.queued, engine.running, engine.waiting, engine.clock, self._graph.runs
@@ -95,7 +97,7 @@ class Scheduler:
         return not self._graph.paused and self._graph.tiers.at_rest
 
     def enabled_names(self) -> frozenset[str]:
-        """Return the packages that are on by their last decision."""
+        """Return the packages that are on according to the last decisions."""
         return frozenset(name for name, entry in self._graph.entries.items() if entry.on)
 
     def unwanted(self, name: str) -> bool:
@@ -106,14 +108,14 @@ class Scheduler:
         return decision is not None and decision.uninstall
 
     def decision(self, name: str) -> Decided | None:
-        """Return the last decision about a package; None if it is unknown, or its script has not answered yet."""
+        """Return the last decision about a package; None if the package is unknown, or if its script has not voted yet."""
         entry = self._graph.entries.get(name)
         if entry is None or entry.decision is None or entry.decision.pending:
             return None
         return Decided(name, entry.decision.on, entry.decision.reason.value, entry.decision.message)
 
     def node(self, name: str) -> Node | None:
-        """Return a package as it was loaded."""
+        """Return the node of a package; None if there is no such node."""
         entry = self._graph.entries.get(name)
         return entry.node if entry else None
 
@@ -132,8 +134,8 @@ class Scheduler:
         return self._graph.topology.dependents(name)
 
     def would_break(self, name: str, node: Node | None) -> tuple[Broken, ...]:
-        """Return the packages, sorted, that are on and would lose a requirement if ``name`` became ``node`` (None:
-        removed).
+        """Return the packages that are on, and that would lose a requirement if the node of ``name`` were replaced by
+        ``node`` (None if it were removed); sorted.
 
         Nothing is changed. A node that would close a cycle breaks no package, because it is refused.
         """
@@ -150,11 +152,11 @@ class Scheduler:
         )
 
     def check_constraints(self, node: Node) -> None:
-        """Refuse a package that could not be on, before any work on it begins. Nothing is changed (spec/runtime §4.8).
+        """Raise an error if a package could not be on, before any work on it begins. Nothing is changed (spec/runtime §4.8).
 
-        Only its gates are checked, as things are now: the versions of Kubernetes and of the platform, the end of the bootstrap,
-        dependencies and groups. Admission does not consider the intent of users. Raises ConstraintsError with the message of
-        the first gate, or CycleError if the package would close a cycle.
+        Only the gates are checked, in the present state: the versions of Kubernetes and of the platform, the end of the
+        bootstrap, dependencies and groups. The intent of users is not considered. Raises ConstraintsError with the
+        message of the first gate, or CycleError if the package would close a cycle.
         """
         graph = self._graph
         standing = graph.decisions().get if graph.paused else graph.standing
@@ -170,7 +172,7 @@ class Scheduler:
         return node_snapshot(self._graph, name) if name in self._graph.entries else None
 
     def holders(self, order: int) -> tuple[str, ...]:
-        """Return the packages of this effective order for which packages with a higher order still wait, sorted."""
+        """Return the packages with this effective order for which packages with a higher order still wait, sorted."""
         return holders(self._graph, order)
 
     def nodes(self) -> tuple[NodeSnapshot, ...]:

@@ -1,4 +1,4 @@
-"""The snapshot of a node of the scheduler, which users see: its state, its blockers, and the verdict of every rule
+"""The snapshot of a node of the scheduler for users: its state, the things that it waits for, and the votes of all rules
 (spec/runtime §4.9).
 """
 
@@ -30,15 +30,13 @@ _MOST_NAMED: Final = 5
 
 
 def node_snapshots(graph: Graph) -> tuple[NodeSnapshot, ...]:
-    """Return snapshots of all nodes, sorted by name. The holders of a tier are looked up once for all nodes that wait for
-    it.
-    """
+    """Return snapshots of all nodes, sorted by name. The holders of each tier are looked up only once for all nodes."""
     held_by = cache(partial(holders, graph))
     return tuple(node_snapshot(graph, name, held_by) for name in sorted(graph.entries))
 
 
 def node_snapshot(graph: Graph, name: str, held_by: HeldBy | None = None) -> NodeSnapshot:
-    """Return the snapshot of an existing node; ``held_by`` returns the holders of a tier, if they are known already."""
+    """Return the snapshot of an existing node; ``held_by`` may return the holders of a tier from a cache."""
     entry, topology = graph.entries[name], graph.topology
     node, decision = entry.node, entry.decision
     lacks = _lacks(graph, entry)
@@ -92,7 +90,7 @@ def _named(lack: LackSnapshot, held_by: HeldBy) -> str:
 
 
 def holders(graph: Graph, order: int) -> tuple[str, ...]:
-    """Return the nodes of this effective order that nodes with a higher order still wait for, sorted."""
+    """Return the nodes with this effective order for which nodes with a higher order still wait, sorted."""
     effective = graph.topology.effective
     return tuple(
         sorted(name for name, entry in graph.entries.items() if effective[name] == order and not entry.released)

@@ -1,14 +1,15 @@
 """Knots: nodes that name each other in a cycle, which only soft edges can close, and the choice of the edges that are kept.
 
-Members of any-of and none-of groups are placed before the node that names them. Outside of cycles that is always possible.
-In a cycle a choice must be made, and it must not depend on the sequence of events: the hard edges of the knot are kept; then its
-any-of pairs are taken in sorted order, then its none-of pairs, and each is kept unless its member already depends on the
-node that names it. A pair that was not kept has a consequence: an any-of member is *late* for the knot, and a node that
-excludes a node placed later is a *refuser* of that node. :mod:`wharfinger.runtime.scheduler.gates` decides a knot as a
-whole, with a rule for each case.
+Members of any-of and none-of groups are placed before the node that names them. Outside of cycles this is always possible. In
+a cycle some edges must be dropped, and the choice must not depend on the sequence of events. All hard edges of the knot are
+kept. Then the any-of edges are considered in sorted order, and after them the none-of edges: an edge is kept unless its
+member already depends on the node that names the member. An edge that was dropped has a consequence: an any-of member is
+*late* for the knot, and a node that excludes a node placed later is a *refuser* of that node.
+:mod:`wharfinger.runtime.scheduler.gates` decides a knot as a whole, with a rule for each case.
 
-The choice follows from the nodes of the knot alone. Each node keeps its position while edges are added (Pearce and Kelly, A
-dynamic topological sort algorithm for directed acyclic graphs, 2007), so an edge that points the right way costs nothing.
+The choice depends only on the nodes of the knot. Nodes have positions, which are adjusted when an edge is added (Pearce and
+Kelly, A dynamic topological sort algorithm for directed acyclic graphs, 2007), so an edge that agrees with the positions
+costs almost nothing.
 """
 
 import heapq
@@ -23,10 +24,10 @@ Pairs = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True, slots=True)
 class Knot:
-    """The nodes of one cycle in the order in which they are decided; ``position`` has the place of each.
+    """The nodes of one knot, in the order in which they are decided; ``position`` has the place of each node in this order.
 
-    ``kept``: the any-of members in the knot that come before the node that names them. ``late``: the any-of members that come
-    after a node that names them. ``refused_by``: for a node, the nodes before it that exclude it, sorted.
+    ``kept`` has the any-of members that come before the node that names them, ``late`` the any-of members that come after a
+    node that names them. ``refused_by`` has, for a node, the nodes before it that exclude it, sorted.
     """
 
     members: tuple[str, ...]
@@ -39,8 +40,8 @@ class Knot:
 def tie(hard: Pairs, any_of: Pairs, none_of: Pairs, order: Callable[[str], int]) -> Knot:
     """Return the knot whose members are the keys of ``hard``; edges to other nodes are ignored.
 
-    No node may name itself, and hard edges must not close a cycle. ``order`` returns the declared order of a node. Nodes whose
-    sequence no edge determines are sorted by it, then by name.
+    No node may name itself, and hard edges must not close a cycle. ``order`` returns the declared order of a node. Nodes
+    whose sequence is not determined by edges are sorted by this order, then by name.
     """
     line = _Line(hard, any_of, none_of)
     kept: dict[str, set[str]] = {}
@@ -86,12 +87,12 @@ def placed(before: Pairs, order: Callable[[str], int]) -> tuple[str, ...]:
 
 
 def _inside(pairs: Pairs, knot: Pairs) -> Iterable[tuple[str, str]]:
-    """Return the pairs of a node and a node that it names, both in the knot, sorted."""
+    """Return the pairs of a node and a node that it names, if both are in the knot; sorted."""
     return sorted((name, each) for name in knot for each in pairs[name] if each in knot)
 
 
 class _Line:
-    """A topological order that is kept valid while edges are added."""
+    """A topological order of nodes that stays valid while edges are added."""
 
     def __init__(self, hard: Pairs, any_of: Pairs, none_of: Pairs) -> None:
         self.before: dict[str, set[str]] = {
@@ -101,7 +102,8 @@ class _Line:
         for name, found in self.before.items():
             for each in found:
                 self._after[each].add(name)
-        # Any order that the hard edges allow is correct. If it also agrees with most soft edges, few nodes have to be moved.
+        # Any initial order that the hard edges allow is correct. If it also agrees with most soft edges, few nodes have to be
+        # moved.
         soft = {name: [each for each in (*any_of[name], *none_of[name]) if each in hard] for name in hard}
         walk = finished(sorted(hard), lambda name: (*self.before[name], *soft[name]))
         near = {name: index for index, name in enumerate(walk)}
@@ -125,7 +127,9 @@ class _Line:
         return True
 
     def _reached(self, start: str, edges: Pairs, wanted: Callable[[int], bool], sought: str) -> set[str]:
-        """Return the places that are reached from ``start`` through wanted edges; stop early if ``sought`` is found."""
+        """Return the positions that can be reached from ``start`` along edges for which ``wanted`` is true; stop early if
+        ``sought`` is found.
+        """
         found, to_see = {start}, [start]
         while to_see and sought not in found:
             new = [each for each in edges[to_see.pop()] if each not in found and wanted(self._at[each])]

@@ -1,7 +1,7 @@
 """The state of the scheduler: the packages with their phases, and the states of the engine, the gates and the tiers.
 
-:mod:`wharfinger.runtime.scheduler.machine` explains them. Everything is frozen and persistent: a step copies only what it
-changes. So a question such as `would_break` is a step whose result is dropped.
+:mod:`wharfinger.runtime.scheduler.machine` explains them. All objects are frozen and persistent: a step copies only the parts
+that it changes. So a query such as `would_break` is a step whose result is dropped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,13 +21,13 @@ from wharfinger.runtime.scheduler.tiers import Tiers
 
 _FIRST_REASON: Final = "Scheduled"
 PACKAGE: Final = "Package"
-"""The kind of the engine's ids of packages."""
+"""The kind of the engine ids of packages."""
 _VOTE: Final = "Vote"
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """The node is to be scheduled, for a reason."""
+    """The node has to be scheduled, for this reason."""
 
     reason: str = _FIRST_REASON
 
@@ -50,11 +50,12 @@ Phase: TypeAlias = Idle | Scheduled | Active
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A node, its phase, and the last reported decision about it. ``vote_due``: its script has not voted since the node was
-    added.
+    """A node, its phase, and the last reported decision about it. ``vote_due`` is True if the package's script has not voted
+    since the node was added.
 
-    ``since`` is the time when the node entered its phase, got a new decision, or was parked on the ids in ``lacks``. ``run`` is
-    the number of the last ordered run. ``stuck``: the node is parked on a package whose run failed, or that is stuck itself.
+    ``since`` is the time when the node entered its phase, got a new decision, or was parked on the ids in ``lacks``. ``run``
+    is the number of the last ordered run. ``stuck`` is True if the node is parked on a package whose run failed, or that is
+    stuck itself.
     """
 
     node: Node
@@ -86,22 +87,22 @@ class Entry:
 
 
 def package_id(name: str) -> Id:
-    """Return the engine's id of a package."""
+    """Return the engine id of a package."""
     return Id(PACKAGE, "", name)
 
 
 def vote_id(name: str) -> Id:
-    """Return the engine's id of the vote of a package's enabled script."""
+    """Return the engine id of the vote of a package's enabled script."""
     return Id(_VOTE, "", name)
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The whole state. ``runs`` counts the runs ever ordered, ``news`` the releases of tiers that the engine was notified
-    of.
+    """The whole state. ``runs`` is the number of runs that were ordered so far, ``news`` the number of released tiers of
+    which the engine was notified.
 
-    ``subscribers``: for a name, with or without a node, the nodes that are to run again after each run of it. ``touched``: the
-    names, sorted, whose entry or effective order the last step changed, added or removed.
+    ``subscribers`` has, for each name, with or without a node, the nodes that run again after each run of that package.
+    ``touched`` are the names whose entry or effective order the last step changed, added or removed; sorted.
     """
 
     entries: "HashTrieMap[str, Entry]" = HashTrieMap()  # noqa: RUF009 - persistent, as all below
@@ -123,7 +124,7 @@ class Graph:
         return Nodes(self.entries)
 
     def opinion(self, name: str) -> Opinion:
-        """Return the opinions about an existing node that do not follow from other nodes."""
+        """Return the opinions about an existing node that do not depend on other nodes."""
         return Opinion(self.intents.get(name), self.entries[name].vote, self.flags.get(name))
 
     def standing(self, name: str) -> Decision | None:
@@ -132,7 +133,7 @@ class Graph:
         return entry.decision if entry else None
 
     def decisions(self) -> dict[str, Decision]:
-        """Return the decisions that follow from the present nodes and facts, even while the scheduler is paused."""
+        """Return the decisions for the present nodes and facts, even while the scheduler is paused."""
         opinions = {name: self.opinion(name) for name in self.entries}
         return decide(self.nodes, self.topology, self.facts, opinions)
 

@@ -1,8 +1,9 @@
-"""The barrier between orders: a node may run once no node of a lower effective order is still waiting or running.
+"""The barriers between orders: a node may run once no node of a lower effective order is still waiting or running.
 
-A tier is an id of the fixpoint engine without a body (DESIGN §7). A node parks on the highest tier below it that is not
-released. So the release of a tier wakes only the nodes that wait for this tier, however many tiers there are. The nodes that
-hold a tier (those of its order that are not released) are counted, so that adding or releasing a node needs no search.
+A tier is an id of the fixpoint engine without a body (DESIGN §7). A node is parked on the highest tier below its own order
+that is not released. So the release of a tier wakes only the nodes that wait for this tier, however many tiers there are. A
+node *holds* the tier of its order until the node is released. The holders of each tier are counted, so that adding or
+releasing a node needs no search.
 """
 
 from collections.abc import Iterable
@@ -18,18 +19,18 @@ _NONE: "Final[HashTrieMap[int, int]]" = HashTrieMap()
 
 
 def tier_id(order: int) -> Id:
-    """Return the id of the tier of an order, which messages show as well."""
+    """Return the engine id of the tier of an order."""
     return Id(_KIND, "", str(order))
 
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
-    """The number of nodes that hold each effective order; orders without a holder are left out."""
+    """The number of holders of each tier, by effective order; tiers without holders are left out."""
 
     held: "HashTrieMap[int, int]" = _NONE
 
     def moved(self, before: int | None, after: int | None) -> "Tiers":
-        """Count a node that held the order ``before`` and now holds ``after``; None: no order."""
+        """Count a node that held the tier of order ``before``, and now holds the tier of order ``after``; None means no tier."""
         if before == after:
             return self
         held = self.held
@@ -42,15 +43,17 @@ class Tiers:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether no node holds an order, so that nothing runs or will run without an event."""
+        """Return whether no tier is held, so that no node runs or will run without a further event."""
         return not self.held
 
     def is_held(self, order: int) -> bool:
-        """Return whether any node holds an order."""
+        """Return whether any node holds the tier of an order."""
         return order in self.held
 
     def below(self, order: int) -> int | None:
-        """Return the highest held order below ``order``, for which a node of ``order`` waits; None if no lower order is held."""
+        """Return the highest order below ``order`` whose tier is held, for which a node of ``order`` waits; None if no lower
+        tier is held.
+        """
         return max((each for each in self._orders() if each < order), default=None)
 
     def _orders(self) -> Iterable[int]:

@@ -1,14 +1,15 @@
 """The search for other versions with which the requirements of a package would be met.
 
-For example, ``shop`` 1.0 needs ``db`` below 2, and ``db`` 2.1 is installed. The search finds ``shop`` 1.3, or ``db`` 1.9, or
-both in other versions. Every set of versions is judged by a step of the scheduler itself, so an answer follows the rules of a
-decision: the package can be on, and no package that is on now goes off.
+For example, ``shop`` 1.0 needs ``db`` below 2, and ``db`` 2.1 is installed. The search may find ``shop`` 1.3, or ``db`` 1.9,
+or other versions of both. Every set of versions is judged by a step of the scheduler itself, so the result follows the rules
+of real decisions: with a suitable set, the package can be on, and no package that is on now is switched off.
 
-Only packages that take part in a conflict are tried in other versions, because a set that changes none of them has the same
-conflict. Sets are judged in the order of their cost: fewer changed packages first, then fewer downgrades, then newer versions. So
-the first suitable set is the smallest change. The search ends after a limited number of judged sets, and its result states that.
+Other versions are tried only for packages that take part in a conflict, because the conflict remains if none of these
+packages changes. Sets are judged in the order of their cost: fewer changed packages first, then fewer downgrades, then newer
+versions. So the first suitable set is the smallest change. The search ends after a limited number of judged sets; the result
+says whether the limit was reached.
 
-Pure. No resource is created: a package without a resource has no versions here.
+Pure. The search does not suggest new resources: a package without a resource has no versions to choose from.
 """
 
 import heapq
@@ -30,9 +31,9 @@ from wharfinger.runtime.scheduler.state import Entry, Graph
 from wharfinger.runtime.status.reasons import Reason
 
 MAX_JUDGED: Final = 200
-"""The number of sets of versions that are judged."""
+"""The limit on the number of sets of versions that are judged."""
 MAX_CHANGED: Final = 6
-"""The number of packages that a set changes."""
+"""The limit on the number of packages that a set changes."""
 _MOST_NAMED: Final = 5
 _REQUIREMENTS: Final = frozenset(
     {
@@ -44,10 +45,10 @@ _REQUIREMENTS: Final = frozenset(
         Reason.NONE_OF_UNMET,
     }
 )
-"""The reasons that another version may remove."""
+"""The reasons that another version of a package may remove."""
 
 Candidates = Callable[[str], Sequence[Node]]
-"""A function that returns a package in its other versions, the preferred ones first."""
+"""A function that returns the nodes of a package in its other versions, the preferred versions first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +60,15 @@ class VersionChange:
     after: str
 
     def __str__(self) -> str:
-        """Return ``db 1.9.0 (now 2.1.0)``."""
+        """Return a text such as ``db 1.9.0 (now 2.1.0)``."""
         return f"{self.name} {self.after} (now {self.before})"
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result. ``changes`` is empty if no set was found; ``complete``: all sets were judged, so no set can be found. ``tried``
-    are the packages that take part in the conflicts, sorted; ``unread`` are those of them whose other versions were not read,
-    because the search reads only a limited number of packages.
+    """The result. ``changes`` is empty if no suitable set was found; ``complete`` is True if all sets were judged, so that
+    there is no suitable set. ``tried`` are the packages that take part in the conflicts, sorted. ``unread`` are the packages
+    among them whose other versions were not read, because the number of packages that are read is limited.
     """
 
     changes: tuple[VersionChange, ...]
@@ -77,13 +78,16 @@ class SearchResult:
 
     @property
     def text(self) -> str:
-        """The result as one line."""
+        """The result as one line of text."""
         if self.changes:
             return f"these versions would work: {listed(self.changes, MAX_CHANGED)}"
         names = listed(self.tried, _MOST_NAMED)
         if self.unread:
             left = listed(self.unread, _MOST_NAMED)
-            return f"no set of versions was found; the search ended before it came to other versions of {left}"
+            return (
+                f"no set of versions that work together was found; other versions of {left} were not tried, because "
+                "the search is limited"
+            )
         if self.complete:
             return f"no known versions of {names} would work together"
         return f"none of the first {MAX_JUDGED} sets of versions of {names} would work"
@@ -91,7 +95,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """Versions of some packages, and the packages that they switch off."""
+    """A judged set: versions of some packages, and the packages that these versions would switch off."""
 
     graph: Graph
     changed: "HashTrieMap[str, Node]" = HashTrieMap()  # noqa: RUF009 - persistent
@@ -100,7 +104,9 @@ class _Set:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Proposal:
-    """A set that is not judged yet: another version of one more package. Proposals are ordered by their cost."""
+    """A set that is not judged yet: a judged set with another version of one more package. Proposals are ordered by their
+    cost.
+    """
 
     changed: int
     downgrades: int
@@ -119,9 +125,9 @@ def find_versions(
     limit: int = MAX_JUDGED,
     between: Callable[[], None] = lambda: None,
 ) -> SearchResult | None:
-    """Return a set of versions with which a package can be on; with ``wanted``, the package is in that version. None if
-    requirements do not keep it off, or if no other versions are known. At most ``limit`` sets are judged; ``between`` is called
-    before each, and its exception ends the search.
+    """Search for a set of versions with which a package can be on; with ``wanted``, the package has that version in the set.
+    Return None if the package is not off because of its requirements, or if no other versions are known. At most ``limit``
+    sets are judged. ``between`` is called before each set is judged; an exception of it ends the search.
     """
     entry = graph.entries.get(name)
     if graph.paused or entry is None or (wanted is None and not _is_refused(entry)):
@@ -173,7 +179,7 @@ class _Search:
             yield VersionChange(name, self._graph.entries[name].node.version, made.changed[name].version)
 
     def _judged(self, proposal: _Proposal) -> _Set | None:
-        """Return a set with the decisions about it; None if it closes a cycle."""
+        """Judge a proposal; return the judged set, or None if it would close a cycle."""
         base, node = proposal.base, proposal.node
         try:
             graph, effects = step(base.graph, NodeAdded(node))
@@ -190,7 +196,7 @@ class _Search:
         return entry is not None and entry.on
 
     def _wrong(self, made: _Set) -> str | None:
-        """Return a package that is off because of this set; None if the set is suitable."""
+        """Return a package that would be off with this set; None if the set is suitable."""
         entry = made.graph.entries[self._name]
         if not entry.on and not (entry.decision is not None and entry.decision.pending):
             return self._name
@@ -219,7 +225,7 @@ class _Search:
 
 
 def _involved(graph: Graph, wrong: str) -> list[str]:
-    """Return the packages that take part in the conflict of a package that is off, itself first."""
+    """Return the packages that take part in the conflict of a package that is off; the package itself is first."""
     found: dict[str, None] = {}
     to_see = [wrong]
     for name in to_see:
@@ -257,7 +263,7 @@ def _is_on(graph: Graph, name: str) -> bool:
 
 
 def _is_refused(entry: Entry) -> bool:
-    """Return whether the requirements of a package keep it off."""
+    """Return whether a package is off because of its requirements."""
     return entry.decision is not None and not entry.on and entry.decision.reason in _REQUIREMENTS
 
 

@@ -1,4 +1,4 @@
-"""The writes of an Application's owner: compare-and-set, so that of two daemons at most one succeeds."""
+"""The write of an Application's owner. It is a compare-and-set, so that of two daemons at most one succeeds."""
 
 import logging
 
@@ -12,16 +12,16 @@ log = logging.getLogger(__name__)
 
 
 async def set_owner(client: ClusterClient, key: ObjectKey, obj: JsonObject, shard: str) -> bool:
-    """Name ``shard`` as the owner of an Application; ``obj`` is the state that was judged. Return False, without a write, if the
-    Application has changed since.
+    """Write ``shard`` as the owner of an Application; ``obj`` is the Application as it was judged. Return False, without a
+    write, if the Application has changed since.
 
-    Raises ClusterError. In that case the owner may have been written, and is read again with the next change.
+    Raises ClusterError. In that case the owner may have been written nevertheless; the watch then reports the change.
     """
     version = find_str(obj, "metadata", "resourceVersion")
     patch: JsonObject = {"metadata": {"resourceVersion": version}, "status": {SHARD_FIELD: shard or None}}
     try:
         await client.merge_patch(key, patch, subresource="status")
     except (NotFoundError, ConflictError) as error:
-        log.debug("the owner of %s was not written: %s", key, error)
+        log.debug("the shard of %s was not written, because the object has changed meanwhile: %s", key, error)
         return False
     return True

@@ -1,8 +1,9 @@
-"""The keeper of a shard: it decides which resources this daemon acts on, and claims, hands over or observes the others.
+"""The keeper of a shard: it decides which resources this daemon acts on, and claims, hands over or observes the other
+resources.
 
-An Application that is to move is stopped first, and given to its next owner once nothing runs here any more. An Application of
-another shard is a neighbour. After a write of an owner, the resource is ignored until the watch shows another state of it,
-because the state before the write still names the former owner.
+Before an Application moves to another shard, its work is stopped; it is handed over once none of its work runs here any more.
+An Application of another shard is observed as a neighbour. After the owner of a resource was written, the resource is ignored
+until the watch reports a newer state of it, because the known state still names the former owner.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,21 +21,21 @@ from wharfinger.runtime.shards.neighbours import Neighbours
 from wharfinger.runtime.shards.ownership import MAIN, Verdict, judge, owner_of
 
 Moved: TypeAlias = Callable[[JsonObject, str], None]
-"""A callback with an Application that was given away, and the shard that has it now."""
+"""A callback for an Application that was handed over, called with the Application and its new shard."""
 
 
 def report_nothing(_obj: JsonObject, _shard: str) -> None:
-    """Report nothing."""
+    """Do nothing; the default for ``moved``."""
 
 
 def want_nothing(_owner: str) -> None:
-    """Ask for nothing."""
+    """Do nothing; the default for ``want``."""
 
 
 class ShardKeeper:
     """The keeper of one shard.
 
-    ``want`` asks for a takeover from an owner without a daemon; ``moved`` reports Applications that were given away.
+    ``want`` requests a takeover from an owner without a daemon; ``moved`` is called for each Application that was handed over.
     """
 
     def __init__(
@@ -54,18 +55,20 @@ class ShardKeeper:
         self._want = want
         self._moved = moved
         self._written: dict[str, str] = {}
-        """The resourceVersion of each package whose owner was written over it."""
+        """For each package whose owner this daemon has written, the resourceVersion before the write."""
         self._doubtful: set[str] = set()
-        """The packages in ``_written`` for which it is not known whether the write was done."""
+        """The packages in ``_written`` for which it is not known whether the write has succeeded."""
         self._others: set[str] = set()
         """The packages that belonged to another shard when they were last judged."""
 
     def owns(self, key: ObjectKey, obj: JsonObject) -> bool:
-        """Return whether the resource belongs to this shard, and is to stay here."""
+        """Return whether the resource belongs to this shard and stays in it."""
         return self._judge(key, obj) is Verdict.OURS
 
     def awaited(self, owner: str, objects: Callable[[], Mapping[ObjectKey, JsonObject]]) -> list[ObjectKey]:
-        """Return the Applications of an owner that belong to this shard by the labels of their namespaces."""
+        """Return the Applications that ``owner`` manages, but that belong to this shard according to the labels of their
+        namespaces.
+        """
         return [
             key
             for key, obj in objects().items()
@@ -80,7 +83,7 @@ class ShardKeeper:
         self._forget_write(name)
         verdict = self._judge(key, obj)
         if verdict is Verdict.OURS:
-            return not self._runtime.is_leaving(name)  # the end of that enqueues the package again
+            return not self._runtime.is_leaving(name)  # the package is enqueued again when its work has ended
         self._others.add(name)
         match verdict:
             case Verdict.CLAIM:
@@ -89,7 +92,7 @@ class ShardKeeper:
                 if self._runtime.leave(identity):
                     await self._give(name, key, obj)
             case Verdict.AWAITED | Verdict.FOREIGN:
-                if self._runtime.leave(identity):  # only if its owner was changed by somebody else
+                if self._runtime.leave(identity):  # this happens only if somebody else has changed the owner
                     self.neighbours.seen(name, obj)
                 if verdict is Verdict.AWAITED:
                     self._want(owner_of(obj) or MAIN)
@@ -98,7 +101,7 @@ class ShardKeeper:
         return False
 
     def arrives(self, name: str) -> bool:
-        """Return whether a package of this shard belonged to another shard before; True only once for each arrival."""
+        """Return whether a package of this shard belonged to another shard before. Each arrival is reported only once."""
         if name not in self._others:
             return False
         self._others.discard(name)
@@ -122,14 +125,16 @@ class ShardKeeper:
 
     async def _write(self, name: str, key: ObjectKey, obj: JsonObject, shard: str) -> bool:
         self._written[name] = find_str(obj, "metadata", "resourceVersion")
-        self._doubtful.add(name)  # also if no answer comes
+        self._doubtful.add(name)  # the write counts even if its answer is lost
         done = await set_owner(self._client, key, obj, shard)
         if done:
             self._doubtful.discard(name)
         return done
 
     async def _is_unwritten(self, name: str, key: ObjectKey, version: str) -> bool:
-        """Return whether a resource still has this version in the cluster, although its owner may have been written over it."""
+        """Return whether a resource still has the resourceVersion ``version`` in the cluster, so that the write of its owner
+        has not succeeded.
+        """
         if name not in self._doubtful:
             return False
         try:

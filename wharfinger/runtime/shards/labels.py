@@ -32,6 +32,6 @@ class ShardLabels:
 
 @asynccontextmanager
 async def open_shard_labels(client: ClusterClient) -> AsyncIterator[ShardLabels]:
-    """Follow the labels while the body runs; the first list may not have arrived when it begins."""
+    """Follow the labels while the body runs. The body does not wait for the first list of namespaces."""
     async with open_informer(client, NAMESPACE, label_selector=SHARD_LABEL) as informer:
         yield ShardLabels(informer)

@@ -1,9 +1,9 @@
-"""The packages of other shards, as the scheduler of this one sees them: nodes without requirements, which run elsewhere.
+"""The packages of other shards in this shard's scheduler: nodes without requirements, whose runs other daemons carry out.
 
-Packages may need Modules, which the main daemon keeps, and Applications of other shards. Their statuses contain everything that
-the scheduler needs: the version, whether they are on, and whether they are ready. A neighbour counts as on from the time when
-something of it is installed, until it is disabled or removed; a run of it is complete when it is Ready. Everything else, such as
-its own requirements, is decided by the shard that keeps it.
+Packages may need Modules, which the main daemon manages, and Applications of other shards. The statuses of these packages
+contain everything that the scheduler needs: the version, whether the package is on, and whether it is ready. A neighbour
+counts as on from the time when any part of it is installed, until it is disabled or removed. A run of it is complete when it
+is Ready. Everything else, such as whether its own requirements are met, is decided by the shard that manages it.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _OFF: Final = frozenset({State.DISABLED, State.DISABLING, State.REMOVING})
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """The state of a package that another shard keeps, according to its status."""
+    """The state of a package that another shard manages, according to its status."""
 
     version: str
     on: bool
@@ -30,7 +30,7 @@ class Neighbour:
 
 
 def read_neighbour(obj: JsonObject) -> Neighbour | None:
-    """Return the state according to a resource's status; None if nothing is installed."""
+    """Return the state of a package according to its resource's status; None if no part of the package is installed."""
     version = find_str(obj, "status", "currentVersion", "version")
     if not version:
         return None
@@ -43,23 +43,23 @@ def read_neighbour(obj: JsonObject) -> Neighbour | None:
 
 
 class Neighbours:
-    """The neighbours of one runtime; each change of a resource is passed to `seen`."""
+    """The neighbours of one runtime. The caller passes each change of a resource to `seen`."""
 
     def __init__(self, packages: Packages) -> None:
         """Start to receive the scheduler's orders about packages that this runtime does not have."""
         self._packages = packages
         self._known: dict[str, Neighbour] = {}
         self._runs: dict[str, int] = {}
-        """The runs that the scheduler waits for."""
+        """The runs of neighbours that the scheduler has ordered, and waits for."""
         packages.elsewhere = self._ordered
         packages.modules.elsewhere.append(self.modules)
 
     def modules(self) -> tuple[str, ...]:
-        """Return the names of the Modules that are on, sorted."""
+        """Return the names of the neighbours that are Modules and are on, sorted."""
         return tuple(sorted(name for name, each in self._known.items() if "." not in name and each.on))
 
     def seen(self, name: str, obj: JsonObject | None) -> None:
-        """Adopt the state of a package that another shard keeps; None if its resource is gone."""
+        """Adopt the state of a package that another shard manages; ``obj`` is None if its resource is gone."""
         before, after = self._known.get(name), None if obj is None else read_neighbour(obj)
         if after is None:
             self.forget(name)
@@ -75,7 +75,7 @@ class Neighbours:
         self._packages.settle()
 
     def forget(self, name: str) -> None:
-        """Forget a package that this shard keeps from now on; its node is replaced when it is loaded."""
+        """Forget a package that this shard manages from now on; its node is replaced when the package is loaded."""
         self._runs.pop(name, None)
         if self._known.pop(name, None) is not None:
             self._packages.tell(IntentSet(name, None))

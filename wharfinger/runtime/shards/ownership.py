@@ -1,9 +1,9 @@
 """The owner of an Application: exactly one shard at a time, which is recorded in the Application itself. Pure.
 
-The label of a namespace names the shard that *should* keep its Applications; ``status.shard`` names the one that *does*. Only the
-owner acts on an Application, and only the owner gives it away, by naming the next owner in one compare-and-set, after it has
-stopped all work on it. So a label that changes at any moment, or is seen late by some daemons, never makes two daemons act on one
-Application.
+The label of a namespace names the shard that *should* manage its Applications; ``status.shard`` of an Application names its
+owner, the shard that *does* manage it. Only the owner acts on an Application. Only the owner hands the Application over: it
+first stops all work on it, and then writes the next owner with a compare-and-set. So a label that changes at any moment, or
+is seen late by some daemons, never makes two daemons act on one Application.
 
 =======================  ===========================  ==================================================================
 owner                    the label names              verdict
@@ -15,8 +15,8 @@ another shard            this shard                   AWAITED: the owner hands i
 anything else                                         FOREIGN
 =======================  ===========================  ==================================================================
 
-An Application has no owner as long as it has neither our finalizer nor a status. The main shard's name is "", and a status
-without a shard belongs to it, so nothing changes in a cluster without shards.
+An Application has no owner as long as it has neither our finalizer nor a status. The main shard's name is "", and an
+Application with a status without a shard belongs to the main shard, so nothing changes in a cluster without shards.
 """
 
 import re
@@ -33,13 +33,13 @@ SHARD_FIELD: Final = "shard"
 MAIN: Final = ""
 """The shard of namespaces without the label, and of everything that belongs to no namespace."""
 LEASE_FAMILY: Final = "wharfinger"
-"""The name of the main daemon's Lease; those of other shards begin with it."""
+"""The name of the main daemon's Lease. The names of other shards' Leases begin with it."""
 MAX_NAME: Final = 40
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?\Z")
 
 
 class Verdict(Enum):
-    """The relation of an Application to one shard."""
+    """The relation of an Application to one shard, as in the table above."""
 
     OURS = "ours"
     CLAIM = "claim"
@@ -49,7 +49,7 @@ class Verdict(Enum):
 
 
 def owner_of(obj: JsonObject) -> str | None:
-    """Return the shard that keeps an Application; None if no shard keeps it yet."""
+    """Return the shard that owns an Application; None if it has no owner yet."""
     named = find_str(obj, "status", SHARD_FIELD)
     if named or FINALIZER in finalizers_of(obj) or find_object(obj, "status"):
         return named

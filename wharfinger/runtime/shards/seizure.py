@@ -1,8 +1,9 @@
 """The takeover of Applications from a shard that has no daemon.
 
-An owner hands its Applications over itself. If it has no daemon at work, this daemon takes the Lease of that shard, as a daemon
-of that shard would: only once its holder has released it, or has not renewed it for its whole duration. While this daemon has the
-Lease, no daemon of the other shard works or writes, so the owner can be changed. The Lease is released at once afterwards.
+Usually the daemon of the owner hands Applications over. If the owner has no working daemon, this daemon takes the Lease of
+the owner's shard, like a daemon of that shard: only once the holder has released the Lease, or has not renewed it for its
+whole duration. While this daemon has the Lease, no daemon of the other shard works or writes, so the owner can be changed.
+After that, the Lease is released at once.
 """
 
 import logging
@@ -24,15 +25,15 @@ from wharfinger.runtime.shards.ownership import lease_name, owner_of, shard_prob
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 1.0
-"""The interval of checks whether the owner has handed everything over itself."""
+"""The interval of checks whether the owner itself has handed over all Applications."""
 RETRY_S: Final = 5.0
 
 Awaited: TypeAlias = Callable[[str], Collection[ObjectKey]]
-"""A function that returns the Applications of an owner that this shard waits for, as they were seen last."""
+"""A function that returns the Applications, as they were last seen, that an owner still has to hand over to this shard."""
 
 
 class Seizures:
-    """The takeovers of one daemon; `want` starts one, and `run` carries them out."""
+    """The takeovers of one daemon; `want` requests a takeover, and `run` carries out the requested takeovers."""
 
     def __init__(
         self,
@@ -43,7 +44,9 @@ class Seizures:
         duration_s: float,
         now: Callable[[], datetime],
     ) -> None:
-        """``for_lease`` is a client without a fence, because it takes another shard's Lease."""
+        """Prepare takeovers. ``for_lease`` is a client whose writes do not depend on this shard's Lease, because it takes
+        another shard's Lease.
+        """
         self._client = client
         self._for_lease = for_lease
         self._shard = shard
@@ -51,32 +54,40 @@ class Seizures:
         self._duration_s = duration_s
         self._now = now
         self._wanted: dict[str, None] = {}
-        self._tell, self._told = trio.open_memory_channel[str](math.inf)  # at most once for each wanted owner
+        self._tell, self._told = trio.open_memory_channel[str](
+            math.inf
+        )  # each wanted owner is sent to the channel at most once
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
-        """The owners that are to hand over Applications."""
+        """The owners that still have to hand over Applications."""
         return tuple(self._wanted)
 
     def want(self, owner: str) -> None:
-        """Ask to take over the Applications of an owner, in case the owner does not hand them over. Returns at once."""
-        if owner and (problem := shard_problem(owner)):  # so it is no name of a Lease either
-            log.warning("Applications have an invalid owner, and are not taken over: status.shard: %s", problem)
+        """Request the takeover of Applications from an owner that does not hand them over itself. Returns at once."""
+        if owner and (problem := shard_problem(owner)):  # an invalid name would also be an invalid name for a Lease
+            log.warning(
+                "Applications have an invalid owner, and are not taken over; correct or remove their status.shard: %s",
+                problem,
+            )
         elif owner not in self._wanted:
             self._wanted[owner] = None
             self._tell.send_nowait(owner)
 
     async def run(self, awaited: Awaited) -> None:
-        """Take over from all wanted owners, until cancelled. Each has its own task, because one may be slow to hand over."""
+        """Take over from all wanted owners, until cancelled. Each owner has its own task, because an owner may need long to
+        hand over.
+        """
         async with trio.open_nursery() as nursery:
             async for owner in self._told:
                 nursery.start_soon(self._from, owner, awaited, name=f"takeover from shard {owner or 'main'}")
 
     async def _from(self, owner: str, awaited: Awaited) -> None:
-        """Wait until an owner has handed its Applications over, or until its Lease is free; in the second case, take the
+        """Wait until an owner has handed over its Applications, or until its Lease is free; in the second case, take the
         Applications.
 
-        At any moment, more Applications may be awaited or a write may be refused, so this is repeated until none is left.
+        This is repeated until no Application is left, because at any moment more Applications may have to be handed over, or
+        a write may be refused.
         """
         while awaited(owner):
             try:
@@ -94,7 +105,7 @@ class Seizures:
     async def _until_none(self, owner: str, awaited: Awaited, scope: trio.CancelScope) -> None:
         while awaited(owner):  # noqa: ASYNC110 - the resources are looked at again, because any of them may change
             await trio.sleep(LOOK_S)
-        scope.cancel(reason="the owner handed everything over")
+        scope.cancel(reason="the owner has handed over all Applications")
 
     async def _seize(self, owner: str, awaited: Awaited) -> None:
         async with open_lease(

@@ -2,26 +2,29 @@
 
 Programs read two kinds of conditions, which answer different questions:
 
-* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): has the package reached its *wanted* state? They are always reported, and are
-  judged again for each generation. At most one of them is True, except during a rollout: a package is both Ready and Reconciling
-  (kstatus: in progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a
-  restart. And a package in a former revision is Ready, for an earlier generation, and Stalled, because the resource asks for
-  another state. All three can be False only if a package is settled without being Ready: suspended, or not wanted and gone.
-* ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: which state has the *installed* package
-  reached? Each condition has a mapper, which returns its present report, or nothing. If it returns nothing, the condition is kept
-  unchanged, with the generation that it was reported for; it is absent if it was never reported. A mapper checks for failures
-  before successes. The phase decides which stages it checks for failures. Until the package is complete for the first time, every
-  stage counts. While another version is wanted, only stages that affect the running version count. After that, all stages but the
-  settings count, because refused settings break nothing. Work in progress does not count as a failure, so a routine check of a
-  package changes none of these conditions.
+* ``Ready``, ``Reconciling`` and ``Stalled`` (kstatus) say whether the package has reached its *wanted* state. They are always
+  reported, and are judged again for each generation. At most one of them is True, with two exceptions. During a rollout, a
+  package is both Ready and Reconciling (kstatus: in progress): it was ready, and its objects are being updated, scaled or
+  replaced, or are being checked after a restart. After a rollback, a package is Ready, for an earlier generation, and
+  Stalled, because the resource asks for another state. All three are False only if the package is suspended, or if it is not
+  wanted and uninstalled.
+* ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed`` and ``ConfigurationApplied`` say which state the *installed*
+  package has reached. Each of these conditions has a mapper, a function that returns a new report or nothing. If it returns
+  nothing, the condition is kept unchanged, with the generation for which it was reported; a condition that was never reported
+  is absent. A mapper checks for failures before successes. The phase of the package determines which stages are checked for
+  failures. Until the package is complete for the first time, all stages are checked. While another version is wanted, only
+  the stages that affect the running version are checked. After that, all stages except for the settings are checked, because
+  refused settings break nothing. Work in progress does not count as a failure, so a routine check of a package changes none
+  of these conditions.
 
-* ``Installed`` becomes True with the first success and stays True until the package is gone, whatever fails or is paused.
-* A paused package (a requirement is gone, or it is not wanted any more) is not checked: Scaled, Managed and ConfigurationApplied
-  are Unknown.
+* ``Installed`` becomes True with the first success, and stays True until the package is gone, even if the package fails or is
+  paused.
+* A paused package (a requirement is not met any more, or the package is not wanted any more) is not checked: Scaled, Managed
+  and ConfigurationApplied are Unknown.
 * If a user suspends a package, every condition is kept, but Reconciling and Stalled are False.
-* If a package is to be removed and the removal is held back for its dependents, Ready, Reconciling and Stalled report this; all
-  others continue.
-* While a package is being removed, every condition is False and keeps its last message, as a record of what it was doing.
+* If a removal is held back for the dependents of the package, Ready, Reconciling and Stalled report this; all other
+  conditions are reported as usual.
+* While a package is being removed, every condition is False, and keeps its last message as a record of the last state.
 * A condition's time changes only when its status does.
 """
 
@@ -46,7 +49,7 @@ from wharfinger.runtime.status.summary import ready_message, summarize
 
 
 class Verdict(NamedTuple):
-    """The answer of a mapper."""
+    """The report that a mapper returns: the status, the reason and the message of a condition."""
 
     truth: Truth
     reason: str
@@ -54,7 +57,7 @@ class Verdict(NamedTuple):
 
 
 Mapper = Callable[[PackageStatus], Verdict | None]
-"""A function that returns the report for one condition; None if there is nothing new to report."""
+"""A function that returns a new report for one condition, or None."""
 
 _EARLY: Final = (Stage.FETCHED, Stage.LOADED)
 _LATE: Final = (Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED)
@@ -64,9 +67,9 @@ _PIPELINE: Final = (*_EARLY, Stage.REQUIREMENTS, *_CONFIGURATION)
 _RECONCILIATION: Final = (*_EARLY, *_LATE)
 
 
-def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
-    """Return the external conditions of this status, in the order in which they are written; the same object if nothing has
-    changed.
+def external_conditions(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
+    """Return the external conditions of this status, in the order in which they are written; return the present object if
+    nothing has changed.
     """
     told: dict[str, Told] = {}
     for kind, verdict in _verdicts(status):
@@ -82,7 +85,7 @@ def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
         elif before is None or before.truth is not verdict.truth:
             told[kind] = Told(verdict.truth, verdict.reason, verdict.message, now, of)
         elif (before.reason, before.message, before.generation) == (verdict.reason, verdict.message, of):
-            told[kind] = before  # the same object, so that the statuses of a package share it in memory
+            told[kind] = before  # the present object, so that the statuses of a package share it in memory
         else:
             told[kind] = Told(verdict.truth, verdict.reason, verdict.message, before.since, of)
     return status.told if told == status.told else told
@@ -119,10 +122,12 @@ def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | Non
 
 
 def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple[str, Verdict]]:
-    """Yield Ready, Reconciling and Stalled. They are about the wanted state, so they agree with the summary."""
+    """Yield the reports for Ready, Reconciling and Stalled. These conditions are about the wanted state, so they agree with
+    the summary.
+    """
     message = summarize(status).message
     if problem is None and status.is_back:
-        # The objects are ready, and the resource asks for others: so Ready is not about this generation of it.
+        # The objects are ready, but the resource asks for another state, so Ready is not reported for this generation.
         yield "Ready", Verdict(Truth.TRUE, Reason.ROLLED_BACK, message)
         yield "Reconciling", Verdict(Truth.FALSE, Reason.STALLED)
         yield "Stalled", Verdict(Truth.TRUE, Reason.ROLLED_BACK, message)
@@ -158,7 +163,7 @@ def _installed(status: PackageStatus) -> Verdict:
 
 
 def _installed_anew(status: PackageStatus) -> Verdict | None:
-    """Return the result of `_installed` if its truth differs from the reported truth."""
+    """Return the report of `_installed` if its status differs from the reported status; otherwise None."""
     verdict, before = _installed(status), status.told.get("Installed")
     return verdict if before is None or before.truth is not verdict.truth else None
 
@@ -194,7 +199,7 @@ def _scaled(status: PackageStatus) -> Verdict | None:
         case _ if scaled.truth is Truth.TRUE:
             return Verdict(Truth.TRUE, "Scaled")
         case _ if scaled.reason == Reason.PENDING:
-            return None  # this process has not checked yet
+            return None  # this process has not checked the objects yet
         case _:
             return Verdict(scaled.truth, scaled.reason, scaled.message)
 
@@ -206,7 +211,7 @@ def _managed(status: PackageStatus) -> Verdict | None:
         return Verdict(Truth.FALSE, status.maintenance.reason, status.maintenance.message)
     problem = _blocker(status, _RECONCILIATION if status.phase is Phase.RECONCILE else _LATE)
     if problem is not None:
-        # Hooks that were never started have managed nothing so far.
+        # Hooks that were never started have not managed anything so far.
         initial = status.phase is Phase.INSTALL and problem.reason == Reason.HOOK_INVALID
         return None if initial else _failure(problem)
     needed = (Stage.LOADED, Stage.HOOKS, Stage.APPLIED, Stage.SCALED)
@@ -239,7 +244,7 @@ KINDS: Final = ("Ready", "Reconciling", "Stalled", *MAPPERS)
 
 
 def _blocker(status: PackageStatus, chain: tuple[Stage, ...]) -> Condition | None:
-    """Return the first stage of a chain that failed. A stage that is at work or waits has not failed."""
+    """Return the first stage of a chain that has failed. A stage that is at work or waits has not failed."""
     return next((status.stages[stage] for stage in chain if status.stages[stage].truth is Truth.FALSE), None)
 
 

@@ -1,8 +1,8 @@
 """The meaning of an error for its package: the reason that its status shows, and whether a retry can help.
 
-The errors of the other parts describe the problem; a table here maps each type of error to its reason. A registry is an input
-that sends no event when it changes, so every failure of a registry is retried with the queue's capped backoff instead of being
-parked (docs/decisions/0005).
+The error itself describes the problem; a table in this module maps each type of error to a reason. No event reports that a
+registry has changed, so tasks that fail because of a registry are retried with the queue's limited backoff, and never parked
+(docs/decisions/0005).
 """
 
 from collections.abc import Callable
@@ -55,8 +55,8 @@ class WorkloadError(Exception):
 class HookRunError(Exception):
     """A hook of the package ran and failed, or its output cannot be used.
 
-    ``hook`` is its name. A retry may always help, because the result of a hook depends on the cluster and on other systems,
-    which change.
+    ``hook`` is the hook's name. A retry may help, because the result of a hook depends on the cluster and on other systems,
+    which may change.
     """
 
     def __init__(self, hook: str, message: str) -> None:
@@ -65,8 +65,8 @@ class HookRunError(Exception):
 
 
 class ValuesLoopError(Exception):
-    """Hooks after Helm change the values each time the release is applied; only another version of the package or other settings
-    help.
+    """The afterHelm hooks change the values each time the release is applied; only another version of the package or other
+    settings can help.
     """
 
 
@@ -84,22 +84,22 @@ Expected = (
     | JournalError
 )
 EXPECTED: Final = get_args(Expected)
-"""The errors that a pipeline task may fail with; the queue's guard treats any other as a defect."""
+"""The errors with which a pipeline task may fail; the queue treats all other errors as bugs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A status reason (CamelCase), the message, and whether only a changed input can help."""
+    """A failure: the reason for the status, the message, and whether only a changed input can help (``permanent``)."""
 
     reason: Reason
     message: str
     permanent: bool
     stage: Stage | None = None
-    """The stage that failed, if it is not the stage of the task."""
+    """The stage that has failed, if it is not the stage of the task."""
 
 
 _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
-    # The most specific types come first. With None, the error itself states whether it is transient.
+    # The most specific types come first. None means that the error itself states whether it is transient.
     (ArtifactNotFoundError, Reason.ARTIFACT_NOT_FOUND, False),
     (TrustError, Reason.NOT_TRUSTED, False),
     (DigestError, Reason.DIGEST_MISMATCH, False),
@@ -114,7 +114,7 @@ _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
     (FormatError, Reason.ARTIFACT_INVALID, True),
     (InvalidError, Reason.APPLY_FAILED, True),
     (SchemaMismatchError, Reason.APPLY_FAILED, True),
-    # Retried, because no event arrives when another owner's object is deleted.
+    # The task is retried, because no event reports the deletion of another owner's object.
     (ForeignObjectError, Reason.CONFLICTING_OWNER, False),
     (EmptyReleaseError, Reason.MANIFEST_EMPTY, True),
     (NoWayBackError, Reason.NO_WAY_BACK, True),
@@ -146,13 +146,13 @@ _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
 _OF_FOLDERS: Final = MappingProxyType(
     {Reason.ARTIFACT_NOT_FOUND: Reason.FOLDER_NOT_FOUND, Reason.ARTIFACT_INVALID: Reason.FOLDER_INVALID}
 )
-"""The reasons for packages that come from a folder on this machine, by the reason for packages from a registry."""
+"""The reasons for packages from a folder on this machine, by the corresponding reason for packages from a registry."""
 
 
 def classify(error: Expected, mask: Callable[[str], str] = str, *, in_folder: bool = False) -> Failure:
     """Return the failure for an expected error; ``mask`` removes secrets from its text.
 
-    ``in_folder`` is True for a package from a folder on this machine, for which no remedy may suggest a push.
+    ``in_folder`` is True for a package from a folder on this machine, so that the remedy does not suggest a push.
     """
     failure = _classified(error, mask)
     return replace(failure, reason=_OF_FOLDERS.get(failure.reason, failure.reason)) if in_folder else failure

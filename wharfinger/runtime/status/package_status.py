@@ -1,9 +1,9 @@
 """The status of one package: a condition for each stage of its pipeline, and the last reported conditions.
 
-It is a value, made only by :mod:`~wharfinger.runtime.status.transitions`, which has a function for everything that may happen
-to it. Its external meaning is in :mod:`~wharfinger.runtime.status.conditions` and :mod:`~wharfinger.runtime.status.summary`.
-The records are msgspec structs, because each event of a package makes some of them, and a frozen dataclass takes five times as
-long to make and to replace.
+A status is an immutable value. Only :mod:`~wharfinger.runtime.status.transitions` makes statuses, with a function for every
+event that changes them. The conditions and the summary for users are derived in :mod:`~wharfinger.runtime.status.conditions`
+and :mod:`~wharfinger.runtime.status.summary`. The records are msgspec structs, because each event of a package makes some of
+them, and frozen dataclasses take five times as long to make and to replace.
 """
 
 from collections.abc import Mapping
@@ -33,15 +33,17 @@ class Stage(StrEnum):
     SCALED = "Scaled"
 
     __hash__ = str.__hash__
-    """The hash of an enumeration is computed in Python. Each change of a status looks up stages some fifty times."""
+    """The default hash of an enumeration is slow, because it is computed in Python, and each change of a status looks up
+    stages about fifty times.
+    """
 
 
 OPTIONAL: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS})
-"""Stages that a package may lack: they count as done until their task reports otherwise."""
+"""The stages that a package may lack; they count as done until a task reports otherwise."""
 
 
 class Truth(StrEnum):
-    """A condition's status."""
+    """The status of a condition: True, False or Unknown."""
 
     TRUE = "True"
     FALSE = "False"
@@ -59,8 +61,8 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
 
 
 class Told(msgspec.Struct, frozen=True, gc=False):
-    """An external condition as last reported, with the time since when it has its status, and the generation that it was reported
-    for.
+    """An external condition as it was last reported, with the time since which it has its status, and the generation for
+    which it was reported.
     """
 
     truth: Truth
@@ -74,15 +76,15 @@ class Phase(Enum):
     """The phase of a package's life. It decides how a failure changes the external conditions (spec/runtime §6.1)."""
 
     INSTALL = auto()
-    """The package was never complete so far."""
+    """The package was never complete."""
     UPDATE = auto()
-    """The package is installed, and the wanted version is not the applied one."""
+    """The package is installed, but the wanted version is not the applied version."""
     RECONCILE = auto()
-    """The wanted version is the applied one."""
+    """The wanted version is the applied version."""
 
 
 class PackageStatus(msgspec.Struct, frozen=True):
-    """All that is known about one package's status."""
+    """The status of one package."""
 
     generation: int
     stages: Mapping[Stage, Condition]
@@ -91,48 +93,49 @@ class PackageStatus(msgspec.Struct, frozen=True):
     digest: str = ""
     revision: int = 0
     namespace: str = ""
-    """The namespace of the release, from the moment when objects may be in it; it does not change after that."""
+    """The namespace of the release; it is set as soon as objects may be in it, and does not change after that."""
     wanted: str = ""
-    """The version that the current or last update was for; empty: not specified."""
+    """The version to which the package is being updated, or was last updated; empty if it is not known."""
     installed_since: datetime | None = None
     scale_checked: bool = False
-    """True if the readiness of the running objects has been judged since they were last applied."""
+    """True if the readiness of the objects was judged since they were last applied."""
     removal: Condition | None = None
-    """The state of a removal in progress: what it waits for, or what went wrong."""
+    """The state of a removal in progress: the reason why it waits, or how it failed."""
     held: Condition | None = None
-    """The reason why a removal is held back: the dependents that it would break.
+    """The reason why a removal is held back: the dependents that it would break. None if no removal is held back.
 
     A removal that is held back has not begun, and the package keeps running.
     """
     blocked: Condition | None = None
-    """A problem before the pipeline: the spec cannot be read, or the repository is missing."""
+    """A problem that prevents the pipeline from starting: the spec cannot be read, or the repository is missing."""
     suspended: bool = False
     """True if a user has suspended the package."""
     maintenance: Condition | None = None
-    """The maintenance mode: a user wants the applied objects not to be reconciled."""
+    """The maintenance mode, in which the applied objects are not reconciled; empty if there is none."""
     progress: Progress | None = None
     warnings: tuple[str, ...] = ()
     update: VersionNote | None = None
-    """The choice of the version: the range or channel that it follows, and the version that waits. None for an exact version."""
+    """The note about the choice of the version: the range or channel that is followed, and the version that waits. None for
+    an exact version.
+    """
     rollback: RollbackNote | None = None
-    """The rollback in force: the package is in a former revision, and not in the state that its resource asks for. Or the reason
-    why a rollback is impossible.
+    """The note about a rollback in force (the package is in a former revision, and not in the state that its resource asks
+    for), or about why a rollback was impossible.
     """
     urls: tuple[tuple[str, str], ...] = ()
     """The addresses of the package, each with its description."""
     told: Mapping[str, Told] = msgspec.field(default_factory=dict)
-    """The reported external conditions by type."""
+    """The external conditions that were last reported, by type."""
     ready_kept: Told | None = None
-    """The condition `Ready` that is kept while the package is suspended. For other packages it is the condition that an earlier
-    process reported, until this process has judged the package.
+    """The condition `Ready` to keep: for a suspended package, the one from before the suspension; for another package, the
+    one that an earlier process reported, until this process has judged the package.
     """
 
     @property
     def is_being_verified(self) -> bool:
         """Return whether an earlier process reported the package as Ready, and this process is still verifying it.
 
-        A restarted process checks every package that it finds. Users do not have to know about this check, unless it takes
-        long.
+        A restarted process checks every package that it finds. The check is not shown to users, unless it takes long.
         """
         aside = self.removal is not None or self.held is not None or self.blocked is not None
         problem = open_condition(self)
@@ -140,7 +143,7 @@ class PackageStatus(msgspec.Struct, frozen=True):
 
     @property
     def is_back(self) -> bool:
-        """Return whether the package is in a former revision, or returning to one."""
+        """Return whether the package is in a former revision, or returning to one, because of a rollback."""
         return self.rollback is not None and self.rollback.is_back
 
     @property
@@ -150,16 +153,18 @@ class PackageStatus(msgspec.Struct, frozen=True):
         return scaled if scaled.truth is Truth.TRUE and scaled.reason == Reason.ROLLING_OUT else None
 
     def stays_ready(self, problem: Condition) -> bool:
-        """Return whether the package stays Ready although a stage is open.
+        """Return whether the package stays Ready although the stage ``problem`` is not done.
 
-        The package does so if an earlier process reported it as Ready for this generation, and nothing failed.
+        This is so if an earlier process reported the package as Ready for this generation, and no stage has failed.
         """
         kept = self.ready_kept
         told = kept is not None and kept.truth is Truth.TRUE and kept.generation == self.generation
         return told and not self.suspended and is_under_way(problem)
 
     reconciling_kept: Told | None = None
-    """The condition `Reconciling` as an earlier process reported it. It is kept if this process finds the same state."""
+    """The condition `Reconciling` that an earlier process reported. It is kept if this process finds the package in the same
+    state.
+    """
 
     @property
     def phase(self) -> Phase:
@@ -170,16 +175,16 @@ class PackageStatus(msgspec.Struct, frozen=True):
 
 
 def is_under_way(condition: Condition) -> bool:
-    """Return whether a stage that is not done is at work, or waits for objects to become ready; otherwise it failed."""
+    """Return whether a stage that is not done is at work, or waits until objects are ready. If not, the stage has failed."""
     return condition.truth is not Truth.FALSE or condition.reason == Reason.NOT_READY
 
 
 _STAGES: Final = tuple(Stage)
-"""The stages as a tuple. Iterating over the enumeration costs more than everything else that is done with them here."""
+"""The stages as a tuple, because iteration over the enumeration is slow."""
 
 
 def first_open(status: PackageStatus) -> tuple[Stage, Condition] | None:
-    """Return the first stage that is not done, with a condition that is not True and has a message; None if all are done."""
+    """Return the first stage that is not done, with its condition, which always has a message; None if all stages are done."""
     stage = _first_open_stage(status)
     if stage is None:
         return None
@@ -207,7 +212,7 @@ def open_condition(status: PackageStatus) -> Condition | None:
 
 
 def is_gated(status: PackageStatus) -> bool:
-    """Return whether the package could run, but a requirement is missing or the package is not wanted.
+    """Return whether the package is off only because a requirement is not met, or because it is not wanted.
 
     Only a change outside of the package can help then.
     """

@@ -1,8 +1,7 @@
-"""The progress of an operation: the number of objects that are done, the number of objects that are left, and the names of some
-that are left.
+"""The progress of an operation: the number of objects that are done, the number of objects that are left, and the names of
+some objects that are left.
 
-An object that failed or was given up counts as left, even if it was done earlier. Each object counts once, however often it is
-reported.
+An object that failed counts as left, even if it was done earlier. Each object counts once, however often it is reported.
 """
 
 from collections.abc import Iterable

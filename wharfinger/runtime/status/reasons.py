@@ -1,13 +1,13 @@
 """The reasons of a package's conditions: each possible ``reason``, its meaning, its remedy, and when the package is retried.
 
-These words are an interface: programs match on them, docs/resources.md explains each, and none changes its meaning. A word
-has
+The reasons are an interface: programs match on them, docs/resources.md explains each of them, and no reason changes its
+meaning. A reason has
 
-* a *text*: its meaning in one line, shown if the reporter had nothing more exact to say;
-* a *tip*: the one thing that a user can do about it, empty if there is nothing to do;
-* *again*: the event that the next attempt waits for. Tips do not state this event: :func:`advice` adds it.
+* a *text*: its meaning in one line, which is shown if the reporter gave no more exact message;
+* a *tip*: the action that a user can take, empty if no action is needed;
+* *again*: the event for which the next attempt waits. Tips do not name this event, because :func:`advice` adds it.
 
-A word that is not here (written by an older or a newer process) is shown as it is, with a tip that fits every problem.
+An unknown reason (written by an older or a newer process) is shown as it is, with a tip that fits every problem.
 """
 
 from enum import StrEnum
@@ -17,12 +17,12 @@ UNKNOWN_TIP: Final = "the message says what is wrong; the daemon's log has more"
 
 
 class Again(StrEnum):
-    """The event that a package waits for before something is tried again."""
+    """The event for which a package waits before the next attempt."""
 
     ITSELF = "by itself"
     """Retried with growing pauses."""
     OTHERS = "when that object or package changes"
-    """Another object or package, which is watched, has to appear or change."""
+    """Wait until another object or package, which is watched, appears or changes."""
     CHANGE = "a change"
     """Parked until an input changes, or a user asks for another attempt."""
     BY_ERROR = "by itself if a retry can help, else a change"
@@ -32,14 +32,14 @@ class Again(StrEnum):
 
 
 class Reason(StrEnum):
-    """The reasons. The string value of each is the ``reason`` itself."""
+    """The reasons; the string value of each is the ``reason`` of the condition."""
 
     again: Again
     text: str
     tip: str
 
     def __new__(cls, word: str, again: Again = Again.NOTHING, text: str = "", tip: str = "") -> Self:
-        """Make a reason from its word and its properties."""
+        """Make a reason from its string value and its properties."""
         reason = str.__new__(cls, word)
         reason._value_ = word
         reason.again, reason.text, reason.tip = again, text, tip
@@ -49,7 +49,7 @@ class Reason(StrEnum):
     SPEC_INVALID = (
         "SpecInvalid",
         Again.CHANGE,
-        "the resource requests something impossible",
+        "the resource has an invalid or contradictory field",
         "correct the field of the resource that the message names",
     )
     REPOSITORY_NOT_FOUND = (
@@ -135,7 +135,7 @@ class Reason(StrEnum):
         "ProcessFailed",
         Again.BY_ERROR,
         "a program that the daemon needs cannot be run",
-        "correct the cause; the message names the program and the cause",
+        "correct the cause that the message names, so that the program can be run",
     )
 
     VERSIONS_UNKNOWN = (
@@ -233,8 +233,8 @@ class Reason(StrEnum):
         Again.OTHERS,
         "packages that need this package have to be removed or disabled first, or are not loaded yet",
         (
-            "check the packages that the message names (with the annotation wharfinger.dev/ignore-dependents=true the "
-            "daemon does not wait for them)"
+            "check the packages that the message names (with the annotation "
+            "wharfinger.dev/ignore-dependents=true the daemon does not wait for these packages)"
         ),
     )
     ENABLED_BY_DEFAULT = ("EnabledByDefault", Again.NOTHING, "the package is on by default")
@@ -262,14 +262,14 @@ class Reason(StrEnum):
     DISABLED_BY_SCRIPT = (
         "DisabledByScript",
         Again.CHANGE,
-        "the package's enabled script has switched the package off",
+        "the package's own enabled script has switched the package off",
         "remove the reason that the script gave, which is in the message",
     )
     SCRIPT_PENDING = ("EnabledScriptPending", Again.NOTHING, "the package's enabled script is running")
     SCRIPT_ERROR = (
         "EnabledScriptError",
         Again.CHANGE,
-        "the enabled script failed, or gave no clear answer",
+        "the enabled script failed, or its output is neither true nor false",
         "correct the enabled script in the package; it is run again when its input changes, and every ten minutes",
     )
 
@@ -287,7 +287,7 @@ class Reason(StrEnum):
     SETTINGS_SOURCE_MISSING = (
         "SettingsSourceMissing",
         Again.OTHERS,
-        "something that spec.settingsFrom names is missing or cannot be read",
+        "a Secret or ConfigMap that spec.settingsFrom names is missing or cannot be read",
         "create or edit the object that spec.settingsFrom names",
     )
     HOOK_INVALID = (
@@ -353,7 +353,7 @@ class Reason(StrEnum):
     OUTSIDE_NAMESPACE = (
         "OutsideNamespace",
         Again.CHANGE,
-        "the Application's chart writes or looks up something outside of the Application's namespace",
+        "the Application's chart writes or looks up an object outside of the Application's namespace",
         (
             "install the package as a Module, or set the label wharfinger.dev/cluster-scope=allowed on the namespace, "
             "which allows its Applications to change the whole cluster"
@@ -382,8 +382,8 @@ class Reason(StrEnum):
         Again.ITSELF,
         "the API server does not establish custom resource definitions that were applied",
         (
-            "change an annotation of the definition that the message names (`kubectl annotate crd NAME --overwrite "
-            "look=again`), and read the API server's log"
+            "read the API server's log, and make the API server check the definition that the message names "
+            "again by a change of an annotation (`kubectl annotate crd NAME --overwrite look=again`)"
         ),
     )
     HOOK_FAILED = (
@@ -436,7 +436,7 @@ class Reason(StrEnum):
     UNHEALTHY = (
         "Unhealthy",
         Again.OTHERS,
-        "the package was ready, but some of its objects have been unready for a minute or more",
+        "the package was ready, but some of its objects have not been ready for a minute or more",
         "check the objects that the message names, and their events",
     )
     DRIFT_FOUGHT = (
@@ -464,7 +464,7 @@ class Reason(StrEnum):
         "report this defect of Wharfinger, with the daemon's log",
     )
 
-    # Work being done.
+    # Work in progress.
     PENDING = "Pending"
     DOWNLOADING = ("Downloading", Again.NOTHING, "the package is being downloaded")
     INSTALLING = ("Installing", Again.NOTHING, "the package is being unpacked")
@@ -480,7 +480,7 @@ class Reason(StrEnum):
     APPLYING_MANIFESTS = ("ApplyingManifests", Again.NOTHING, "the package's manifests are being applied")
     REMOVING = ("Removing", Again.NOTHING, "the release is being uninstalled")
 
-    # Not reconciled, because a user asked for that.
+    # Reconciliation was stopped by a user.
     SUSPENDED = (
         "Suspended",
         Again.CHANGE,
@@ -494,7 +494,7 @@ class Reason(StrEnum):
         "remove spec.maintenance to have the objects reconciled again",
     )
 
-    # Not what the resource asks for.
+    # A former revision, and not the state that the resource asks for.
     ROLLED_BACK = (
         "RolledBack",
         Again.CHANGE,
@@ -518,11 +518,11 @@ class Reason(StrEnum):
 OFF: Final = frozenset(
     {Reason.DYNAMICALLY_DISABLED, Reason.DISABLED_BY_DEFAULT, Reason.DISABLED_BY_HOOK, Reason.DISABLED_BY_SCRIPT}
 )
-"""The reasons of packages that are not wanted: nothing is wrong, and the package waits for nothing."""
+"""The reasons of packages that are not wanted; there is no problem, and nothing to wait for."""
 HELD: Final = frozenset({Reason.WOULD_BREAK_DEPENDENTS, Reason.WAITING_FOR_DEPENDENTS})
-"""The reasons of changes that are held back for dependents: nothing has begun, and the installed package is unchanged."""
+"""The reasons of changes that are held back for dependents; the change has not begun, and the installed package is unchanged."""
 LOOKED_AT_ANEW: Final = frozenset({Reason.SCRIPT_ERROR})
-"""Reasons of unmet requirements that no watched event can resolve.
+"""The reasons of unmet requirements about which no watched event can report a change.
 
 The package is stalled, and checked again like all stalled ones.
 """
@@ -531,18 +531,18 @@ _BY_WORD: Final[dict[str, Reason]] = {str(reason.value): reason for reason in Re
 
 
 def known(word: str) -> Reason | None:
-    """Return the reason with this word; None for a word that only another version of this program knows."""
+    """Return the reason with this string value; None for a value that only another version of Wharfinger knows."""
     return _BY_WORD.get(word)
 
 
 def explanation(word: str) -> str:
-    """Return the meaning of the word; empty if the word needs no explanation."""
+    """Return the text of a reason; empty if it is unknown, or needs no explanation."""
     reason = known(word)
     return reason.text if reason is not None else ""
 
 
 def advice(word: str, *, permanent: bool = False) -> str:
-    """Return the tip of the word, with a note if the daemon goes on without the user's help.
+    """Return the tip of a reason, with a note if the daemon tries again without the user's help.
 
     ``permanent`` is True if the reporter knows that a retry does not help.
     """

@@ -1,6 +1,7 @@
-"""The summary of a package, ``status.summary {state, message, tip}``: one word, one line, one thing to do. Each package has one.
+"""The summary of a package, ``status.summary {state, message, tip}``: its state in one word, the reason in one line, and the
+action that a user can take.
 
-The name of a failure depends on the stage that the package has reached, and on the version that was installed before
+The state depends on the first stage that is not done, and on whether the package is installed, and in which version
 (spec/runtime §6.1):
 
 ==================================  =============  =====================================  ==================
@@ -21,8 +22,8 @@ the resource itself is wrong        Failed         Degraded                     
 the change would break dependents   Degraded       Degraded                               Degraded
 ==================================  =============  =====================================  ==================
 
-These states take precedence over the table, from the top: Removing, even if the removal is held back; a resource that is wrong
-or would break dependents; Suspended by a user.
+Three cases take precedence over the table, in this order: the package is being removed, or its removal is held back
+(Removing); the resource is wrong, or its change would break dependents; a user has suspended the package (Suspended).
 """
 
 from enum import StrEnum
@@ -49,11 +50,15 @@ class State(StrEnum):
 
 
 LATE: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED, Stage.SCALED})
-"""The stages that change the cluster: once one of them has begun, objects of the previous version may be half changed."""
+"""The stages that change the cluster. Once one of them has begun, some objects may be of the new version, and others of the
+previous one.
+"""
 
 
 class Summary(NamedTuple):
-    """The part of the status that people read. The texts may name objects, but no secrets: their reporters have masked them."""
+    """The part of the status for people. The texts may name objects, but contain no secrets, because the reporters have
+    masked them.
+    """
 
     state: str
     message: str
@@ -83,23 +88,23 @@ def summarize(status: PackageStatus) -> Summary:
 
 
 def _of_rollback(status: PackageStatus, message: str) -> str:
-    """Return the message, with the rollback that it is about: the return to a revision, or why this is impossible."""
+    """Return the message with the state of the rollback added: the return to a revision, or why a return is impossible."""
     note = status.rollback
     if note is None:
         return message
     if not note.is_back:
-        return f"{message}; there is no way back: {note.message}"
+        return f"{message}; the package cannot return to a former revision: {note.message}"
     return f"returning to revision {note.revision} ({note.version}), because {_cause(note)}: {message}"
 
 
 def _cause(note: RollbackNote) -> str:
-    return "that is requested" if note.reason == REQUESTED else f"{note.wanted} failed ({note.message})"
+    return "a rollback was requested" if note.reason == REQUESTED else f"{note.wanted} failed ({note.message})"
 
 
 def _state(status: PackageStatus, stage: Stage, problem: Condition) -> State:
     if problem.reason in OFF:
         return State.DISABLING if status.version else State.DISABLED
-    if stage is Stage.REQUIREMENTS and problem.permanent:  # no watched event can resolve it
+    if stage is Stage.REQUIREMENTS and problem.permanent:  # no watched event reports a change
         return State.FAILED if status.phase is Phase.INSTALL else State.DEGRADED
     if stage is Stage.REQUIREMENTS:
         return State.PENDING if status.phase is Phase.INSTALL else State.SUSPENDED

@@ -1,19 +1,20 @@
 """The transitions of a package's status: a pure function for every event, from one status to the next. Time is a parameter.
 
-Each stage of the pipeline has one internal condition. The conditions of the resource
-(:mod:`~wharfinger.runtime.status.conditions`) and its summary (:mod:`~wharfinger.runtime.status.summary`) are derived from the
-internal conditions, by each function here.
+Each stage of the pipeline has one internal condition. Each function of this module also derives the conditions of the
+resource (:mod:`~wharfinger.runtime.status.conditions`) from the internal conditions; the summary
+(:mod:`~wharfinger.runtime.status.summary`) is derived from them, too.
 
-* A stage that fails transiently leaves the package Reconciling: it will be retried.
-* A stage that fails permanently makes it Stalled: only a changed input helps, and the tip names it.
-* `Scaled` survives an update, because the old version keeps serving. `RequirementsMet` is changed by the scheduler only. Every
-  other stage starts again as Unknown, or as done if a package may lack it.
+* A package with a stage that fails transiently stays Reconciling, because the stage will be retried.
+* A package with a stage that fails permanently is Stalled: only a changed input can help, which the tip names.
+* When an update begins, `Scaled` is kept, because the old version keeps running, and `RequirementsMet` is kept, because only
+  the scheduler changes it. Every other stage starts again as Unknown, or as done if a package may lack the stage.
 * `Installed` becomes True when all stages are done for the first time, in any order, and stays True until the package is gone.
-* The running objects are judged again after every apply: until then a package is not Ready, however ready its old version was.
-* Times change only when a condition's status does (inside and outside). So a report that repeats the last one makes an equal
-  status, and a status that is equal to the written one is not written again.
-* Once a package is being removed, its status is frozen except for reports of the removal: tasks that are being cancelled cannot
-  change it any more. A removal that is held back has not begun: the package keeps running, and its status says so.
+* The running objects are judged again after every apply. Until then, the package is not Ready, even if its old version was.
+* The time of an internal or external condition changes only when its status changes. So a repeated report makes an equal
+  status, and a status that equals the written one is not written again.
+* Once a package is being removed, only reports of the removal change its status, so that tasks that are being cancelled
+  cannot change it any more. A removal that is held back has not begun: the package keeps running, and its status changes as
+  usual.
 """
 
 import dataclasses
@@ -25,7 +26,7 @@ from msgspec.structs import replace
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.times import format_time, parse_time
-from wharfinger.runtime.status.conditions import tell, without_silent
+from wharfinger.runtime.status.conditions import external_conditions, without_silent
 from wharfinger.runtime.status.package_status import (
     OPTIONAL,
     Condition,
@@ -45,9 +46,9 @@ MAX_WARNINGS: Final = 10
 MAX_WARNING: Final = 600
 MAX_URLS: Final = 100
 MAX_MESSAGE: Final = 2_000
-"""The limit, in characters, of any text from elsewhere.
+"""The limit on the length of texts from other parts or programs, in characters.
 
-A request that is too large would be refused and retried forever.
+Without a limit, the request that writes the status could be too large, and would be refused and retried forever.
 """
 _MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings", "urls", "update", "rollback")
 
@@ -63,7 +64,7 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
     """Return the status of a package that an earlier process managed, from the status that it wrote: an installed package stays
     installed.
 
-    Another program may have changed that status, so fields that do not have the form of `external` are ignored.
+    Another program may have changed the written status, so fields that `external` would not write in this form are ignored.
     """
     told = dict(_read_told(written))
     installed = told.get("Installed")
@@ -88,9 +89,10 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
 
 
 def update_started(status: PackageStatus, generation: int, now: datetime, *, version: str = "") -> PackageStatus:
-    """Start every stage again, except Scaled (the running objects keep running) and the scheduler's decision.
+    """Start every stage again, except for Scaled, because the running objects keep running, and RequirementsMet, which is the
+    scheduler's decision.
 
-    ``version`` is the version that the update is for; without it, the update does not change the version.
+    ``version`` is the version to install; without it, the wanted version stays the same.
     """
     stages = {
         stage: condition if stage in (Stage.SCALED, Stage.REQUIREMENTS) else _started(stage, condition, now)
@@ -102,7 +104,7 @@ def update_started(status: PackageStatus, generation: int, now: datetime, *, ver
 def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
     """Start the stages from Configured on again.
 
-    Stages with lanes of their own (hooks, CRDs) keep a failure until they succeed.
+    Stages whose tasks have lanes of their own (hooks, CRDs) keep a failure until they succeed.
     """
     again = (Stage.CONFIGURED, Stage.WEBHOOKS, Stage.APPLIED)
     stages = {
@@ -113,7 +115,7 @@ def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -
 
 
 def observed(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """Record a new generation with an unchanged desired state, or that the resource can be acted on again."""
+    """Record that a new generation has the same desired state, or that the resource can be acted on again."""
     after = replace(status, generation=generation, blocked=None, held=_held_of(status, generation))
     return _unless_removing(status, now, after)
 
@@ -121,7 +123,7 @@ def observed(status: PackageStatus, generation: int, now: datetime) -> PackageSt
 def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, now: datetime) -> PackageStatus:
     """Record that a stage is at work and not done, with a message like ``waiting for Deployment.apps prod/web``.
 
-    Objects that are being applied have to be judged again.
+    If objects are being applied, their readiness has to be judged again.
     """
     if stage is Stage.APPLIED and status.removal is None:
         status = replace(status, scale_checked=False)
@@ -130,13 +132,13 @@ def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, 
 
 
 def versions_unknown(status: PackageStatus, generation: int, message: str, now: datetime) -> PackageStatus:
-    """Report that the package waits for the first scan of its repository, which exists by now."""
+    """Record that the package waits for the first scan of its repository. A missing repository is not reported any more."""
     unblocked = replace(status, generation=generation, blocked=None)
     return progressing(unblocked, Stage.FETCHED, Reason.VERSIONS_UNKNOWN, message, now)
 
 
 def rolling_out(status: PackageStatus, message: str, now: datetime) -> PackageStatus:
-    """Record that other writers update, scale or replace ready objects: the package is Reconciling and still Ready.
+    """Record that ready objects are being updated, scaled or replaced by others: the package is Reconciling, and still Ready.
 
     A package that was not Ready becomes Ready only when all of its objects are ready.
     """
@@ -156,7 +158,7 @@ def succeeded(status: PackageStatus, stage: Stage, now: datetime) -> PackageStat
 def failed(
     status: PackageStatus, stage: Stage, reason: str, message: str, now: datetime, *, permanent: bool
 ) -> PackageStatus:
-    """Record that a stage failed; unless ``permanent``, it will be retried."""
+    """Record that a stage failed; the stage will be retried, unless ``permanent`` is true."""
     condition = replace(_moved(status.stages[stage], Truth.FALSE, reason, message, now), permanent=permanent)
     return _with(status, stage, condition, now)
 
@@ -169,7 +171,7 @@ def released(status: PackageStatus, version: str, digest: str, revision: int) ->
 
 
 def required(status: PackageStatus, reason: str, message: str, now: datetime, *, met: bool) -> PackageStatus:
-    """Record the scheduler's decision: whether all requirements of the package are met and it is wanted."""
+    """Record the scheduler's decision: ``met`` is True if all requirements of the package are met, and the package is wanted."""
     before = status.stages[Stage.REQUIREMENTS]
     condition = (
         _moved(before, Truth.TRUE, Stage.REQUIREMENTS.value, "", now)
@@ -180,7 +182,9 @@ def required(status: PackageStatus, reason: str, message: str, now: datetime, *,
 
 
 def stopped(status: PackageStatus, now: datetime) -> PackageStatus:
-    """Record that its hooks are stopped and nothing is applied any more: the stages of its run have to be done again."""
+    """Record that the package's hooks are stopped and nothing is applied any more, so that the stages of its run have to be
+    done again.
+    """
     again = (Stage.CONFIGURED, Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED)
     stages = {
         stage: _started(stage, condition, now) if stage in again else condition
@@ -195,7 +199,7 @@ def placed(status: PackageStatus, namespace: str) -> PackageStatus:
 
 
 def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
-    """Record that nothing of the package is in the cluster any more, though it is still managed."""
+    """Record that no object of the package is in the cluster any more, although its resource still exists."""
     stages = dict(status.stages)
     for stage in (Stage.APPLIED, Stage.SCALED):
         stages[stage] = _moved(stages[stage], Truth.UNKNOWN, Reason.PENDING, "", now)
@@ -212,7 +216,7 @@ def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
         progress=None,
         ready_kept=status.ready_kept if status.suspended else None,
     )
-    # Conditions about the removed objects are not true any more.
+    # The conditions about the objects would be wrong after their removal.
     return _unless_removing(status, now, replace(gone, told=without_silent(gone)))
 
 
@@ -226,7 +230,9 @@ def blocked(status: PackageStatus, generation: int, reason: str, message: str, n
 
 
 def removal_held(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
-    """Record that this generation requests a removal, which is held back for its dependents: the package keeps running."""
+    """Record that the removal that this generation requests is held back for the dependents of the package, which keeps
+    running.
+    """
     since = status.held.since if status.held is not None else now
     held = Condition(Truth.FALSE, reason, message, since)
     return _unless_removing(status, now, replace(status, generation=generation, held=held))
@@ -240,18 +246,20 @@ def removing(status: PackageStatus, reason: str, message: str, now: datetime) ->
 
 
 def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> PackageStatus:
-    """Suspend or resume the package. A Ready package stays Ready, for the generation that this was reported for."""
+    """Suspend or resume the package. A Ready package stays Ready, for the generation for which Ready was reported."""
     if suspended == status.suspended:
         return status
     kept = None
     if suspended:
-        told = status.told if status.blocked is None else tell(replace(status, blocked=None), now)
+        told = status.told if status.blocked is None else external_conditions(replace(status, blocked=None), now)
         kept = status.ready_kept or told["Ready"]
     return _unless_removing(status, now, replace(status, suspended=suspended, ready_kept=kept, progress=None))
 
 
 def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageStatus:
-    """Record a maintenance mode like ``NoResourceReconciliation``, in which applied objects are not reconciled; empty: none."""
+    """Record a maintenance mode such as ``NoResourceReconciliation``, in which applied objects are not reconciled; "" ends
+    the maintenance.
+    """
     before = status.maintenance
     if mode == ("" if before is None else before.reason):
         return status
@@ -260,17 +268,17 @@ def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageS
 
 
 def rolled_back(status: PackageStatus, note: RollbackNote | None, now: datetime) -> PackageStatus:
-    """Record the rollback that is in force, or why it was impossible; None: neither."""
+    """Record the note about the rollback in force, or about why a rollback was impossible; None if there is no such note."""
     return status if note == status.rollback else _unless_removing(status, now, replace(status, rollback=note))
 
 
 def tracking(status: PackageStatus, completed: Iterable[str], remaining: Iterable[str], now: datetime) -> PackageStatus:
-    """Record the progress of the current operation over the named objects; it is over when nothing remains."""
+    """Record the progress of the current operation on the named objects; the progress is removed when no object remains."""
     return _unless_removing(status, now, replace(status, progress=progress_of(completed, remaining)))
 
 
 def warned(status: PackageStatus, warnings: Iterable[str], now: datetime) -> PackageStatus:
-    """Replace the warnings: facts that are not failures but should be known. At most MAX_WARNINGS are kept."""
+    """Replace the warnings, which are facts that are not failures, but that users should know. At most MAX_WARNINGS are kept."""
     each = list(dict.fromkeys(_one_line(warning) for warning in warnings))
     more = len(each) - MAX_WARNINGS
     shown = (*each[:MAX_WARNINGS], f"and {more} more") if more > 0 else tuple(each)
@@ -278,17 +286,17 @@ def warned(status: PackageStatus, warnings: Iterable[str], now: datetime) -> Pac
 
 
 def chosen(status: PackageStatus, note: VersionNote | None, now: datetime) -> PackageStatus:
-    """Record the choice of the version; None for an exact version."""
+    """Record the note about the choice of the version; None for an exact version."""
     return _unless_removing(status, now, replace(status, update=note))
 
 
 def reachable(status: PackageStatus, urls: Iterable[tuple[str, str]], now: datetime) -> PackageStatus:
-    """Replace the addresses of the package, pairs of URL and description. At most MAX_URLS are kept."""
+    """Replace the addresses of the package, which are pairs of a URL and a description. At most MAX_URLS are kept."""
     return _unless_removing(status, now, replace(status, urls=tuple(urls)[:MAX_URLS]))
 
 
 def is_stalled(status: PackageStatus) -> bool:
-    """Return whether a stage failed permanently: nothing is retried any more."""
+    """Return whether a stage has failed permanently, so that no task is retried."""
     problem = open_condition(status)
     aside = status.removal is not None or status.blocked is not None or status.suspended
     return not aside and problem is not None and problem.permanent
@@ -327,14 +335,14 @@ def external(status: PackageStatus) -> JsonObject:
 def difference(status: PackageStatus, written: JsonObject) -> JsonObject:
     """Return the merge patch that turns the ``written`` status into this one; empty if they agree already.
 
-    A merge patch keeps fields that it does not name, so fields that this status lacks are set to null.
+    A merge patch does not change fields that it does not name, so fields that are only in the written status are set to null.
     """
     body = external(status)
     body |= {name: None for name in _MAY_BE_ABSENT if name not in body}
     if all(find(written, name) == value for name, value in body.items()):
         return {}
     update = body.get("update")
-    if isinstance(update, dict):  # a merge patch keeps the fields that it does not name
+    if isinstance(update, dict):  # a merge patch does not change the fields that it does not name
         body["update"] = {"follows": None, "pending": None, **update}
     return body
 
@@ -387,8 +395,8 @@ def _begun(status: PackageStatus, generation: int) -> PackageStatus:
 
 
 def _held_of(status: PackageStatus, generation: int) -> Condition | None:
-    """Return the condition of a removal that is held back; None for another generation, because its object may not be the object
-    to remove.
+    """Return the condition of a removal that is held back; None if it was recorded for another generation, because the
+    resource may have been created again since.
     """
     return status.held if generation == status.generation else None
 
@@ -405,7 +413,7 @@ def _with(status: PackageStatus, stage: Stage, condition: Condition, now: dateti
 
 
 def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus) -> PackageStatus:
-    """Return ``after`` with its external conditions; the status of a package that is being removed is returned unchanged."""
+    """Return ``after`` with its external conditions. If the package is being removed, return ``status`` unchanged."""
     if status.removal is not None:
         return status
     if after.stages is not status.stages and not after.suspended and after.ready_kept is not None:
@@ -413,14 +421,16 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
         if problem is None:
             return _verified(status, after, now)
         if not after.stays_ready(problem):
-            after = replace(after, ready_kept=None)  # this process has judged for itself
+            after = replace(after, ready_kept=None)  # this process itself has judged the package now
     if after.installed_since is None and open_condition(after) is None:
         after = replace(after, installed_since=now)
     return _told(after, now)
 
 
 def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> PackageStatus:
-    """Return the status when all stages are done. If it equals the status of an earlier process, its `Reconciling` is kept."""
+    """Return the status once all stages are done. If it equals the status of an earlier process, the `Reconciling` of that
+    status is kept.
+    """
     told = _told(replace(after, ready_kept=None), now)
     found, kept = told.told["Reconciling"], after.reconciling_kept
     if before.is_being_verified and kept is not None and replace(found, since=kept.since) == kept:
@@ -429,7 +439,7 @@ def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> Pac
 
 
 def _told(status: PackageStatus, now: datetime) -> PackageStatus:
-    told: Mapping[str, Told] = tell(status, now)
+    told: Mapping[str, Told] = external_conditions(status, now)
     return status if told is status.told else replace(status, told=told)
 
 

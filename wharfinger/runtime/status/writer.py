@@ -1,11 +1,12 @@
-"""The writer of statuses: urgent changes are written at once, others at most every PAUSE_S, and later while many change.
+"""The writer of statuses, which decides when a status is written: urgent changes at once, and other changes at most every
+PAUSE_S, or less often while many statuses change.
 
-A package that is being installed reports every object it waits for. Each report is a new status, and each write is a call of
-the API server that wakes all watchers. So a changed status only requests a check of its package. The controller then writes the
-status as it is at that moment, and asks again whether a write is due if there is something to write.
+A package that is being installed reports every object that it waits for. Each report makes a new status, and each write is a
+request to the API server that wakes all watchers. So a changed status only requests a check of its package. At the check, the
+controller compares the status of that moment with the written one; if they differ, it asks the writer whether a write is due.
 
-The state machine of one package is pure (`step`). The shell keeps the states by name, and requests checks by adding names to
-the inbox:
+The state machine of one package is pure (`step`). `StatusWriter` has the states by name, and requests checks by adding names
+to the inbox:
 
 ==========  ==============================  =====================  ==========================================
 event       when                            new state              effects
@@ -23,24 +24,26 @@ Differs     sooner                          unchanged              check when PA
 Looked      always                          unchanged              check again after RESYNC_S (none if it is 0)
 ==========  ==============================  =====================  ==========================================
 
-* Nothing is lost: every visible change is followed by a check, which writes the status as it is then. If a write failed, the
-  controller checks the package again, and finds a difference as long as there is one.
-* At most one minor change is written in a PAUSE_S. Urgent changes are written at once. Apart from the next two cases, these are
-  urgent: a change from or to the state Ready, RolledBack, Failed, Degraded, Suspended, Disabled or Removing, and the first status
-  of a generation.
-* If a Ready package is only checked again, as after a restart, that is not written at once (`Left`): most checks find no
-  difference, and write nothing. While the controller plans a check of such packages anyway (`planned_until_s`), `Left` requests
-  none. The same holds for a rollout of a Ready package, because many rollouts end within moments. If its status
-  keeps changing during the check or the rollout, it is written once in MAX_PAUSE_S.
-* If a Ready package begins another generation, that is written after BEGUN_S (`Begun`), however many packages change. A change
-  that is complete by then is written once, as Ready. Until the new generation is written, the observed generation in the status
-  is older than that of the resource, so programs that wait for Ready keep waiting.
-* A change that is not visible outside requests no check.
-* Every package is checked again RESYNC_S after its last check, so a missed event does no lasting harm.
-* PAUSE_S holds while few packages change. If many change all the time, each pauses for longer, up to MAX_PAUSE_S, so that the
-  minor changes of all packages together cause about MINOR_PER_S writes a second. So an install that goes well writes twice: when
-  it begins, and when the package is Ready. Only an install that takes long reports its progress in between.
-* The memory is bounded by twice the number of packages that were written within PAUSE_S.
+* No change is lost: every visible change is followed by a check, at which the status of that moment is written. If a write
+  fails, the controller checks the package again, until the written status does not differ any more.
+* At most one minor change is written in a PAUSE_S. Urgent changes are written at once. Urgent are a change from or to one of
+  the states Ready, RolledBack, Failed, Degraded, Suspended, Disabled and Removing, and the first status of a generation; the
+  next two rules are exceptions.
+* If a Ready package is only verified again, as after a restart, its changed status is not written at once (`Left`), because
+  most verifications find the package Ready again, so that nothing has to be written. While the controller plans a check of
+  such packages anyway (`planned_until_s`), `Left` requests no check. The same rule holds for a rollout of a Ready package,
+  because many rollouts end within moments. If the status keeps changing during the verification or the rollout, it is written
+  once in MAX_PAUSE_S.
+* If a Ready package begins to work on another generation, its status is written after BEGUN_S (`Begun`), however many
+  packages change. If the work is complete by then, the only write is that of Ready. Until the status is written, its observed
+  generation is older than the generation of the resource, so programs that wait for Ready keep waiting.
+* A change that is not visible in the written status requests no check.
+* Every package is checked again RESYNC_S after its last check, so the effect of a missed event does not last.
+* The pause is PAUSE_S while few packages change. If many packages change all the time, the pause of each is longer, up to
+  MAX_PAUSE_S, so that the minor changes of all packages together cause about MINOR_PER_S writes a second. So during a
+  successful install, the status is written twice: when the install begins, and when the package is Ready. Progress is written
+  in between only if the install takes long.
+* The number of stored states is at most twice the number of packages whose status was written within PAUSE_S.
 """
 
 import math
@@ -55,7 +58,7 @@ from wharfinger.runtime.status.summary import State, summarize
 PAUSE_S: Final = 2.0
 MAX_PAUSE_S: Final = 60.0
 BEGUN_S: Final = 1.0
-"""The longest time in which a Ready package may carry out a change before its status says that it is at work."""
+"""The time after which the status of a Ready package that works on another generation says so."""
 MINOR_PER_S: Final = 5.0
 RESYNC_S: Final = 600.0
 _SWEEP: Final = 64
@@ -73,12 +76,12 @@ AT_ONCE: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """The state of the machine for one package."""
+    """The state of the state machine for one package."""
 
     at_s: float = -math.inf
-    """The time when the last write began; ``-inf`` if nothing was written since the last urgent change."""
+    """The time when the last write began; ``-inf`` if there was no write since the last urgent change."""
     due_s: float = math.inf
-    """The time from which on the status may be written in any case."""
+    """The time from which the status may be written in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The package was Ready, and is checked again without a change of its desired state."""
+    """The package was Ready, and is verified again without a change of its desired state."""
 
     now_s: float
 
@@ -105,7 +108,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """The controller checks the package, and the written status differs from the current one."""
+    """At a check by the controller, the written status differs from the current one."""
 
     now_s: float
 
@@ -120,14 +123,14 @@ Event: TypeAlias = Changed | Left | Begun | Differs | Looked
 
 @dataclass(frozen=True, slots=True)
 class LookIn:
-    """Request a check of the package after a delay; 0: at once."""
+    """Request a check of the package after a delay; 0 means at once."""
 
     delay_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write its status now."""
+    """Write the status of the package now."""
 
 
 Effect: TypeAlias = LookIn | Write
@@ -160,12 +163,12 @@ def step(
 
 
 def _wait(writes: Writes, now_s: float, pause_s: float) -> float:
-    """Return the seconds until the package may be written; 0: it may be written now."""
+    """Return the seconds until the status may be written; 0 if it may be written now."""
     return max(0.0, min(writes.at_s + pause_s, writes.due_s) - now_s)
 
 
 class StatusWriter:
-    """The object that decides about writes for all packages of a runtime. Times are seconds of one monotonic clock.
+    """The decisions about writes for all packages of a runtime. Times are seconds of one monotonic clock.
 
     ``add`` and ``add_later`` request a check of a name; they are the methods of
     :class:`~wharfinger.cluster.watch.work_queue.WorkQueue`. ``least_pause_s`` is the pause while few packages change.
@@ -186,11 +189,11 @@ class StatusWriter:
         self._writes: dict[str, Writes] = {}
         self._in_hand: set[str] = set()
         self.planned_until_s = -math.inf
-        """The time for which the controller plans a check of each package that is still being verified after a restart. Until
-        then, the stages of the verification request no check.
+        """The time until which the controller itself plans a check of each package that is being verified after a restart, so
+        that changes during the verification request no check.
         """
         self.unwritten: set[str] = set()
-        """The packages whose status has changed since it was last compared with the written one."""
+        """The packages whose status has changed since it was last compared with the written status."""
         self._sweep_at = _SWEEP
         self._swept_s = -math.inf
 
@@ -234,8 +237,8 @@ class StatusWriter:
         return min(MAX_PAUSE_S, max(self._least_pause_s, len(self._writes) / MINOR_PER_S))
 
     def _sweep(self, now_s: float) -> None:
-        """Forget states that no longer affect a decision, including those of removed packages. The amortized cost is
-        constant.
+        """Forget states that no longer affect a decision, including those of removed packages. The amortized cost of a call
+        is constant.
         """
         pause_s, self._swept_s = self._pause_s(), now_s
         self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s, pause_s) > 0}
@@ -256,14 +259,14 @@ class StatusWriter:
                     if name not in self._in_hand:
                         self._add(name)
                 case Write():
-                    pass  # the caller writes
+                    pass  # the caller writes the status itself
                 case _:
                     assert_never(effect)
         return effects
 
 
 def _is_second_look(before: PackageStatus, after: PackageStatus, was: str, becomes: str) -> bool:
-    """Return whether a Ready package is only checked again, or rolled out again."""
+    """Return whether a Ready package is only verified again, or rolled out again."""
     if was != State.READY:
         return after.is_being_verified and before.is_being_verified
     rolls_out = after.rollout is not None and before.rollout is None

@@ -1,10 +1,10 @@
-"""The apply of a package's chart: it is rendered if its inputs changed, and applied as one release; if nothing changed, both are
-skipped.
+"""The apply of a package's chart: the chart is rendered if its inputs have changed, and the result is applied as one release.
+If nothing has changed, both steps are skipped.
 
-An applied release is identified by its inputs (everything that a render depends on, except whether it is an install or an
-upgrade) and by the release engine's fingerprint of the result. While both are unchanged, neither helm nor the API server is
-asked. A restarted daemon finds the inputs at the record of the release, and checks the objects without rendering them again. A
-revision that a user made with helm is kept until something new is requested.
+An applied release is identified by its inputs (everything on which a render depends, except whether it is an install or an
+upgrade) and by the release engine's fingerprint of the result. While both are unchanged, neither helm is run, nor is a
+request made to the API server. A restarted daemon finds the inputs in the record of the release, and checks the objects
+without rendering the chart again. A revision that a user made with helm is kept until a new state is requested.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,13 +56,14 @@ SHOWN_CHANGES: Final = 3
 UNREAD: Final = "unreadSettings"
 """The subject of warnings about settings that no template reads."""
 LEFT_TO_PEOPLE: Final = (
-    "spec.maintenance: nothing is applied; changes of the settings and the version wait until it ends"
+    "spec.maintenance: nothing is applied; changes of the settings and the version wait until the maintenance ends"
 )
 
 
 async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
-    """Return the revision that a killed process applied according to the journal, if the cluster still has that revision; None
-    otherwise. Later revisions are allowed if all of them are ours, because later rounds of the run made them.
+    """Return the revision that a killed process applied according to the journal, if the cluster still has that revision;
+    otherwise None. There may be later revisions if the daemon made all of them, because later rounds of the same run make
+    revisions, too.
     """
     if done is None:
         return None
@@ -86,8 +87,8 @@ async def apply(
 ) -> int:
     """Render and apply the chart unless nothing has changed; return the deployed revision.
 
-    ``start`` is called before the first effect, if there is any. ``stamp`` is put on a new revision of the release; see
-    `wharfinger.runtime.lifecycle.applied_stamp`.
+    ``start`` is called before the first effect, if there is any. If the release gets a new revision, ``stamp`` is written to
+    its record; see `wharfinger.runtime.lifecycle.applied_stamp`.
     """
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
@@ -95,7 +96,9 @@ async def apply(
     history = await tools.releases.history(owner.name, owner.namespace)
     last = history[-1] if history else None
     if instance.wish.directives.maintenance and last is not None and is_unmanaged(last):
-        host.emit(instance, ObjectsKnown(()))  # no `Released`: the status keeps the version that is installed
+        host.emit(
+            instance, ObjectsKnown(())
+        )  # `Released` is not reported, so that the status keeps the installed version
         host.emit(instance, WarnedOf("maintenance", (LEFT_TO_PEOPLE,)))
         return last.revision
     host.emit(instance, WarnedOf("maintenance", ()))
@@ -111,7 +114,7 @@ async def apply(
     same = known is not None and known.inputs == inputs
     applied = tools.releases.as_applied(owner, known.fingerprint) if known is not None and same else None
     if applied is not None:
-        # The same chart may now belong to another version of the package.
+        # The version of the package may have changed, although its chart has not.
         host.emit(instance, Released(applied.revision))
         return applied.revision
     if unchanged and (revision := await _confirmed(instance, tools, host, definition, wanted, history)) is not None:
@@ -145,7 +148,7 @@ async def _apply_render(
     if found is None:
         with waiting(tools):
             if await apply_subchart_crds(instance, tools, wanted, progress):
-                # The render may depend on the kinds that are served now.
+                # The render may depend on the kinds that the API server serves now.
                 wanted = await wanted_render(instance, tools, host, history)
             # A render writes nothing, so a stop may interrupt it.
             found = new_recorded(wanted, await render(wanted.request, instance, tools))
@@ -175,8 +178,8 @@ async def _apply_render(
 async def _confirmed(
     instance: Instance, tools: Tools, host: Host, definition: Definition, wanted: Wanted, history: Sequence[Release]
 ) -> int | None:
-    """Return the revision of a release that an earlier process applied from these inputs, if all of its objects are as they were
-    applied. None: that is not certain.
+    """Return the revision of a release that an earlier process applied from these inputs, if all of its objects are still as
+    they were applied; None if that is not certain.
     """
     request = await recorded_request(wanted, definition, instance, history)
     result = await tools.releases.confirm(request) if request is not None else None
@@ -200,13 +203,15 @@ def _reachable(instance: Instance, objects: Sequence[JsonObject]) -> Reachable:
 
 
 def _warn_of_unread(instance: Instance, host: Host, wanted: Wanted) -> None:
-    """Warn of settings that no template of a plain chart reads."""
+    """Report a warning about settings that no template of a plain chart reads."""
     found = unread_settings(wanted.use, instance.wish.settings.settings) if wanted.layout is Layout.CHART else ()
     host.emit(instance, WarnedOf(UNREAD, tuple([f"spec.settings.{each.path}: {each.message}" for each in found])))
 
 
 def _way_back(instance: Instance, host: Host) -> Callable[[tuple[str, ...]], None] | None:
-    """Return a function that warns of changes which cannot be undone; None if no failed upgrade is rolled back."""
+    """Return a function that reports a warning about changes that cannot be undone; None if failed upgrades are not rolled
+    back.
+    """
     ready = instance.record.state.ready if instance.record is not None else None
     directives = instance.wish.directives
     if not directives.upgrade.rollback or directives.rolled_back is not None or ready is None:
@@ -214,14 +219,18 @@ def _way_back(instance: Instance, host: Host) -> Callable[[tuple[str, ...]], Non
 
     def told(changes: tuple[str, ...]) -> None:
         shown = instance.masked(listed(changes, SHOWN_CHANGES, "; "))
-        text = f"{ROLLBACK}: once this upgrade is applied, there is no way back to revision {ready.revision}: {shown}"
+        text = (
+            f"{ROLLBACK}: once this upgrade is applied, the package cannot return to revision {ready.revision}: {shown}"
+        )
         host.emit(instance, WarnedOf(ROLLBACK, (text,) if changes else ()))
 
     return told
 
 
 async def restore(instance: Instance, tools: Tools) -> ObjectsKnown:
-    """Watch the objects that an earlier process applied, without applying them again; return them. Raises ClusterError."""
+    """Watch the objects that an earlier process applied, without applying them again; return these objects. Raises
+    ClusterError.
+    """
     name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wish.directives.upkeep
     found = await tools.releases.restore(
         name, namespace, drift=drift_of(instance.wish.directives), health=upkeep.health

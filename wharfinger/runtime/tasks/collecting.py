@@ -1,8 +1,8 @@
 """The deletion of objects that a package's hooks made, together with its release.
 
-The kinds of these objects are in the package's record, which is written before the first object is made; the objects carry the
-mark of :mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is kept. Data is kept
-unless the package's deletion policy says otherwise, like all data of a release.
+The kinds of these objects are in the package's recorded state, which is written before the first object is made; the objects
+have the label of :mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is kept.
+Data is kept unless the package's deletion policy says otherwise, like all data of a release.
 """
 
 import logging
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 async def collect_made(instance: Instance, tools: Tools) -> None:
     """Delete the objects that the package's hooks made, as far as its deletion policy allows.
 
-    Raises ClusterError after all deletions were tried.
+    Raises ClusterError, but only after all deletions were tried.
     """
     try:
         record = await instance.recorded(tools)
     except PackageStateError as error:
         log.warning(
-            "%s: it is not known any more which objects its hooks made, so these objects are kept: %s",
+            "%s: the objects that its hooks made are not known any more, so they are kept: %s",
             instance.id,
             error,
         )

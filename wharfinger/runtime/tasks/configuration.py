@@ -1,10 +1,10 @@
-"""The settings that a package is configured with: the wanted ones, converted to the newest version of its schema.
+"""The settings with which a package is configured: the wanted settings, converted to the newest version of its schema.
 
-Settings are written for some version of a schema. No part of the package sees them before they are converted: neither
-Configure, nor the enabled script, nor hooks during a removal. The settings that were configured before, by an earlier version
-of the package or an earlier process, are converted to the same version before the two are compared. So a setting that a
-conversion renamed or rewrote has not changed. If that is impossible (a version was withdrawn, or the version of the earlier
-settings is not known), the settings are not compared, and nothing is refused for this reason.
+Settings are written for some version of a schema. They are always converted before they are used: by Configure, by the
+enabled script, and by hooks during a removal. The settings that were configured before, by an earlier version of the package
+or by an earlier process, are converted to the same version before old and new settings are compared. So a setting that a
+conversion only renamed or rewrote does not count as changed. If the old settings cannot be converted (because a version was
+withdrawn, or because their version is not known), the settings are not compared, and no change is refused.
 """
 
 import logging
@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 
 async def newest_settings(instance: Instance, tools: Tools, host: Host) -> ResolvedSettings:
-    """Return the wanted settings in the newest version. Afterwards every text in them that may come from a Secret counts as
-    secret. Raises ConversionError.
+    """Return the wanted settings, converted to the newest version. From then on, every text in them that may come from a
+    Secret counts as secret. Raises ConversionError.
     """
     wanted = instance.wish.settings
     filters = tools.filters.of(instance.id.name)
@@ -36,9 +36,10 @@ async def newest_settings(instance: Instance, tools: Tools, host: Host) -> Resol
 async def comparable_settings(
     definition: Definition, jq: JqRunner, settings: JsonObject | None, version: int
 ) -> JsonObject | None:
-    """Return earlier settings of schema version ``version`` (0: not known), converted to the newest version of ``definition``.
+    """Return earlier settings of schema version ``version`` (0 if it is not known), converted to the newest version of
+    ``definition``.
 
-    None if nothing can be compared with them. Raises only transient ConversionErrors, because users could not resolve permanent
+    Return None if they cannot be converted. Raises only transient ConversionErrors, because users cannot resolve permanent
     ones.
     """
     chain = definition.conversions
@@ -56,7 +57,7 @@ async def comparable_settings(
 
 
 async def adopt_wanted(instance: Instance, tools: Tools, host: Host) -> None:
-    """Set the values for hooks that run during the removal of an unconfigured package.
+    """Set the values for the hooks of a removal, if the package is not configured.
 
     The values are made from the wanted settings without checks, and are not recorded as configured. Raises ConversionError,
     SettingsError, FormatError.

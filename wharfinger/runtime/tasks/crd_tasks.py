@@ -1,10 +1,11 @@
-"""EnsureCRDs, AwaitCRDs, EnsureWebhooks: the objects that must be in the cluster before their users (spec/runtime §5, §5.2).
+"""The tasks EnsureCRDs, AwaitCRDs and EnsureWebhooks: they apply objects that must be in the cluster before the objects that
+use them (spec/runtime §5, §5.2).
 
-EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is part
-of the reconciliation: the package's own definitions must be established, and the definitions of all other packages must have been
-tried once (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were started, and applies
-conversion webhooks before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects
-alone, as objects of the release. It also publishes the webhooks of the package's hooks to API servers.
+EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is
+part of the reconciliation: the package's own definitions must be established, and the first attempt to ensure the definitions
+of every other package must have ended (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the
+hooks were started, and applies conversion webhooks before the objects that they convert: it renders the chart, and applies
+only its ``ConversionWebhook`` objects, as objects of the release. It also publishes the webhooks of the package's hooks.
 """
 
 import logging
@@ -39,24 +40,26 @@ log = logging.getLogger(__name__)
 SHOWN_OTHERS: Final = 5
 CRD_LANE: Final = "crds"
 ESTABLISHED_S: Final = 60.0
-"""The time that one attempt waits for definitions to be established."""
+"""The time for which one attempt waits until definitions are established."""
 CONVERSION_WEBHOOK: Final = "ConversionWebhook"
 
 
 async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstablished:
     """Apply the package's CRDs and wait, for one attempt's time, until they are established.
 
-    After a failed attempt, the package counts as tried as well.
+    A failed attempt also ends the wait of other packages for the first attempt.
     """
     attempt = tools.crd_phase.attempt(instance.id.name)
     try:
         tree = instance.files.tree
         release, namespace = instance.id.release, instance.id.namespace
         if tree is None or not instance.loaded().crds:
-            # Ends the watch on the definitions of the earlier version.
+            # This ends the watch on the definitions of the earlier version.
             await tools.releases.ensure_crds(release, namespace, ())
             return CrdsEstablished(())
-        host.emit(instance, Progressed(Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions"))
+        host.emit(
+            instance, Progressed(Stage.CRDS, "ApplyingCRDs", "applying the package's custom resource definitions")
+        )
         left_alone = await is_left_to_users(instance, tools)
         crds = await trio.to_thread.run_sync(read_crds, tree, abandon_on_cancel=True)
         late: list[str] = []
@@ -71,10 +74,10 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
                 drift = drift_of(instance.wish.directives)
                 await tools.releases.ensure_crds(release, namespace, crds, drift=drift, progress=progress)
         if patience.cancelled_caught:
-            raise NotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
+            raise NotEstablishedError(f"definitions are not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
         return CrdsEstablished(tuple(sorted({kind for crd in crds for kind in served_kinds(crd)})))
     finally:
-        tools.crd_phase.end(instance.id.name, attempt)  # no effect if the next attempt has begun by now
+        tools.crd_phase.end(instance.id.name, attempt)  # this has no effect if the next attempt has already begun
 
 
 async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
@@ -84,14 +87,17 @@ async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
     others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
     if (
         instance.crds.established is None and instance.status.stages[Stage.CRDS].truth is not Truth.FALSE
-    ):  # a failure is already reported
+    ):  # a failure was already reported
         host.emit(
             instance,
             Progressed(Stage.CRDS, "ApplyingCRDs", "the package's custom resource definitions are being applied"),
         )
     elif instance.crds.established is not None and others:
         named = listed(others, SHOWN_OTHERS)
-        host.emit(instance, Progressed(Stage.CRDS, "WaitingForCRDs", f"waiting for the definitions of {named}"))
+        host.emit(
+            instance,
+            Progressed(Stage.CRDS, "WaitingForCRDs", f"waiting for the custom resource definitions of {named}"),
+        )
     with waiting(tools):
         while instance.crds.established is None:
             await instance.crds_changed.wait()
@@ -111,15 +117,18 @@ async def _publish_webhooks(instance: Instance, tools: Tools, host: Host) -> Non
         return
     bound = bound_webhooks(instance.files.hooks, instance.isolation)
     if bound:
-        host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "publishing the webhooks of its hooks"))
+        host.emit(
+            instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "publishing the webhooks of the package's hooks")
+        )
         await _check_may_publish(instance, tools, bound)
     with waiting(tools):
         await tools.webhooks.publish(instance.id.name, bound)
 
 
 async def _check_may_publish(instance: Instance, tools: Tools, bound: BoundWebhooks) -> None:
-    """Check that the package's service account may write such webhooks itself, because the daemon writes and keeps them with its
-    own rights. A webhook sees and changes objects that the account may not reach. Raises ForbiddenError and other ClusterErrors.
+    """Check that the package's service account itself may write such webhooks, because the daemon writes them with its own
+    rights, and a webhook sees and changes objects to which the account may have no access. Raises ForbiddenError and other
+    ClusterErrors.
     """
     if instance.account is None and not tools.require_account:
         return
@@ -150,8 +159,8 @@ async def _check_may_publish(instance: Instance, tools: Tools, bound: BoundWebho
 
 
 async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bool) -> None:
-    """Withdraw the webhooks of the package's hooks, so that no API server calls them; those for conversions stay unless
-    ``conversions`` is set.
+    """Remove the published webhooks of the package's hooks, so that API servers do not call them any more; conversions are
+    removed only if ``conversions`` is true.
 
     Raises ClusterError.
     """
@@ -163,11 +172,11 @@ async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
     """Apply the chart's conversion webhooks. Most packages have no such webhooks, and are not rendered here."""
     if not await _mentions_webhooks(instance, tools, host) or await is_left_to_users(instance, tools):
         return
-    host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks"))
+    host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "applying the package's conversion webhooks"))
     try:
         found = await rendered(instance, tools, host)
     except RenderError as error:
-        # The chart may need values of beforeHelm hooks; if something else is wrong, Run reports it.
+        # The chart may need values that beforeHelm hooks set. If the chart has another problem, Run reports it.
         log.info(
             "%s: its conversion webhooks are applied with the release: %s", instance.id, instance.masked(str(error))
         )
@@ -198,9 +207,10 @@ async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bo
 
 
 async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete conversion webhooks that were applied early, and that no record names because no run was completed.
+    """Delete conversion webhooks that EnsureWebhooks applied, but that no release record names, because no run was completed.
 
-    For a loaded package without conversion webhooks nothing is done, because a discovery of the kind would cost a request.
+    If the package is loaded and has no conversion webhooks, do nothing, because the discovery of the kind would cost a
+    request.
     """
     is_loaded = (
         instance.files.definition is not None

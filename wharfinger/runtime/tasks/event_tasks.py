@@ -1,8 +1,8 @@
 """Hook runs in lanes of their own: events, schedules, and synchronizations that the package does not wait for.
 
-They exist only while the package's hooks are started, because their scope is that of the hooks. A failure is retried with the
-lane's backoff, and stays in the package's status until that lane's next success. A defect is also reported and retried, because a
-stopped lane would report nothing and drop events.
+These tasks exist only while the package's hooks are started, because they have the scope of the hooks. A failure is retried
+with the lane's backoff, and is shown in the package's status until the next success in that lane. A bug is also reported and
+retried, because otherwise the lane would stop and drop events.
 """
 
 import logging
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 def lane_of(queue: str) -> str:
-    """Return the lane of a hook queue, beside the package's main lane."""
+    """Return the lane for a hook's ``queue`` setting, which is never the package's main lane."""
     return f"hooks/{queue}"
 
 
@@ -46,12 +46,12 @@ class EventHookTask:
 
     @property
     def lane(self) -> str:
-        """Return the lane in its package's queue."""
+        """The lane in the queue of the package."""
         return lane_of(self.inbox.queue)
 
     @property
     def name(self) -> str:
-        """A name like ``hooks/10-labels.sh events``; the name of the lane identifies the queue."""
+        """A name such as ``hooks/10-labels.sh events``; the queue of the hook is in the name of the lane."""
         return f"{self.hook.name} events"
 
     async def execute(self) -> None:
@@ -60,7 +60,7 @@ class EventHookTask:
             return
         await hold_back(self.instance, self.hook)
         occurrences = self.inbox.offered()
-        if not occurrences:  # the waiting events cancelled each other out
+        if not occurrences:  # no event is left, because the waiting events cancelled each other out
             return
         try:
             await forget_before_notifying(self.instance, self.hook)
@@ -75,21 +75,23 @@ class EventHookTask:
             changed = False
         self.inbox.remove_processed(occurrences)
         self.host.emit(self.instance, EventHookDone(self.hook.name, self.lane, ""))
-        if self.inbox.waiting:  # a version 0 hook gets one event at a time
+        if self.inbox.waiting:  # a hook of configuration version 0 gets one event at a time
             self.host.tell_hook(self.hooks, self.inbox)
         if changed:
             self.host.emit(self.instance, ValuesChanged(self.hook.name))
 
 
 async def hold_back(instance: Instance, hook: Hook) -> None:
-    """Wait until the hook's own rate limit allows another run; events that arrive meanwhile are passed in one run."""
+    """Wait until the hook's own rate limit allows another run; events that arrive meanwhile are passed to the hook in the
+    same run.
+    """
     config = hook.config
     if config.min_interval is None:
         return
     throttle = instance.throttles.get(hook.name)
     if throttle is None or (throttle.interval, throttle.burst) != (config.min_interval, config.burst):
         throttle = instance.throttles[hook.name] = Throttle(config.min_interval, config.burst)
-    # The turn is taken before the wait, because the same hook may also wait in another lane, for the next turn.
+    # The time of the run is reserved before the wait, because the same hook may also wait in another lane.
     wait_s = throttle.wait_s(trio.current_time())
     throttle.take(trio.current_time())
     try:
@@ -101,9 +103,9 @@ async def hold_back(instance: Instance, hook: Hook) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SynchronizeTask:
-    """The first run for bindings that are synchronized together, if their package does not wait for it.
+    """The first run of a hook for bindings that are synchronized together, if the package does not wait for this run.
 
-    Its ``scope`` is that of the hooks, as in EventHookTask.
+    ``scope`` is the scope of the hooks, as in EventHookTask.
     """
 
     hook: Hook
@@ -116,11 +118,11 @@ class SynchronizeTask:
 
     @property
     def name(self) -> str:
-        """A name like ``hooks/10-labels.sh synchronization of pods``."""
+        """A name such as ``hooks/10-labels.sh synchronization of pods``."""
         return f"{self.hook.name} synchronization of {named(self.bindings)}"
 
     async def execute(self) -> None:
-        """Synchronize, then release the bindings' events. Raises TaskFailed."""
+        """Synchronize the bindings, and then let their events reach the hook. Raises TaskFailed."""
         lane = lane_of(self.bindings[0].queue)
         try:
             changed = await synchronize(self.instance, self.tools, self.host, self.hooks, self.hook, self.bindings)
@@ -139,9 +141,10 @@ async def synchronize(
     hook: Hook,
     bindings: tuple[KubernetesBinding, ...],
 ) -> bool:
-    """Pass a hook all objects of its bindings (if it wants that), then release their events; True if the values changed.
+    """Pass all objects of the bindings to the hook, if its configuration requests that, and then let their events reach the
+    hook. Return True if the values changed.
 
-    The bindings are passed in one run: only those that `contexts.synchronized_together` groups together.
+    All bindings are passed in one run, so they must be a group that `contexts.synchronized_together` returns.
     """
     changed, head = False, bindings[0]
     if head.on_synchronization and not head.legacy:
@@ -160,27 +163,27 @@ async def synchronize(
 
 
 def _log_allowed(instance: Instance, hook: Hook, error: Expected) -> None:
-    """Log a failure that the binding allows; the package's status does not show such a failure."""
+    """Log a failure that the binding allows, and that the package's status therefore does not show."""
     why = classify(error, instance.masked).message
     log.warning("%s: %s failed; its binding allows failures: %s", instance.id, hook.name, why)
 
 
 def named(bindings: tuple[KubernetesBinding, ...]) -> str:
-    """Return the names of bindings for users."""
+    """Return the names of bindings as one text for users."""
     return ", ".join(binding.name for binding in bindings)
 
 
 def failed_event(
     instance: Instance, host: Host, hook: Hook, lane: str, error: Exception, scope: WorkScope | None = None
 ) -> TaskFailed:
-    """Report that an event hook failed, and return the error for its queue, which always asks for a retry.
+    """Report that an event hook failed, and return the error for the queue, which always requests a retry.
 
     If the hooks were stopped meanwhile (their ``scope`` is cancelled), the failure is not reported.
     """
     if isinstance(error, EXPECTED):
         message = classify(error, instance.masked).message
     else:
-        log.error("%s: %s: a defect of Wharfinger while running this hook", instance.id, hook.name, exc_info=error)
+        log.error("%s: %s: a bug in Wharfinger: the run of this hook failed", instance.id, hook.name, exc_info=error)
         message = instance.masked(f"Internal: {type(error).__name__}: {error}")
     if scope is None or not scope.cancelled:
         host.emit(instance, EventHookDone(hook.name, lane, message))

@@ -29,7 +29,7 @@ AFTER_ALL = "afterAll"
 
 
 async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
-    """Run the beforeAll hooks, each with all its snapshots. The first failure fails the run."""
+    """Run the beforeAll hooks, each with all its snapshots. The run ends at the first hook that fails."""
     host.emit(instance, Progressed(Stage.APPLIED, "StartingHooks", "waiting until all packages are loaded"))
     with waiting(tools):
         await tools.load_phase.wait()
@@ -45,21 +45,21 @@ async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
 
 
 class Turns(Protocol):
-    """The rounds of global hooks, as the task of the afterAll hooks sees them.
+    """The part of the rounds of global hooks that the task of the afterAll hooks uses.
 
-    A *turn* is one run of the list of afterAll hooks. It has a scope, and reports name the turn by its ``scope``.
+    A *turn* is one run of the list of afterAll hooks. Its ``scope`` identifies the turn in reports.
     """
 
     async def until_gone(self) -> None:
-        """Wait until the packages that were switched off or are being removed are done."""
+        """Wait until the packages that are being switched off or removed have finished."""
         ...
 
     def turn_begins(self, scope: WorkScope) -> None:
-        """Receive the report that the hooks begin to run."""
+        """Record that the hooks begin to run."""
         ...
 
     def turn_failed(self, scope: WorkScope) -> bool:
-        """Receive the report that an attempt failed; return whether the hooks are to be run again."""
+        """Record that an attempt failed; return whether the hooks are to be run again."""
         ...
 
 
@@ -67,8 +67,8 @@ class Turns(Protocol):
 class AfterAllTask:
     """The afterAll hooks, one after the other; the first failure ends the list, and the whole list is run again.
 
-    The list is not run again if another round waits for its end, because that round may resolve the failure, and runs the hooks
-    again at its own end. ``values`` is the checksum of the global values that all packages were run with.
+    The list is not run again if another round waits for the end of the turn, because that round may resolve the failure, and
+    runs the hooks again at its own end. ``values`` is the checksum of the global values with which all packages were run.
     """
 
     instance: Instance
@@ -99,7 +99,9 @@ class AfterAllTask:
             log.info("%s: %s; another round has begun", self.instance.id, failure.message)
 
     async def _record(self) -> None:
-        """Record the values, so that a new process does not run all packages because of them. Raises TaskFailed."""
+        """Record the checksum of the values, so that a new process does not run all packages again because of these values.
+        Raises TaskFailed.
+        """
         try:
             record = await self.instance.recorded(self.tools)
             await record.update(lambda state: state.applied_as("", self.values, state.settings))

@@ -1,6 +1,7 @@
-"""Health rules, evaluated in the workers of the rules in settings schemas: worker processes that can be killed.
+"""The evaluation of health rules in the worker processes that also evaluate the rules in settings schemas, and that can be
+killed.
 
-A worker receives an expression as the one rule of a schema without types; its findings show whether the expression is true.
+A worker gets an expression as the only rule of a schema without types; its findings show whether the expression is true.
 """
 
 from collections.abc import Iterable
@@ -24,13 +25,13 @@ class HealthExpressionError(ProgramError):
 
 
 class HealthExpressions:
-    """The implementation of :class:`~wharfinger.cluster.health.rules.Expressions` that uses these workers."""
+    """The implementation of :class:`~wharfinger.cluster.health.rules.Expressions` with these workers."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
     async def evaluate(self, expression: str, obj: JsonObject) -> bool:
-        """Return whether the expression is true for the object, which is ``self`` in the expression. Raises
+        """Return whether the expression is true for the object; in the expression, ``self`` is the object. Raises
         HealthExpressionError."""
         try:
             findings = await self._rules.evaluate(expression_rule(expression), obj)
@@ -45,9 +46,9 @@ class HealthExpressions:
 
 
 async def check_health_rules(health: Iterable[HealthRule], rules: Rules) -> None:
-    """Check that the expressions can be compiled. If one could not, its objects would stay in progress forever.
+    """Check that all expressions can be compiled; objects with an invalid expression would stay in progress forever.
 
-    Raises UpkeepError, which names the first invalid one; RulesError if they cannot be checked now.
+    Raises UpkeepError, which names the first invalid expression; RulesError if the expressions cannot be checked now.
     """
     for rule in health:
         for name, expression in (("current", rule.current), ("inProgress", rule.in_progress), ("failed", rule.failed)):

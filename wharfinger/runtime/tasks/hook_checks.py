@@ -1,8 +1,8 @@
 """The checks of settings and of readiness, which an executable with several hooks can provide in addition to its hooks.
 
-A check is a run that changes nothing: its exit status is the answer, its stderr the reason (spec hook-protocol §1.5). Settings
-are checked when the package is configured, after the schema; readiness after the workloads are ready, repeatedly until the
-answer is yes. A package has at most one check of each kind.
+A check is a run that changes nothing: its exit status is the answer, its stderr the reason (spec hook-protocol §1.5).
+Settings are checked when the package is configured, after they were checked with the schema. Readiness is checked once the
+workloads are ready, repeatedly until the check succeeds. A package has at most one check of each kind.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ READY_AGAIN_S: Final = 5.0
 
 
 async def check_by_hook(instance: Instance, tools: Tools, host: Host, settings: JsonObject, values: JsonObject) -> None:
-    """Run the package's own check of effective settings, if it has one. Raises SettingsError if the check fails."""
+    """Run the package's own check of the effective settings, if the package has one. Raises SettingsError if the check fails."""
     hook = _of_kind(instance, HookKind.SETTINGS_CHECK)
     if hook is None:
         return
@@ -35,7 +35,7 @@ async def check_by_hook(instance: Instance, tools: Tools, host: Host, settings: 
 
 
 async def await_ready_by_hook(instance: Instance, tools: Tools, host: Host) -> None:
-    """Run the package's readiness hook, if it has one, until its answer is yes; each other answer is reported as the reason for
+    """Run the package's readiness hook, if the package has one, until it succeeds; the reason of each failure is reported as
     NotReady.
     """
     hook = _of_kind(instance, HookKind.READINESS)

@@ -1,9 +1,9 @@
-"""Runs of a package's hooks: the one place that connects a hook with values, object patches, metrics and the record.
+"""Runs of a package's hooks: this module connects hooks with values, object patches, metrics and the recorded state.
 
-The order after a run (spec/runtime §7.3): object patches are applied. After a failed run, only patches that are marked for this
-case are applied, because hooks use them to report failures. After a successful run the metrics are published; its values patches
-are checked against the schemas, recorded, and only then become visible (:mod:`~wharfinger.runtime.tasks.values_patches`). A hook
-that failed in any of these steps has failed, and is run again with fresh snapshots.
+The steps after a run (spec/runtime §7.3): first, object patches are applied; after a failed run, only patches that are marked
+for this case, with which hooks report failures. After a successful run, the metrics are published, and the values patches are
+checked with the schemas, recorded, and only then become visible (:mod:`~wharfinger.runtime.tasks.values_patches`). If any of
+these steps fails, the hook has failed, and is run again with new snapshots.
 """
 
 import logging
@@ -49,9 +49,9 @@ from wharfinger.runtime.tracing.tracer import HookNames, HookSpan, hook_span
 log = logging.getLogger(__name__)
 
 HOOK_AGENT: Final = "hook"
-"""The suffix of the user agent in requests for objects that hooks patch."""
+"""The suffix of the user agent in requests about objects that hooks patch."""
 MAX_PROBLEMS: Final = 10
-"""The limit of failed operations of one run that are reported."""
+"""The limit on the number of failed operations of one run that are reported."""
 _BOUND: Final = (
     f"a hook may log {BURST_LINES} lines or {BURST_CHARS // 1024} KiB at once, and {LINES_PER_S:g} lines or "
     f"{CHARS_PER_S / 1024:g} KiB a second after that"
@@ -72,18 +72,18 @@ class Cause:
 Telling = Callable[[], Sequence[Context]]
 """A function that makes a hook's binding contexts.
 
-It is called when the run starts, because snapshots age (spec hook-protocol §2.2).
+It is called when the run starts, so that the snapshots are as new as possible (spec hook-protocol §2.2).
 """
 
 
 async def run_hook(instance: Instance, tools: Tools, host: Host, hook: Hook, telling: Telling, cause: Cause) -> bool:
-    """Run one hook once and apply its output; return True if it changed the values.
+    """Run one hook once, and apply its output; return True if it changed the values.
 
     ``telling`` returns the hook's contexts, and is called once. Raises HookRunError if the hook failed, and the errors of
     applying its output.
     """
     instance.hook_begins()
-    cause.begun = trio.current_time()  # set again once the hook has a slot
+    cause.begun = trio.current_time()  # the time is set again once the hook has a slot
     outcome: list[HookOutcome] = []
     try:
         changed = await _run(instance, tools, host, hook, telling, cause, outcome)
@@ -109,7 +109,7 @@ async def ask_hook(
     settings: JsonObject,
     values: JsonObject,
 ) -> str:
-    """Run a hook that answers with its exit status and changes nothing. Return an empty text if it succeeds, else its output.
+    """Run a hook that changes nothing, and whose exit status is its answer. Return "" if it succeeds, otherwise its output.
     Raises HookError.
     """
     lines = HookLog(instance, hook)
@@ -130,12 +130,12 @@ async def review_by_hook(
     slot: AbstractAsyncContextManager[None],
     dry_run: bool,
 ) -> Mapping[str, bytes]:
-    """Run a hook that answers an API server, and return its response files. It may publish metrics, and change objects unless
-    ``dry_run`` is set; it must not change values.
+    """Run a hook that answers an API server, and return its response files. The hook may publish metrics, and change objects
+    unless ``dry_run`` is true; it must not change values.
 
-    The run is not queued and takes no slot of hooks, because the work that has those slots may wait for this very answer. It
-    holds ``slot`` until the hook has ended, but not while its object patches are applied, which may need other reviews. The
-    caller limits the time. Raises HookRunError if it failed, and the errors of applying its output.
+    The run is not queued, and needs no slot of hooks, because the work that has these slots may be waiting for the hook's
+    answer. It has ``slot`` until the hook has ended, but not while its object patches are applied, because they may need
+    other reviews. The caller limits the time. Raises HookRunError if the hook failed, and the errors of applying its output.
     """
     outcome: list[HookOutcome] = []
     try:
@@ -168,7 +168,7 @@ async def _reviewed(
     if not outcome.succeeded:
         raise HookRunError(hook.name, outcome.exit_description)
     if outcome.values_patch or outcome.config_values_patch:
-        raise HookRunError(hook.name, "it changed values, which a hook that answers an API server must not do")
+        raise HookRunError(hook.name, "it changed values, but a hook that answers an API server must not change values")
     metrics = read_metric_operations(outcome.metrics, hook=hook.name)
     if not dry_run and (problems := await _apply_object_patches(instance, tools, hook, outcome)):
         raise HookRunError(hook.name, listed(problems, MAX_PROBLEMS, "; "))
@@ -184,7 +184,9 @@ def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
 
 
 def with_snapshots(instance: Instance, hook: Hook, binding: str) -> Telling:
-    """Return the context of a hook that runs around an operation (``beforeHelm``, ``afterAll`` …), with all its snapshots."""
+    """Return the context of a hook that runs before or after an operation (``beforeHelm``, ``afterAll`` …), with all
+    snapshots of the hook.
+    """
     return lambda: (helm_binding(binding, snapshots_of(instance, hook)),)
 
 
@@ -195,7 +197,9 @@ async def wait_hooks_quiet(instance: Instance) -> None:
 
 
 class HookLog:
-    """The output of a hook in one run, logged while it runs: masked, and limited to the rest of the hook's budget."""
+    """The log of a hook's output in one run, written while the hook runs. Lines are masked, and limited to the log budget
+    that the hook has left.
+    """
 
     def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
         self._budgets = instance.log_budgets
@@ -207,7 +211,7 @@ class HookLog:
             self._about |= {"binding": cause.binding, "queue": cause.queue}
 
     def record(self, record: LogRecord) -> None:
-        """Log one more record, a line of text or an object, or count it as left out."""
+        """Log one more record, which is a line of text or an object, or count it if it is left out."""
         size = len(record.message) + (len(canonical_json(dict(record.fields))) if record.fields else 0)
         budget, admitted = self._budget().admit(size, trio.current_time())
         self._budgets[self._hook] = budget
@@ -220,9 +224,7 @@ class HookLog:
         log.log(level, "%s: %s", self._hook, self._redact(record.message), extra={"fields": fields})
 
     def report(self) -> None:
-        """Log how many lines were left out, if any. This is called before the next line is logged, and at the end of the
-        run.
-        """
+        """Log how many lines were left out, if any. Called before the next line is logged, and at the end of the run."""
         self._budgets[self._hook], left_out = self._budget().report()
         if left_out:
             log.warning("%s: %d lines left out; %s", self._hook, left_out, _BOUND, extra={"fields": self._about})
@@ -240,14 +242,16 @@ async def _run(
     cause: Cause,
     ended: list[HookOutcome],
 ) -> bool:
-    """Run the hook and apply its output; ``ended`` receives the outcome once the hook has ended, even if a later step fails."""
+    """Run the hook, and apply its output; ``ended`` is called with the outcome once the hook has ended, even if a later step
+    fails.
+    """
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         cause.begun = trio.current_time()
         lines, settings = HookLog(instance, hook, cause), instance.configuration.configured.settings
         run = _run_of(instance, tools, host, hook, telling(), settings, instance.configuration.values, lines)
         outcome = await _logged(tools, run, lines, _span(instance, tools, hook, cause))
     ended.append(outcome)
-    # Read before anything is applied: an invalid file fails the run.
+    # All files are read before any change is made, because the run fails if a file is invalid.
     metrics = read_metric_operations(outcome.metrics, hook=hook.name) if outcome.succeeded else ()
     problems = await _apply_object_patches(instance, tools, hook, outcome)
     if not outcome.succeeded:
@@ -256,14 +260,14 @@ async def _run(
         raise HookRunError(hook.name, listed(problems, MAX_PROBLEMS, "; "))
     _publish(instance, tools, hook, metrics)
     if outcome.config_values_patch:
-        if outcome.values_patch:  # a failed run must change nothing, so this comes before any write
+        if outcome.values_patch:  # checked before any write, because a failed run must change nothing
             await check_values_patch(instance, tools, hook.name, outcome.values_patch)
         await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
     return bool(outcome.values_patch) and await patch_values(instance, tools, host, hook.name, outcome.values_patch)
 
 
 async def _logged(tools: Tools, run: HookRun, lines: HookLog, span: HookSpan) -> HookOutcome:
-    """Run the hook in its span, and log how much of its output was left out, however it ends."""
+    """Run the hook in its span; at the end, also after a failure, log how much of its output was left out."""
     try:
         with span as opened:
             outcome = await tools.hook_runner.run(replace(run, traceparent=opened.traceparent))
@@ -293,7 +297,7 @@ def _run_of(
         cwd=hook.cwd,
         environment={**hook.environment, **identity_variables(instance.id)},
         contexts=tuple(contexts),
-        # A global hook sees what every package sees under `global`.
+        # A global hook gets the values that every package gets under `global`.
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
         config_values=hook_values(definition, host.global_settings(), settings),
         credentials=tools.hook_credentials.gives(instance.isolation),
@@ -307,16 +311,17 @@ def _run_of(
 
 
 def _span(instance: Instance, tools: Tools, hook: Hook, cause: Cause | None = None) -> HookSpan:
-    """Open the span of a run of a hook, within that of its task."""
+    """Open the span of a run of a hook, within the span of its task."""
     binding, queue = (cause.binding, cause.queue) if cause is not None else ("", "")
     return hook_span(tools.tracer, HookNames(instance.id.name, hook.name, binding, queue), current_span())
 
 
 def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
-    """Return the kind of process in which a hook runs, and its WorkerPool or ""; ``of_package`` is the package's ``spec.pool``.
+    """Return the kind of process in which a hook runs, and the name of its WorkerPool or ""; ``of_package`` is the package's
+    ``spec.pool``.
 
-    With NO_POOL, the daemon keeps no process for the package. A WorkerPool is only used for hooks that do not name a pool
-    themselves.
+    With NO_POOL, the daemon keeps no processes for the package's hooks. A WorkerPool is used only for hooks whose
+    configuration names no pool.
     """
     pool, worker_pool = hook.config.pool, hook.config.worker_pool
     if of_package == NO_POOL:
@@ -343,8 +348,8 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
 
 
 async def _mark(instance: Instance, tools: Tools, operations: Sequence[Operation]) -> HookMark | None:
-    """Return the function that creates objects for this package. It records their kinds first, so that an uninstall finds the
-    objects.
+    """Return the mark for objects that the hook creates. The kinds of the objects are recorded first, so that an uninstall
+    finds them.
 
     Raises ClusterError.
     """
@@ -360,7 +365,7 @@ async def _mark(instance: Instance, tools: Tools, operations: Sequence[Operation
 def _publish(instance: Instance, tools: Tools, hook: Hook, operations: Sequence[MetricOperation]) -> None:
     if not operations:
         return
-    masked = TextRedactor(instance.secrets).redact  # there may be tens of thousands of labels
+    masked = TextRedactor(instance.secrets).redact  # in a thread, because there may be tens of thousands of labels
     for warning in tools.metrics.apply(instance.id.name, hook.name, operations, masked=masked):
         log.warning("%s: metrics: %s", hook.name, masked(warning))
 

@@ -1,9 +1,9 @@
-"""Download → Install → Load: a version is fetched, unpacked, and read.
+"""The tasks Download, Install and Load, which fetch, unpack and read a version.
 
-A version that this package had before is not requested again: the recorded state has its digest, and the store knows whether its
-files are sound, so a restart needs no registry. For a requested refresh (an annotation), another version or another source, the
-registry is asked. A folder on this machine is always checked, because its files may have changed; nothing is fetched if they have
-not.
+The installed version is not requested again: the recorded state has its digest, and the store knows whether its files are
+undamaged, so a restart needs no registry. The registry is asked for another version or another source, and if an annotation
+requests a new download. A folder on this machine is always checked, because its files may have changed; it is copied only if
+they have.
 """
 
 import logging
@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 DOWNLOAD: Final = "download"
 INSTALL: Final = "install"
 MAX_WARNINGS: Final = 20
-"""The limit of warnings about hooks in a package's status."""
+"""The limit on the number of warnings about hooks in a package's status."""
 
 
 async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
@@ -77,10 +77,10 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
             return Downloaded(known, asked=False)
     back = instance.wish.directives.rolled_back
     if back is not None and back.is_back and (kept_content := await _former(instance, tools)) is not None:
-        return Downloaded(kept_content, asked=False)  # a rollback needs no registry
+        return Downloaded(kept_content, asked=False)  # no registry is needed for a rollback
     doing = f"downloading {instance.wish.package} {instance.wish.version}"
     host.emit(instance, Progressed(Stage.FETCHED, "Downloading", doing))
-    # A folder is always checked, because an earlier fetch must not hide a correction of its files.
+    # A folder is always checked, because its files may have been corrected since an earlier download.
     kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
     if (manifest := await _fetched_before(instance, tools, kept)) is None:
         with steps.taking(DOWNLOAD) as taken:
@@ -90,7 +90,9 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
 
 
 async def _installed(instance: Instance, tools: Tools, source: Source, state: PackageState) -> Manifest | None:
-    """Return the manifest of the recorded version if it is on the disk. For a folder, the files must have the recorded digest."""
+    """Return the manifest of the recorded version, if its files are on the disk. The files of a folder must have the recorded
+    digest.
+    """
     if isinstance(source, FolderSource):
         wanted = instance.wish.directives
         if wanted.digest or wanted.kept_digest:
@@ -111,7 +113,7 @@ async def _former(instance: Instance, tools: Tools) -> Manifest | None:
 
 
 async def _keep_former(instance: Instance, tools: Tools) -> None:
-    """Keep the content of the former revision, to which the package may return, if that content is on the disk."""
+    """Keep the files of the former revision, to which the package may return, if they are on the disk."""
     record = await instance.recorded(tools)
     if instance.wish.directives.upgrade.rollback and (ready := record.state.ready) is not None:
         manifest = await tools.store.installed(Digest(ready.wish.digest))
@@ -125,14 +127,14 @@ def _may_return(instance: Instance, record: StateRecord) -> bool:
 
 
 def former_name(name: str) -> str:
-    """Return the name in the store for the former content of a package; because of the two dots, it is never a package's name."""
+    """Return the name in the store for the former files of a package; no package can have this name, because of its two dots."""
     return f"{name}..former"
 
 
 async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
-    # A folder on this machine needs no registry, so it does not wait for a download slot.
+    # A package from a folder on this machine needs no registry, so it does not wait for a download slot.
     host = source_host(source)
-    if not instance.wish.directives.is_digest_named:  # a digest that the user has pinned may have any version
+    if not instance.wish.directives.is_digest_named:  # if the user has pinned the digest, the version is not checked
         source = with_expected_version(source, instance.wish.version)
     async with (
         tools.slots.use(Kind.DOWNLOAD if host else Kind.LOAD, instance.id.name, source=host),
@@ -145,14 +147,16 @@ async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
 
 
 async def _wanted_digest(instance: Instance, registry: Registry, repository: str) -> Digest:
-    """Return the digest that is pinned or kept, otherwise the digest that the tag of the version points at."""
+    """Return the digest that is pinned or kept, or else the digest to which the tag of the version points."""
     if pinned := instance.wish.directives.digest or instance.wish.directives.kept_digest:
         return Digest(pinned)
     return (await registry.resolve(repository, tag_of_version(instance.wish.version))).digest
 
 
 async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manifest | None:
-    """Return the manifest that a killed process fetched, if it can still be unpacked; None if it has to be fetched again."""
+    """Return the manifest that a killed process fetched, if the package can still be unpacked; None if it has to be fetched
+    again.
+    """
     if not kept:
         return None
     try:
@@ -168,20 +172,20 @@ async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manife
 
 
 def _kept(manifest: Manifest) -> str:
-    """Return a manifest in the form for the journal; empty if it is too large, so that it has to be requested again."""
+    """Return a manifest as a text for the journal; empty if it is too large, so that it has to be requested again."""
     text = encode_json(manifest_fields(manifest)).decode()
     return text if len(text) <= MAX_RESULT else ""
 
 
 async def install(instance: Instance, tools: Tools, host: Host) -> Unpacked:
-    """Unpack the downloaded version, atomically point the package's name at it, and record its digest."""
+    """Unpack the downloaded version, atomically switch the package's name in the store to it, and record its digest."""
     manifest = instance.fetched()
     digest = manifest.descriptor.digest.text
     if (await instance.recorded(tools)).state.digest != digest:
         host.emit(instance, Progressed(Stage.FETCHED, "Installing", f"unpacking {digest}"))
     steps = instance.journalled()
     if steps.done(INSTALL) == digest:
-        # A killed process has deployed and recorded it already.
+        # A killed process has already deployed and recorded the version.
         there = await _unpacked(instance, tools, manifest)
         host.emit(instance, Placed())
         return Unpacked(there)
@@ -220,17 +224,17 @@ async def _unpacked(instance: Instance, tools: Tools, manifest: Manifest) -> Pat
 
 
 async def load(instance: Instance, tools: Tools, host: Host) -> VoteReported | None:
-    """Read the package: its definition, its schemas and its hooks. Run its enabled script, if it has one."""
+    """Read the package: its definition, its schemas and its hooks. Run its enabled script, if there is one."""
     if instance.files.tree is None:
         raise AssertionError(f"{instance.id}: Load ran before Install")
     known = tools.contents.definitions.get(_content_key(instance))
     if known is None or known.hooks:
-        doing = "reading the package and asking its hooks for their configuration"
+        doing = "reading the package, and running its hooks with --config"
         host.emit(instance, Progressed(Stage.LOADED, "Loading", doing))
     async with tools.slots.use(Kind.LOAD, instance.id.name):
         try:
             told = await read_package(instance, tools, host)
-        except Exception:  # warnings of an earlier version would be taken for the cause
+        except Exception:  # otherwise users would take warnings of the earlier version for the cause
             host.emit(instance, WarnedOf("package", ()))
             host.emit(instance, WarnedOf("hooks", ()))
             raise
@@ -242,7 +246,7 @@ async def load(instance: Instance, tools: Tools, host: Host) -> VoteReported | N
 
 
 async def load_stored(instance: Instance, tools: Tools, host: Host) -> None:
-    """Read the installed version from the disk; do nothing if its files are missing. Nothing is fetched or changed."""
+    """Read the installed version from the disk, without fetching or changing anything; do nothing if its files are missing."""
     state = (await instance.recorded(tools)).state
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
@@ -253,12 +257,12 @@ async def load_stored(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def read_package(instance: Instance, tools: Tools, host: Host) -> tuple[str, ...]:
-    """Read the definition and the hooks of the tree on disk, and return the warnings about the hooks.
+    """Read the definition and the hooks from the package's folder in the store, and return the warnings about the hooks.
 
     Raises the errors of an invalid package.
     """
     if instance.files.tree is None:
-        raise AssertionError(f"{instance.id}: nothing is installed")
+        raise AssertionError(f"{instance.id}: no version is installed")
     tree = instance.files.tree
     definition = await _definition(instance, tools, tree)
     check_kind(definition, instance.id)
@@ -287,7 +291,9 @@ async def read_package(instance: Instance, tools: Tools, host: Host) -> tuple[st
 
 
 async def _definition(instance: Instance, tools: Tools, tree: Path) -> Definition:
-    """Return the definition of the tree on disk, as a new object each time: so the machine knows that it was read anew."""
+    """Return the definition from the package's folder in the store. Each call returns a new object, so that the state machine
+    knows that the definition was read again.
+    """
     name, version, static = instance.wish.package, instance.wish.version, instance.wish.directives.static_values
     key = _content_key(instance)
     known = None if static else tools.contents.definitions.get(key)
@@ -301,7 +307,7 @@ async def _definition(instance: Instance, tools: Tools, tree: Path) -> Definitio
 
 
 def _content_key(instance: Instance) -> Hashable:
-    """Return all that a definition depends on, apart from static values."""
+    """Return everything on which a definition depends, except for static values."""
     wish, digest = instance.wish, instance.fetched().descriptor.digest
     return digest, is_global(instance.id), wish.package, wish.version, wish.directives.static_values is None
 
@@ -322,9 +328,10 @@ async def _discovered(
 
 
 async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> VoteReported | None:
-    """Run the package's own enabled script, and report its vote; a failure counts as a "no" (spec/runtime §4.2).
+    """Run the package's own enabled script, and report its vote; a failure counts as a vote against the package (spec/runtime
+    §4.2).
 
-    The script runs only for inputs for which no answer is kept (:mod:`~wharfinger.runtime.package.enabled_vote`).
+    The script does not run if its answer for the same inputs is kept (:mod:`~wharfinger.runtime.package.enabled_vote`).
     """
     definition, tree = instance.loaded(), instance.files.tree
     if not definition.enabled_script or tree is None:
@@ -387,11 +394,13 @@ def _is_of(state: PackageState, source: Source, instance: Instance) -> bool:
 
 
 async def _ensure_namespace(tools: Tools, name: str) -> None:
-    """Create a Module's namespace if it is missing; an Application's namespace exists, because the Application is in it."""
+    """Create the namespace of a Module if it is missing. The namespace of an Application always exists, because the
+    Application is in it.
+    """
     resource = await tools.cluster.resource_type("v1", "Namespace")
     try:
         await tools.cluster.get(ObjectKey(resource, "", name))
     except NotFoundError:
         body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        with suppress(ConflictError):  # another writer was faster
+        with suppress(ConflictError):  # another writer has created the namespace meanwhile
             await tools.cluster.create(body)

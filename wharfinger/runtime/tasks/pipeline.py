@@ -1,4 +1,4 @@
-"""The pipelines: the tasks of each operation in their order, and the stage that each task belongs to.
+"""The pipelines: the tasks of each operation in their order, and the stage to which each task belongs.
 
 ::
 
@@ -11,8 +11,8 @@
     removal         Uninstall (with the hooks that surround it) → Purge → Undeploy
     move            Leave → Undeploy (from the disk only)
 
-Each task does one thing, and may be run again at any moment: after a crash, the pipeline starts from the top and finds most of
-its work done. :mod:`~wharfinger.runtime.tasks.stage_task` defines a task; the work of each is in
+A task may be run again at any time: after a crash, the pipeline starts from the first task, and finds that most of the work
+is done. :mod:`~wharfinger.runtime.tasks.stage_task` defines a task; the work of each is in
 :mod:`~wharfinger.runtime.tasks.install_tasks`, :mod:`~wharfinger.runtime.tasks.start_tasks` and
 :mod:`~wharfinger.runtime.tasks.run_tasks`.
 """
@@ -48,7 +48,7 @@ VOTE_LANE: Final = "vote"
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A factory for the tasks of one operation of one package."""
+    """The factory for the tasks of one operation of one package."""
 
     instance: Instance
     tools: Tools
@@ -66,7 +66,7 @@ class Pipeline:
         )
 
     def suspend(self) -> tuple[StageTask, ...]:
-        """Return the tasks that suspend a package; its installed version stays known to other packages."""
+        """Return the tasks that suspend a package; it stays present for other packages in its installed version."""
         if self.instance.files.definition is None and self.instance.status.installed_since is not None:
             return (self._task("LoadStored", load_stored, Stage.LOADED, ends_stage=False, parks=False),)
         return self._rest("Suspend", pause)
@@ -93,7 +93,7 @@ class Pipeline:
         )
 
     def disable(self, *, keep: bool) -> tuple[StageTask, ...]:
-        """Return the task that stops a loaded version; ``keep``: its objects in the cluster are kept."""
+        """Return the task that stops a loaded version; with ``keep``, its objects in the cluster are kept."""
         work, steps = pause if keep else disable_and_uninstall, self._steps(Operation.DISABLE)
         return (self._task("Disable", work, Stage.REQUIREMENTS, steps, ends_stage=False, parks=False),)
 
@@ -102,7 +102,9 @@ class Pipeline:
         return (self._task("EnabledScript", ask_enabled_script, Stage.REQUIREMENTS, ends_stage=False, parks=False),)
 
     def removal(self) -> tuple[StageTask, ...]:
-        """Return the tasks that remove the package completely, or from this daemon only if it is moved to another one."""
+        """Return the tasks that remove the package completely; if the package is moved to another daemon, the tasks remove it
+        only from this one.
+        """
         steps = self._steps(Operation.REMOVAL)
         if self.instance.removal.moved:
             return (self._task("Leave", leave, None, steps), self._task("Undeploy", undeploy, None, steps))

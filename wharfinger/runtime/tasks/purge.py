@@ -1,4 +1,5 @@
-"""Purge: the deletion of objects that a package's controllers left in its namespace, after its release (spec/runtime §8.7).
+"""The task Purge, which deletes objects that a package's controllers left in its namespace, after the release is uninstalled
+(spec/runtime §8.7).
 
 A package declares in its values the kinds that its workloads make at run time::
 
@@ -6,9 +7,10 @@ A package declares in its values the kinds that its workloads make at run time::
       - {kind: PersistentVolumeClaim, version: v1}
       - {kind: Database, version: db.example.com/v1}
 
-A bare version stands for every group that has the kind in it. Objects of these kinds in the package's namespace that carry its
-instance label are deleted when its release is gone. Invalid entries of the declaration are logged and skipped, because every
-retry would read the same. Only a removal purges, and only an Application: a Module may share its namespace.
+A version without a group means every group that has the kind in this version. Objects of these kinds in the package's
+namespace that carry its instance label are deleted when its release is gone. Invalid entries of the declaration are logged
+and skipped, because a retry would read the same entries. Objects are purged only when an Application is removed: a Module may
+share its namespace with other packages.
 """
 
 import logging
@@ -34,13 +36,13 @@ PURGE: Final = "purge"
 
 
 async def purge(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete the objects that the package declares as left behind. Raises ClusterError after all deletions were tried."""
+    """Delete the objects of the kinds that the package declares. Raises ClusterError, but only after all deletions were tried."""
     steps = instance.journalled()
     declared = isinstance(instance.id, AppId) and bool(instance.configuration.values.get(DECLARATION))
     if not declared or instance.removal.disowned or steps.done(PURGE) is not None:
         return
     with steps.taking(PURGE):
-        host.emit(instance, Removing("Removing", "deleting the objects that its workloads left behind"))
+        host.emit(instance, Removing("Removing", "deleting the objects that the package's workloads left behind"))
         problems: list[ClusterError] = []
         for resource in await _kinds(instance, tools):
             try:
@@ -59,7 +61,7 @@ async def _purge_kind(instance: Instance, tools: Tools, resource: ResourceType, 
             continue
         key = ObjectKey(resource, namespace, find_str(obj, "metadata", "name"))
         try:
-            with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
+            with suppress(NotFoundError, ConflictError):  # the object is gone, or another object has its name by now
                 await client.delete(key, uid=find_str(obj, "metadata", "uid"))
                 log.info("%s: deleted %s, which the package's workloads had left behind", instance.id, key)
         except ClusterError as error:
@@ -67,14 +69,16 @@ async def _purge_kind(instance: Instance, tools: Tools, resource: ResourceType, 
 
 
 def _is_orphan(obj: JsonObject, instance: Instance) -> bool:
-    """Return whether the object is not kept, is not being deleted, and belongs to no other release."""
+    """Return whether an object is to be deleted: it has no policy to keep it, is not being deleted, and belongs to no other
+    release.
+    """
     owner = owner_of(obj)
     foreign = bool(owner.name) and (owner.name, owner.namespace) != (instance.id.release, instance.id.namespace)
     return not find_str(obj, "metadata", "deletionTimestamp") and not is_kept(obj) and not foreign
 
 
 async def _kinds(instance: Instance, tools: Tools) -> list[ResourceType]:
-    """Return the namespaced kinds that the declaration names and the server serves."""
+    """Return the namespaced kinds that the declaration names, and that the API server serves."""
     served = await tools.cluster.api_versions()
     found: dict[ResourceType, None] = {}
     for kind, version in _declared(instance):
@@ -88,8 +92,8 @@ async def _kinds(instance: Instance, tools: Tools) -> list[ResourceType]:
 
 
 def _names(served: str, kind: str, version: str) -> bool:
-    """Return whether a kind like ``apps/v1/Deployment`` is the declared kind in the declared version. A version ``v1`` matches
-    every group, ``apps/v1`` only that group.
+    """Return whether a kind such as ``apps/v1/Deployment`` is the declared kind in the declared version. A declared version
+    ``v1`` matches every group, ``apps/v1`` only the group ``apps``.
     """
     api_version, _, name = served.rpartition("/")
     return name == kind and (
@@ -101,13 +105,13 @@ def _declared(instance: Instance) -> Iterator[tuple[str, str]]:
     try:
         entries = find_list(instance.configuration.values, DECLARATION)
     except FormatError as error:
-        log.warning("%s: %s; it is skipped", instance.id, error)
+        log.warning("%s: %s; the declaration is skipped", instance.id, error)
         return
     for number, entry in enumerate(entries[:MAX_KINDS]):
         try:
             kind, version = find_str(entry, "kind"), find_str(entry, "version")
         except FormatError as error:
-            log.warning("%s: %s[%d]: %s; it is skipped", instance.id, DECLARATION, number, error)
+            log.warning("%s: %s[%d]: %s; the entry is skipped", instance.id, DECLARATION, number, error)
             continue
         if not kind or not version:
             log.warning(

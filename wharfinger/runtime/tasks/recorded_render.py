@@ -1,18 +1,18 @@
 """The render in a release record, which is used again for the same inputs.
 
-A chart may use random values (``randAlphaNum``, ``genCA``). If it were rendered again for the same inputs, it would have other
-passwords. The record in the cluster has the manifest and the hooks, even if the daemon's own files are lost. A label on the
-record, the *seal*, has a fingerprint of the inputs and a fingerprint of the render. If the inputs of a record are the current
-ones, its render is used, and nothing is rendered.
+A chart may use random values (``randAlphaNum``, ``genCA``). If the chart were rendered again for the same inputs, the
+manifests would have other passwords. The record in the cluster has the manifest and the hooks, even if the daemon's own files
+are lost. A label on the record, the *seal*, has a fingerprint of the inputs and a fingerprint of the render. If the inputs in
+the seal are the current inputs, the render in the record is used, and the chart is not rendered.
 
-Overrides of a render by the user and by maintenance (``spec.resourceRequests``, ``spec.maintenance``) do not count as its inputs.
-If overrides change anything, the record has the original render as well, beside the applied manifest. The label's checksum covers
-the original render, and later overrides are applied to it.
+The user's overrides and the changes for maintenance (``spec.resourceRequests``, ``spec.maintenance``) do not count as inputs.
+If they change the render, the record also has the original render, beside the applied manifest. The seal's fingerprint is
+that of the original render, to which later overrides are applied.
 
-The label does not prove that the daemon wrote a record, because Helm copies the label to revisions that users make. On such a
-revision, the label matches only if the manifest is the same. So the newest record whose content matches its label is used. The
-seal is not an annotation, because Helm drops annotations when it rewrites a record; it keeps labels and the chart's files. A
-user who may write the Secret can also write a matching label.
+A seal does not prove that the daemon wrote a record, because Helm copies the label to revisions that users make. On such a
+revision, the seal matches only if the manifest is the same. So the newest record whose content matches its seal is used. The
+seal is a label, because Helm keeps labels when it rewrites a record, but drops annotations. A user who may write the Secret
+can also write a matching seal.
 """
 
 import hashlib
@@ -42,24 +42,26 @@ from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 RENDER_LABEL: Final = "wharfinger.dev/render"
 FORMAT: Final = 1
-"""The version of the format. Raise it if equal inputs give another render than before; then each chart is rendered again once."""
+"""The version of the format. It must be raised if equal inputs give another render than before; then each chart is rendered
+again once.
+"""
 PLATFORM: Final = ("global", "Platform")
-"""The keys of the values below which the daemon lists the Modules that are on. A plain chart has none, because all of its
-values are the user's.
+"""The keys of the values below which the daemon lists the Modules that are on. The values of a plain chart have no such keys,
+because they all come from the user.
 """
 OF_THE_PLATFORM: Final = ("enabledModules", "discovery", "modules")
 
 _DIGEST_BYTES: Final = 15
-"""The length of a digest: two of them in hexadecimal, and the mark, have the maximum length of a label's value."""
+"""The length of a digest. Two digests in hexadecimal and the mark just fit into the value of a label."""
 _LOOKED: Final = ".l"
 _SEAL: Final = re.compile(r"([0-9a-f]{30})\.([0-9a-f]{30})(\.l)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A render, with the values and the label ("": none) of its current or future record.
+    """A render, with the values and the label ("" if there is none) of the record that has it or will have it.
 
-    ``base`` is the render before overrides, which its record keeps beside the manifest; b"": the record has no such render.
+    ``base`` is the render before overrides, which the record has beside the manifest; b"" if the record has no such render.
     """
 
     rendered: Rendered
@@ -69,13 +71,13 @@ class Recorded:
 
 
 def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
-    """Return the fingerprint of everything that a render depends on, as far as the chart's templates can read it.
+    """Return the fingerprint of everything on which a render depends, as far as the chart's templates can read it.
 
-    Four things do not count as inputs, so their change does not cause another render:
+    The following are not inputs, so their change does not cause another render:
 
     * the kind of the operation, an install or an upgrade;
     * the program that renders;
-    * API versions of the cluster and values of the platform that no template reads; they change with every other package;
+    * API versions of the cluster and values of the platform that no template reads, because they change with every other package;
     * overrides, which are applied to a render afterwards.
 
     Raises FormatError for values that have no canonical form.
@@ -92,22 +94,20 @@ def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
 
 
 def seal(inputs: str, rendered: Rendered) -> str:
-    """Return the label of a record that will hold this render of these inputs. Raises ReleaseError."""
+    """Return the seal for a record that will have this render of these inputs. Raises ReleaseError."""
     return f"{inputs}.{_content(rendered.manifest, _hook_texts(rendered))}{_LOOKED if rendered.looked else ''}"
 
 
 def pack_base(rendered: Rendered) -> bytes:
-    """Return a render in the form in which a record keeps it beside a manifest with overrides. Blocking. Raises
-    ReleaseError.
-    """
+    """Return a render as bytes, which a record keeps beside a manifest with overrides. Blocking. Raises ReleaseError."""
     return zlib.compress(encode_json({"manifest": rendered.manifest, "hooks": [*_hook_texts(rendered)]}))
 
 
 def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
-    """Yield the revisions that have the label of these inputs, newest first; they may be summaries.
+    """Yield the revisions whose seal has these inputs, the newest first; they may be summaries.
 
-    The search ends at a deployed revision of ours with another label: the renders before it are out of date. Revisions of users
-    do not end the search.
+    The search ends at a revision that the daemon deployed with another seal, because the renders before it are out of date.
+    Revisions that users made do not end the search.
     """
     for release in reversed(history):
         found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
@@ -118,14 +118,14 @@ def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
 
 
 def of_revision(history: Sequence[Release], revision: int, inputs: str) -> tuple[Release, ...]:
-    """Return the revision with this number; () if it is gone, or does not have the label of these inputs."""
+    """Return the revision with this number; () if it is gone, or if its seal does not have these inputs."""
     found = (release for release in history if release.revision == revision)
     seals = ((release, _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))) for release in found)
     return tuple(release for release, seal_ in seals if seal_ is not None and seal_[1] == inputs)
 
 
 def unsealed(history: Sequence[Release]) -> Release | None:
-    """Return the last revision if an older daemon deployed it, without a label."""
+    """Return the last revision if an older daemon deployed it without a seal."""
     last = history[-1] if history else None
     is_ours = last is not None and last.holder and last.status is ReleaseStatus.DEPLOYED
     return last if last is not None and is_ours and RENDER_LABEL not in last.labels else None
@@ -137,16 +137,18 @@ def has_looked(release: Release) -> bool:
 
 
 def is_sealed(release: Release) -> bool:
-    """Return whether the render in a record matches its label. Blocking."""
+    """Return whether the render in a record matches its seal. Blocking."""
     found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
     try:
         return found is not None and found[2] == _content(*_render_of(release))
     except FormatError:
-        return False  # another writer made the content of this record
+        return False  # another writer has written content that cannot be read
 
 
 def read_recorded(release: Release, crds: tuple[JsonObject, ...]) -> Recorded:
-    """Read the render from a record, which does not contain ``crds``. Blocking. Raises RenderError and FormatError."""
+    """Read the render from a record, and add ``crds``, which records do not contain. Blocking. Raises RenderError and
+    FormatError.
+    """
     manifest, texts = _render_of(release)
     what = f"hook of release {release.namespace}/{release.name}"
     rendered = Rendered(
@@ -161,7 +163,7 @@ def read_recorded(release: Release, crds: tuple[JsonObject, ...]) -> Recorded:
 
 
 def _render_of(release: Release) -> tuple[str, tuple[str, ...]]:
-    """Return the manifest that the chart rendered to, and the manifests of its hooks. Raises FormatError."""
+    """Return the manifest before overrides, and the manifests of the chart's hooks. Raises FormatError."""
     if not release.base:
         return release.manifest, tuple(find_str(hook, "manifest") for hook in release.hooks)
     what = f"render of release {release.namespace}/{release.name}"
@@ -183,7 +185,7 @@ def _hook_texts(rendered: Rendered) -> tuple[str, ...]:
 
 
 def _read_values(values: JsonObject, use: ChartUse) -> JsonObject:
-    """Return the values without those of the platform that no template reads."""
+    """Return the values without the values of the platform that no template reads."""
     unread = [word for word in OF_THE_PLATFORM if not use.reads(word)]
     kept = dict(values)
     for key in PLATFORM:

@@ -1,12 +1,12 @@
-"""The objects that a package wants in the cluster: the request for a render, and its result.
+"""The objects that a package is to have in the cluster: the request for a render, and its result.
 
-The request contains everything that a render depends on. Two kinds of overrides are applied to the result (`overlaid`): the
-user's replicas and resources (`spec.resourceRequests`), and the label under maintenance which states that the objects are not
+The request contains everything on which a render depends. Two kinds of overrides are applied to the result (`overlaid`): the
+user's replicas and resources (`spec.resourceRequests`), and under maintenance a label that says that the objects are not
 reconciled.
 
-A render that a record of the release holds is used again as long as its inputs are the same, whatever the overrides
-(:mod:`wharfinger.runtime.tasks.recorded_render`). The exception is a chart that looked up objects in the cluster, because it
-may find something else: it is rendered again each time, except for the first time after a start of the daemon.
+The render in a record of the release is used again as long as its inputs are the same, whatever the overrides are
+(:mod:`wharfinger.runtime.tasks.recorded_render`). There is one exception: a chart that looked up objects in the cluster is
+rendered again each time, except for the first time after a start of the daemon, because the lookups may have other results.
 """
 
 from collections.abc import Sequence
@@ -69,9 +69,9 @@ SHOWN_LAGGARDS: Final = 5
 
 
 async def is_left_to_users(instance: Instance, tools: Tools) -> bool:
-    """Return whether nothing of the package is to be applied (spec/runtime §8.2).
+    """Return whether no objects of the package are to be applied (spec/runtime §8.2).
 
-    This holds if the package is under maintenance, and its deployed release was applied under maintenance.
+    This is so if the package is in maintenance, and its deployed release was also applied in maintenance.
     """
     if not instance.wish.directives.maintenance:
         return False
@@ -80,13 +80,13 @@ async def is_left_to_users(instance: Instance, tools: Tools) -> bool:
 
 
 def is_unmanaged(release: Release) -> bool:
-    """Return whether the release was applied under maintenance, completely."""
+    """Return whether the release was completely applied in maintenance."""
     return release.status is ReleaseStatus.DEPLOYED and release.labels.get(MAINTENANCE_LABEL) == "true"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A request for a render, and the fingerprint of its inputs; "" if the inputs have no fingerprint.
+    """A request for a render, and the fingerprint of its inputs ("" if they have none).
 
     The request was made with ``directives``; the package may get newer directives before everything is applied.
     """
@@ -108,7 +108,7 @@ class Wanted:
         return checksum([self.inputs, over, wanted.maintenance, upkeep, *patched])
 
     def fits(self, values: JsonObject) -> bool:
-        """Return whether other values give the same inputs. Blocking."""
+        """Return whether the inputs would be the same with other values. Blocking."""
         try:
             inputs = render_inputs(replace(self.request, values=values), self.use, self.layout)
         except FormatError:
@@ -117,7 +117,7 @@ class Wanted:
 
 
 async def rendered(instance: Instance, tools: Tools, host: Host) -> Rendered:
-    """Return the manifests that the package would have now. Raises PackageError or ClusterError."""
+    """Return the manifests that an apply would use now. Raises PackageError or ClusterError."""
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
     wanted = await wanted_render(instance, tools, host, history)
     found = await recorded(wanted, instance, tools, history)
@@ -126,7 +126,7 @@ async def rendered(instance: Instance, tools: Tools, host: Host) -> Rendered:
 
 
 async def wanted_render(instance: Instance, tools: Tools, host: Host, history: Sequence[Release]) -> Wanted:
-    """Return the render that is wanted now. Raises PackageError or ClusterError."""
+    """Return the request for the render that is wanted now. Raises PackageError or ClusterError."""
     directives = instance.wish.directives
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, host, upgrade=deployed)
@@ -142,10 +142,10 @@ async def wanted_render(instance: Instance, tools: Tools, host: Host, history: S
 async def recorded(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release], *, unchanged: bool = False
 ) -> Recorded | None:
-    """Return the render that a record of the release holds for the same inputs; None if no record has it.
+    """Return the render that a record of the release has for the same inputs; None if no record has it.
 
-    ``unchanged``: everything requested was applied before. In that case, a last revision without a label is used, too, if it has
-    the same values. Raises PackageError or ClusterError.
+    ``unchanged`` is True if the requested state was already applied. In that case, a last revision without a seal is also
+    used, if it has the same values. Raises PackageError or ClusterError.
     """
     release = await _newest_sealed(wanted, instance, tools, history)
     if release is not None:
@@ -157,9 +157,10 @@ async def recorded(
 async def _newest_sealed(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release]
 ) -> Release | None:
-    """Return the newest record of these inputs that matches its label: Helm copies the label to later revisions of users.
+    """Return the newest record of these inputs that matches its seal; a copied seal does not match, because Helm copies
+    labels to revisions that users make.
 
-    The record of a revision that the package returns to comes first.
+    If the package returns to a revision, the record of this revision comes first.
     """
     back = wanted.directives.rolled_back
     for found in of_revision(history, back.revision, wanted.inputs) if back is not None and wanted.inputs else ():
@@ -181,8 +182,8 @@ async def _newest_sealed(
 async def apply_subchart_crds(instance: Instance, tools: Tools, wanted: Wanted, progress: Progress) -> bool:
     """Apply the CRDs of the chart's subcharts, and wait until they are established; return whether there are any.
 
-    `helm install` does the same before it renders, because templates may ask for kinds, or look them up. Raises PackageError
-    or ClusterError.
+    `helm install` does the same before it renders, because templates may check whether kinds exist, or look up objects.
+    Raises PackageError or ClusterError.
     """
     request, releases = wanted.request, tools.releases
     find = partial(subchart_crds, request.chart, request.values, is_package=request.chart_file is not None)
@@ -202,9 +203,10 @@ def _read(instance: Instance, release: Release, request: RenderRequest) -> Recor
 
 
 def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded | None:
-    """Return the render in a record without a label, if it was made from these inputs, with the label that it should have.
+    """Return the render in a record without a seal, if it was made from these inputs, with the seal that the record should
+    have.
 
-    The label is empty if there were overrides, because the record does not have the render before overrides.
+    The seal is empty if there were overrides, because the record does not have the render before overrides.
     """
     looked = wanted.use.may_look_up(wanted.request.values) if wanted.inputs else False
     if not wanted.fits(release.values) or (looked and instance.applied.verified):
@@ -218,7 +220,7 @@ def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded |
 
 
 async def _chart_use(instance: Instance, tools: Tools, host: Host) -> ChartUse:
-    """Return what the chart can depend on; each digest is searched once."""
+    """Return the inputs on which the chart can depend; each chart is searched only once."""
     digest, tree = instance.fetched().descriptor.digest.text, instance.files.tree
     if tree is None:
         raise PackageError(f"package {instance.wish.package} is not unpacked")
@@ -244,14 +246,14 @@ async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Re
 
 @dataclass(frozen=True, slots=True)
 class Overlaid:
-    """A render with patches and overrides; ``unmatched`` are the overrides that name nothing in the chart."""
+    """A render with patches and overrides; ``unmatched`` are the overrides for which the chart has no workload or container."""
 
     rendered: Rendered
     unmatched: tuple[str, ...] = ()
 
 
 async def overlaid(found: Rendered, wanted: Directives, package: str, tools: Tools) -> Overlaid:
-    """Apply the user's patches and overrides, and the overrides of maintenance, to a render. Raises PackageError."""
+    """Apply the user's patches and overrides, and the changes for maintenance, to a render. Raises PackageError."""
     if wanted.patches:
         async with tools.slots.use(Kind.RENDER, package):
             found = await patched(found, wanted.patches, tools.kustomize)
@@ -286,7 +288,7 @@ async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrad
 
 
 def recorded_wish(instance: Instance) -> RecordedWish:
-    """Return the desired state that the package is made from, with its digest, in the form for records; only after Download."""
+    """Return the package, version, digest and settings to store with the next revision. Must be called after Download."""
     wish, directives = instance.wish, instance.wish.directives
     return RecordedWish(
         package=wish.package,
@@ -301,19 +303,19 @@ def recorded_wish(instance: Instance) -> RecordedWish:
 
 
 def drift_of(wanted: Directives) -> DriftPolicy:
-    """Return the drift policy: under maintenance, drift is not checked."""
+    """Return the drift policy. In maintenance, drift is not checked."""
     return replace(wanted.upkeep.drift, mode=DriftMode.OFF) if wanted.maintenance else wanted.upkeep.drift
 
 
 def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
-    """Return a render that no record holds yet, with the label that its record will have. Raises ReleaseError."""
+    """Return a render that is in no record yet, with the seal for its record. Raises ReleaseError."""
     return Recorded(found, wanted.request.values, seal(wanted.inputs, found) if wanted.inputs else "")
 
 
 def release_request(
     wanted: Wanted, found: Recorded, over: Rendered, definition: Definition, instance: Instance, stamp: str = ""
 ) -> ReleaseRequest:
-    """Return the request for the release engine; ``over`` is ``found`` with its overrides. Blocking. Raises ReleaseError."""
+    """Return the request for the release engine; ``over`` is ``found`` with overrides applied. Blocking. Raises ReleaseError."""
     request, directives = wanted.request, wanted.directives
     labels = {PACKAGE_LABEL: instance.id.name}
     if directives.maintenance:
@@ -346,7 +348,8 @@ async def recorded_request(
 ) -> ReleaseRequest | None:
     """Return the request that an earlier process made for these inputs, from its record, without parsing the manifest.
 
-    None if the record is not the last revision, or if more than its manifest was applied: hooks, definitions, overrides.
+    Return None if the record is not the last revision, or if more than the manifest in it was applied: hooks, CRDs, or
+    overrides.
     """
     directives, request = wanted.directives, wanted.request
     last = next(matching(history, wanted.inputs), None) if wanted.inputs else None
@@ -375,15 +378,16 @@ async def recorded_request(
 
 
 def _is_whole_render(release: Release, chart: Path) -> bool:
-    """Return whether the render in a record matches its label, and the chart brings no definitions. Blocking."""
+    """Return whether the render in a record matches its seal, and the chart has no CRDs. Blocking."""
     return is_sealed(release) and not has_subchart_crds(chart)
 
 
 def of_foreign_revision(revision: int, by: str) -> str:
     """Return the warning about a revision that another writer made or removed."""
     return (
-        f"release: {by} changed it last (revision {revision}), not Wharfinger; the release is not changed until the package "
-        "changes, or the annotation wharfinger.dev/force-requested-at requests it"
+        f"release: {by} changed the release last (revision {revision}), not Wharfinger, so the daemon does "
+        "not change it until the package changes, or until the annotation wharfinger.dev/force-requested-at "
+        "requests it"
     )
 
 
@@ -393,14 +397,14 @@ def is_of_revision(warning: str, revision: int) -> bool:
 
 
 def applying_reason(laggards: Laggards, reason: str) -> str:
-    """Return the reason for work that waits for these objects: ``reason``, unless the API server does not establish
-    definitions.
+    """Return the reason for work that waits for these objects: ``reason``, or the reason that the API server does not
+    establish a CRD.
     """
     overdue = any(isinstance(state, InProgress) and state.overdue for state in laggards.values())
     return Reason.DEFINITIONS_NOT_ESTABLISHED if overdue else reason
 
 
 def waiting_for(laggards: Laggards) -> str:
-    """Return ``Deployment.apps prod/web: 1 of 2 available; ...``, sorted, at most SHOWN_LAGGARDS of them."""
+    """Return a text such as ``Deployment.apps prod/web: 1 of 2 available; ...``, with at most SHOWN_LAGGARDS objects, sorted."""
     lines = [f"{key}: {state.message}" for key, state in sorted(laggards.items())]
     return listed(lines, SHOWN_LAGGARDS, "; ")

@@ -1,8 +1,8 @@
-"""The tasks that run a package (Run, WaitReady), and those that end it (Disable, Uninstall, Undeploy).
+"""The tasks that run a package (Run, WaitReady), and the tasks that stop or remove it (Disable, Uninstall, Undeploy).
 
-Run has four steps: beforeHelm hooks, a render with the real Helm, an apply as one release, and afterHelm hooks. If afterHelm
-hooks change the values, the steps are repeated, but at most MAX_ROUNDS times; then the loop is reported (spec/runtime §13 item
-17).
+Run has four steps: beforeHelm hooks, a render by Helm, an apply as one release, and afterHelm hooks. If afterHelm hooks
+change the values, the steps are repeated, but at most MAX_ROUNDS times; after that, the loop is reported (spec/runtime §13
+item 17).
 
 Disable stops the hooks. If the package is paused, its release is kept; otherwise Disable also uninstalls the release.
 """
@@ -58,8 +58,8 @@ OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests", 
 
 
 async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
-    """Apply the release to the cluster as the values require, with hooks before and after. A package without a chart has
-    hooks only.
+    """Apply the release to the cluster with the current values, with hooks before and after. For a package without a chart,
+    only the hooks run.
     """
     definition = instance.loaded()
     if definition.chart is None and not instance.files.hooks:
@@ -75,7 +75,7 @@ async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
     steps = instance.journalled()
     steps.begin(inputs)
     if definition.layout is not Layout.MODULE_FOLDER and unchanged and not instance.applied.verified:
-        # After a restart, the work that an earlier process completed is checked, and not done again.
+        # After a restart, the result of a run that an earlier process completed is only checked.
         await _apply_round(instance, tools, host, _last_round(steps), inputs, unchanged=True)
     else:
         await _run_until_settled(instance, tools, host, inputs, unchanged=unchanged)
@@ -85,7 +85,7 @@ async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
 
 
 async def _note_applied(instance: Instance, tools: Tools, record: StateRecord, inputs: str) -> None:
-    """Record the completed run, unless the record of the release has it already."""
+    """Record the completed run, unless the stamp in the release record already does."""
     values, settings, revision = checksum(instance.configuration.values), instance.wish.settings.checksum, 0
     if instance.loaded().chart is not None:
         history = await tools.releases.history(instance.id.release, instance.id.namespace)
@@ -99,13 +99,13 @@ async def _note_applied(instance: Instance, tools: Tools, record: StateRecord, i
 
 
 async def _run_until_settled(instance: Instance, tools: Tools, host: Host, inputs: str, *, unchanged: bool) -> None:
-    """Run the hooks, and apply the release between them, until afterHelm hooks leave the values unchanged. Raises
+    """Run the hooks, and apply the release between them, until afterHelm hooks do not change the values. Raises
     ValuesLoopError.
     """
     await run_bound(instance, tools, host, "beforeHelm")
     loop: dict[str, None] = {}
     for number in range(1, MAX_ROUNDS + 1):
-        host.emit(instance, ValuesRead())  # changes by event hooks after this line need another run
+        host.emit(instance, ValuesRead())  # if event hooks change the values after this line, another run is needed
         before = instance.configuration.values
         rendered_from = await _apply_round(instance, tools, host, number, inputs, unchanged=unchanged and number == 1)
         hooks = await run_bound(instance, tools, host, "afterHelm", number=number)
@@ -121,16 +121,17 @@ async def _run_until_settled(instance: Instance, tools: Tools, host: Host, input
 
 
 def _last_round(steps: Steps) -> int:
-    """Return the number of the first round: the last round that a killed process applied, otherwise 1."""
+    """Return the number of the first round: that of the last round that a killed process applied, or 1."""
     return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
 async def _apply_round(
     instance: Instance, tools: Tools, host: Host, number: int, inputs: str, *, unchanged: bool
 ) -> str:
-    """Apply the values to the cluster, unless a killed process did; return the checksum of the applied values.
+    """Apply the release with the current values, unless a killed process has done so; return the checksum of the applied
+    values.
 
-    ``inputs`` is the fingerprint of everything requested; ``unchanged``: all of it was applied before.
+    ``inputs`` is the fingerprint of the requested state; ``unchanged`` is True if that state was already applied.
     """
     definition, steps, step = instance.loaded(), instance.journalled(), f"apply/{number}"
     if definition.chart is None:
@@ -153,9 +154,9 @@ async def _apply_round(
 
 
 async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
-    """Wait until the applied objects are ready, and report the names of those that are not.
+    """Wait until the applied objects are ready, and report the names of the objects that are not ready.
 
-    There is no time limit: a new desired state or the end of the daemon interrupts the wait.
+    There is no time limit, but a new desired state or the stop of the daemon interrupts the wait.
     """
 
     def progress(laggards: Laggards) -> None:
@@ -174,8 +175,8 @@ async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
-    """Record the revision as a revision to return to, if failed upgrades of the package are rolled back, or if the package has
-    just returned to this revision.
+    """Record the revision as one to which the package can return, if failed upgrades of the package are rolled back, or if
+    the package has just returned to this revision.
     """
     wanted = instance.wish.directives
     record = await instance.recorded(tools)
@@ -188,9 +189,9 @@ async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reason, Laggards]:
-    """Return the reason and the laggards to report.
+    """Return the reason and the objects to report.
 
-    A package that is Ready by the report of an earlier process is not Ready while one of its objects is stalled.
+    A package that an earlier process reported as Ready is not Ready any more while one of its objects is stalled.
     """
     status = instance.status
     if status.is_being_verified or status.stages[Stage.SCALED].reason == Reason.UNHEALTHY:
@@ -201,26 +202,27 @@ def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reas
 
 
 async def stop_hooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks until the next version is loaded; loaded hooks still answer API servers."""
+    """Stop the hooks until the next version is loaded. Webhooks of the loaded version still answer API servers."""
     await end_hooks(instance, tools, host)
 
 
 async def pause(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks and keep the release: objects in the cluster are kept, and conversions continue."""
+    """Stop the hooks, and keep the release: objects in the cluster are kept, and conversions continue."""
     await withdraw_webhooks(instance, tools, conversions=False)
     await end_hooks(instance, tools, host)
 
 
 async def disable_and_uninstall(instance: Instance, tools: Tools, host: Host) -> None:
-    """Disable the package and uninstall its release; the loaded version is kept, to be enabled again."""
+    """Stop the hooks, and uninstall the release; the loaded version is kept, so that the package can be enabled again."""
     host.emit(instance, DeletionChosen(instance.wish.directives.upkeep.deletion))
     record = await instance.recorded(tools)
-    # Recorded first, so that nothing deleted counts as applied; the results of the hooks' synchronizations are deleted, too.
+    # This is recorded first, so that deleted objects never count as applied; the record of the hooks' synchronizations is
+    # deleted, too.
     await record.update(lambda state: state.applied_as("", "", "").synchronized_with({}))
     if any(bound_hooks(instance.files.hooks, binding) for binding in DELETE_BINDINGS):
         await adopt_wanted(instance, tools, host)
     await _uninstall(instance, tools, host, during_removal=False)
-    # Recorded before the status reports it, in case the process is killed.
+    # This is recorded before the status reports it, because the process may be killed in between.
     await record.update(lambda state: state.uninstalled())
     instance.journalled().finish()
     for subject in OF_THE_RELEASE:
@@ -229,7 +231,7 @@ async def disable_and_uninstall(instance: Instance, tools: Tools, host: Host) ->
 
 
 async def uninstall(instance: Instance, tools: Tools, host: Host) -> None:
-    """Uninstall the release permanently. This succeeds if no release exists, or no daemon wrote it."""
+    """Uninstall the release because the package is removed. If there is no release, or no daemon wrote it, do nothing."""
     if instance.files.definition is None and instance.has_release:
         await _load_for_removal(instance, tools, host)
     if instance.files.definition is not None:
@@ -238,9 +240,9 @@ async def uninstall(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def leave(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop all work on a package that another daemon keeps from now on. Its objects and its records are kept as they are.
+    """Stop all work on a package that another daemon manages from now on. Its objects and its records are kept as they are.
 
-    The objects that its hooks have seen are recorded, so that the other daemon need not synchronize them.
+    The objects that its hooks have seen are recorded, so that the other daemon need not synchronize the hooks.
     """
     if instance.hooks.started is not None and not tools.synchronization.always(instance.loaded().layout):
         await remember(instance, tools)
@@ -248,13 +250,13 @@ async def leave(instance: Instance, tools: Tools, host: Host) -> None:
     if instance.has_release:
         owner = Owner(instance.id.release, instance.id.namespace)
         await tools.releases.forget(owner)
-        tools.releases.resume(owner)  # it may come back to this daemon, and is not suspended then
+        tools.releases.resume(owner)  # the package may come back to this daemon, and is not suspended then
 
 
 async def undeploy(instance: Instance, tools: Tools, _host: Host) -> None:
-    """Remove the package from the disk, collect blobs that no other package uses, and delete its recorded state.
+    """Delete the package's files, delete downloaded blobs that no other package uses, and delete the recorded state.
 
-    The state of a moved package is kept, because its next daemon reads it.
+    The state of a moved package is kept, because the other daemon reads it.
     """
     steps = instance.journalled()
     if steps.done("undeploy") is None:
@@ -263,7 +265,8 @@ async def undeploy(instance: Instance, tools: Tools, _host: Host) -> None:
             await tools.store.undeploy(former_name(instance.id.name))
             await tools.store.collect()
             if instance.has_release and not instance.removal.moved:
-                await state_record(tools.cluster, instance.id).delete()  # deleted even if its content cannot be read
+                # The record is deleted even if its content cannot be read.
+                await state_record(tools.cluster, instance.id).delete()
 
 
 def _digest(instance: Instance) -> str:
@@ -274,11 +277,11 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
     def progress(laggards: Laggards) -> None:
         if laggards and during_removal:
             waits = instance.masked(waiting_for(laggards))
-            host.emit(instance, Removing("Removing", f"waiting until it is gone: {waits}"))
+            host.emit(instance, Removing("Removing", f"waiting until the release is gone: {waits}"))
 
     if instance.hooks.scope is not None:
         instance.hooks.scope.cancel("the package is being uninstalled")
-    # Before anything else: a webhook must not refuse the deletion of its own package.
+    # This comes first, because a webhook must not refuse the deletion of its own package.
     await withdraw_webhooks(instance, tools, conversions=not instance.has_release)
     if not instance.has_release:
         return
@@ -295,7 +298,7 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
             return
         if during_removal:
             names = ", ".join(hook.name for hook in hooks)
-            host.emit(instance, Removing("Removing", f"running its {binding} hooks: {names}"))
+            host.emit(instance, Removing("Removing", f"running the package's {binding} hooks: {names}"))
         await run_bound(instance, tools, host, binding)
 
     withdrawn = instance.record is not None and instance.record.state.withdrawn
@@ -303,9 +306,9 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
     if ours:
         await run_hooks("beforeDeleteHelm")
     if history and not ours:
-        await tools.releases.forget(Owner(name, namespace))  # objects that were applied before its first revision
+        await tools.releases.forget(Owner(name, namespace))  # objects that were applied before the first revision
     else:
-        # Without a record there is no step: leftover objects are searched again after a crash.
+        # Without a record, the journal has no step, so remaining objects are searched again after a crash.
         with steps.taking(UNINSTALL) if ours else nullcontext(), waiting(tools):
             result = await tools.releases.uninstall(
                 name,
@@ -317,7 +320,8 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
             )
         if not result.found:
             _log_left_over(instance, result)
-    tools.releases.resume(Owner(name, namespace))  # a later release with this name must not count as suspended
+    # A later release with this name must be corrected, and not count as suspended.
+    tools.releases.resume(Owner(name, namespace))
     if ours or applied:
         await run_hooks("afterDeleteHelm")
     await collect_made(instance, tools)
@@ -328,17 +332,19 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
 
 
 def _log_left_over(instance: Instance, result: UninstallResult) -> None:
-    """Log for each object of a release whether it was deleted or kept, because the record of the release is gone."""
+    """Log for each remaining object of a release without a record whether it was deleted or kept."""
     for key in result.deleted:
-        log.info("%s: deleted %s: it was left over from this package's release, whose record is gone", instance.id, key)
+        log.info(
+            "%s: deleted %s: the object belonged to this package's release, whose record is gone", instance.id, key
+        )
     for key, why in result.kept.items():
-        log.info("%s: kept %s, which is left over from its release: %s", instance.id, key, why)
+        log.info("%s: kept %s, which belonged to its release: %s", instance.id, key, why)
 
 
 async def _load_for_removal(instance: Instance, tools: Tools, host: Host) -> None:
-    """Load a package for its removal after a restart, because its hooks have to run.
+    """Load a package after a restart for its removal, because its hooks have to run.
 
-    Unreadable packages do not block the removal.
+    A package that cannot be read is removed without its hooks.
     """
     try:
         state = (await instance.recorded(tools)).state
@@ -347,7 +353,7 @@ async def _load_for_removal(instance: Instance, tools: Tools, host: Host) -> Non
             return
         host.emit(instance, FoundInstalled(state.source.rpartition(" ")[2], state.version))
         host.emit(instance, FoundStored(manifest, await tools.store.install(manifest)))
-        await tools.store.deploy(instance.id.name, manifest)  # removed by Undeploy
+        await tools.store.deploy(instance.id.name, manifest)  # Undeploy removes it
         await read_package(instance, tools, host)
     except EXPECTED as error:
         _without_hooks(instance, host, error)
@@ -367,7 +373,7 @@ async def _adopt_for_removal(instance: Instance, tools: Tools, host: Host) -> No
             and not instance.removal.skip_delete_hooks
             and instance.status.version
         ):
-            raise  # clean-up hooks are not skipped because of a transient error
+            raise  # a transient error is raised, so that clean-up hooks are not skipped
         _without_hooks(instance, host, error)
 
 

@@ -1,8 +1,8 @@
-"""A task of the pipeline: one piece of work, whose outcome is the outcome of its stage.
+"""A task of the pipeline, whose outcome is the outcome of its stage.
 
-An expected failure becomes a line in the status and a TaskFailed for the queue, which retries or parks. Any other failure is a
-defect: it is reported as a defect, and passed to the queue's guard. A task's reports go through its operation's scope, so a
-superseded task cannot report any more.
+An expected failure is reported in the status, and raised as TaskFailed, so that the queue retries or parks the task. Any
+other failure is a bug: it is reported as such, and raised unchanged for the queue. A task reports through its operation's
+scope, so a superseded task cannot report any more.
 """
 
 from dataclasses import dataclass, replace
@@ -30,10 +30,10 @@ from wharfinger.runtime.status.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class ScopedHost:
-    """A host that takes a task's reports until its operation's scope is cancelled.
+    """A host that accepts a task's reports until the scope of the task's operation is cancelled.
 
-    Two kinds of reports are always taken, because they are true even if the operation was cancelled: reports about hooks that
-    ran, and findings, which describe the disk, the cluster and the values.
+    Two kinds of reports are always accepted, because they are true even if the operation was cancelled: reports about hooks
+    that ran, and findings, which describe the disk, the cluster and the values.
     """
 
     host: Host
@@ -78,15 +78,15 @@ class StageTask:
     tools: Tools
     host: Host
     parks: bool = True
-    """True if a permanent failure waits for a changed input; False if no edit by a user could resolve it, so that it is
-    retried.
+    """True if the task is parked after a permanent failure, until an input changes; False if no change by a user could help,
+    so that the task is retried.
     """
 
     steps: Steps | None = None
-    """The journal's steps of the operation that the task belongs to; None if the operation has no steps."""
+    """The journal's steps of the task's operation; None if the operation has no steps."""
 
     async def execute(self) -> None:
-        """Do the work once. Raises TaskFailed; a defect is also reported, and passed to the queue's guard."""
+        """Do the work once. Raises TaskFailed; any other error is a bug, which is reported and raised unchanged."""
         if self.steps is not None:
             self.instance.begin_steps(self.steps)
         try:
@@ -112,6 +112,6 @@ class StageTask:
         if self.stage is not None:
             self.host.emit(self.instance, StageFailed(failure.stage or self.stage, failure))
             return failure
-        # No edit by a user unparks a removal, so every failure is retried.
+        # A removal is never unparked by a change of its inputs, so every failure is retried.
         self.host.emit(self.instance, Removing(failure.reason, failure.message))
         return replace(failure, permanent=False)

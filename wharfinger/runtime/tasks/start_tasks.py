@@ -1,11 +1,11 @@
 """The tasks Configure, Startup and Disable: they turn settings into values, start the hooks, and stop them.
 
-Startup depends on the layout. ``package.yaml`` packages start watching for their bindings first and then run onStartup, each hook
-once per version: a hook that is recorded as done is not run again, not even after a crash; and a binding whose hook already knows
-all objects (:mod:`~wharfinger.runtime.tasks.synchronizations`) is not synchronized again. addon-operator's modules run onStartup
-first, and repeat everything at every start, as their contract requires. In both layouts, every kubernetes binding is synchronized
-before its events are released. A second Startup does only the missing steps, so a failure in the middle repeats no successful
-step.
+Startup depends on the layout. For packages with a ``package.yaml``, the watches of bindings start first, and then the
+onStartup hooks run, each hook once for each version: a hook that is recorded as done is not run again, not even after a
+crash. A binding whose hook has already seen all objects (:mod:`~wharfinger.runtime.tasks.synchronizations`) is not
+synchronized again. For addon-operator's modules, the onStartup hooks run first, and everything is repeated at every start, as
+addon-operator's contract requires. In both layouts, every kubernetes binding is synchronized before its events are released.
+After a failure, the next Startup does only the missing steps.
 """
 
 import logging
@@ -38,11 +38,12 @@ log = logging.getLogger(__name__)
 
 
 async def configure(instance: Instance, tools: Tools, host: Host) -> None:
-    """Configure the instance with its settings; only this function does so. The settings are read late, so that the latest ones
-    are used.
+    """Configure the instance with its settings; no other function does so. The settings are read only now, so that the newest
+    ones are used.
 
-    They are converted to the newest version of their schema, compared with the settings configured before (even by an earlier
-    process), and merged into values, which are checked as well. Raises ConversionError, SettingsError, RulesError, UpkeepError.
+    They are converted to the newest version of their schema, compared with the settings that were configured before (even by
+    an earlier process), and merged into the values, which are checked, too. Raises ConversionError, SettingsError,
+    RulesError, UpkeepError.
     """
     definition, version = instance.loaded(), instance.wish.settings.version
     await check_health_rules(instance.wish.directives.upkeep.health, tools.rules)
@@ -62,32 +63,36 @@ async def configure(instance: Instance, tools: Tools, host: Host) -> None:
     else:
         await record.update(lambda state: state.configured_as(None))
     current = newest.version
-    older = (f"spec.settings have version {version}, and are converted to version {current}, the newest one",)
+    older = (
+        f"spec.settings have version {version} of the schema, and are converted to version {current}, the newest one",
+    )
     said = tuple(instance.masked(f"spec.settings.{warning.path}: {warning.message}") for warning in report.warnings)
     host.emit(instance, WarnedOf("settings", (older if 0 < version < current else ()) + said))
 
 
 async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject) -> JsonObject:
-    """Return the values for the settings. Values patches of hooks are dropped if they alone do not fit the schemas any more."""
+    """Return the values for the settings. The values patches of hooks are dropped if only they do not match the schemas any
+    more.
+    """
     definition = instance.loaded()
     before = instance.configuration.values if instance.is_configured else None
     values = values_of(instance, settings)
     report = await check_values_rules(definition, values, before, tools.rules)
     if report.problems and instance.patches:
-        # Either the user's settings are wrong: the user has to correct them, and nothing is lost. Or the values patches
-        # by hooks of another version do not fit any more: then the hooks have to start again.
+        # Either the settings are wrong even without the patches; then the user has to correct them, and the patches are kept.
+        # Or the values patches of another version's hooks do not match any more; then the hooks have to start over.
         fresh = merged_values(definition, settings)
         alone = await check_values_rules(definition, fresh, before, tools.rules)
         if alone.problems:
             raise SettingsError(alone.problems, subject="values")
         log.warning(
-            "%s: dropped the values patches of its hooks, because they do not fit the schemas of this version",
+            "%s: dropped the values patches of its hooks, because they do not match the schemas of this version",
             instance.id,
         )
         record = await instance.recorded(tools)
         await record.update(lambda state: state.started_anew())
         if instance.hooks.scope is not None:
-            instance.hooks.scope.cancel("the hooks' values were dropped")
+            instance.hooks.scope.cancel("the values patches of hooks were dropped")
         return fresh
     if report.problems:
         raise SettingsError(report.problems, subject="values")
@@ -95,7 +100,7 @@ async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject
 
 
 async def startup(instance: Instance, tools: Tools, host: Host) -> None:
-    """Start the hooks, once after each load of the package. If some or all of them were stopped, all are started afresh."""
+    """Start the hooks, once after each load of the package. If any hook was stopped, all hooks are started again."""
     if not instance.files.hooks:
         return
     early = instance.loaded().layout is Layout.MODULE_FOLDER
@@ -121,9 +126,9 @@ async def startup(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def end_hooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks: interrupt those that run, and end their watches.
+    """Stop the hooks: interrupt the running hooks, and end their watches.
 
-    If this is interrupted, the hooks count as stopped, and those that still run are stopped before the next start.
+    If this is interrupted, the hooks count as stopped; hooks that still run are stopped before the next start.
     """
     if instance.hooks.scope is not None:
         instance.hooks.scope.cancel("the package's hooks are stopped")
@@ -136,8 +141,8 @@ async def end_hooks(instance: Instance, tools: Tools, host: Host) -> None:
 async def run_bound(instance: Instance, tools: Tools, host: Host, binding: str, *, number: int = 1) -> set[str]:
     """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots.
 
-    Return the names of the hooks that changed the values. Each hook is a step of the operation, and skipped if the journal has it
-    as complete; ``number`` is the round.
+    Return the names of the hooks that changed the values. Each hook is a step of the operation, which is skipped if it is
+    complete in the journal; ``number`` is the number of the round.
     """
     steps, changed = instance.journalled(), set[str]()
     for hook in bound_hooks(instance.files.hooks, binding):
@@ -163,14 +168,14 @@ ORDERS = {
 
 
 def order_of(config: HookConfig, binding: str) -> int | None:
-    """Return the hook's order in a binding; None if the hook does not have this binding."""
+    """Return the hook's order in a binding such as ``onStartup``; None if the hook does not have this binding."""
     order: int | None = ORDERS[binding](config)
     return order
 
 
 def bound_hooks(hooks: tuple[Hook, ...], binding: str) -> tuple[Hook, ...]:
-    """Return the hooks of a binding, sorted by order. Hooks of equal order are sorted by path, and hooks of one executable by
-    their position in it.
+    """Return the hooks of a binding, sorted by order. Hooks of equal order are sorted by path, and the hooks of one
+    executable by their position in it.
     """
     found = [(order, hook) for hook in hooks if (order := order_of(hook.config, binding)) is not None]
     return tuple(hook for _, hook in sorted(found, key=lambda pair: pair[0]))
@@ -197,8 +202,8 @@ async def _synchronize_all(instance: Instance, tools: Tools, host: Host, hooks: 
         for hook in instance.files.hooks
         for number, bindings in enumerate(contexts.synchronized_together(hook.config))
     ]
-    # A readiness hook runs later, and gets no Synchronization. The list is made before the first run, because the record loses
-    # all entries of a hook as soon as the hook is notified for one binding.
+    # A readiness hook runs later, and gets no Synchronization. The list is made before the first run, because all entries of
+    # a hook are removed from the record as soon as the hook is notified for one binding.
     known = {
         key
         for hook, bindings, key in runs
@@ -213,11 +218,13 @@ async def _synchronize_all(instance: Instance, tools: Tools, host: Host, hooks: 
             for binding in bindings:
                 hooks.monitor(hook, binding).unlock()
         elif head.wait_for_synchronization or head.queue == HOOK_MAIN_QUEUE:
-            doing = f"synchronising {hook.name} with {named(bindings)}"
+            doing = f"synchronizing {hook.name} with {named(bindings)}"
             host.emit(instance, Progressed(Stage.HOOKS, "StartingHooks", doing))
             await synchronize(instance, tools, host, hooks, hook, bindings)
         else:
             task = SynchronizeTask(hook, bindings, hooks, instance, tools, host, scope)
             if not host.run_later(instance, task, lane_of(head.queue)):
-                raise HookError(hook.name, "the queue has no room for its synchronisation", transient=True)
+                raise HookError(
+                    hook.name, "the queue is full, so its synchronization cannot be enqueued", transient=True
+                )
         hooks.synchronized.add(key)

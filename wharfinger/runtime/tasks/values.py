@@ -10,13 +10,13 @@ from wharfinger.runtime.resources.identity import is_global
 
 MAX_PATHS: Final = 5
 _SHOWN: Final = ("discovery", "modules")
-"""The names of objects that every package sees under ``global``; these objects exist even if they are empty."""
+"""The keys of objects that every package gets under ``global``; these objects exist even if they are empty."""
 
 
 def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
     """Return the values with all layers (spec/runtime §8.5).
 
-    The layers are the package's, the user's, the schemas' defaults, and the patches of hooks.
+    The layers are the values of the package, the user's settings, the defaults of the schemas, and the patches of hooks.
     """
     definition = instance.loaded()
     values = merged_values(definition, settings)
@@ -27,21 +27,21 @@ def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
 
 
 def opened(instance: Instance, values: JsonObject) -> JsonObject:
-    """Return the values that patches apply to. For a global hook they include two objects of Wharfinger, to which the hook may
-    add values.
+    """Return the values to which patches are applied. For a global hook, they include the two objects of _SHOWN, to which the
+    hook may add values.
     """
     return {**{key: {} for key in _SHOWN}, **values} if is_global(instance.id) else values
 
 
 def closed(instance: Instance, values: JsonObject, before: JsonObject) -> JsonObject:
-    """Return the result of `opened` without the two objects, unless a patch added something to them."""
+    """Return the result of `opened` without those two objects, except for an object that a patch has changed."""
     if not is_global(instance.id):
         return values
     return {key: value for key, value in values.items() if value != {} or key not in _SHOWN or key in before}
 
 
 def changed_paths(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
-    """Return at most MAX_PATHS places where two documents differ, as paths of names (``web.replicas``); the paths contain no
+    """Return the paths at which two documents differ (such as ``web.replicas``), at most MAX_PATHS; the paths contain no
     values.
     """
     found: list[str] = []

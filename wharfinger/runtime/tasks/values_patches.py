@@ -1,9 +1,10 @@
-"""The changes of hooks to values and settings: checked against the schemas, then recorded, then made visible.
+"""The changes of hooks to values and settings, which are checked with the schemas, then recorded, and then become visible.
 
-A *values patch* is kept in the package's record and applied on top of everything else from then on. A *configuration values
-patch* changes the user's settings, and therefore the resource. The contract of addon-operator's module folders allows this, so
-such a patch is written into ``spec.settings`` of the Module, or into the ConfigMap that its settings come from. Packages with a
-``package.yaml`` may not change settings, because their settings belong to the author of the resource.
+A *values patch* is kept in the package's recorded state, and is applied on top of all other values from then on. A
+*configuration values patch* changes the user's settings, and therefore the resource. addon-operator allows this for its
+module folders, so for them such a patch is written into ``spec.settings`` of the Module, or into the ConfigMap with the
+Module's settings. Hooks of packages with a ``package.yaml`` may not change settings, because these belong to the author of
+the resource.
 """
 
 import logging
@@ -37,7 +38,7 @@ ATTEMPTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Patched:
-    """A package's values after a values patch; ``changed`` is True if they differ from the values before."""
+    """A package's values after a values patch; ``changed`` is True if they differ from the former values."""
 
     values: JsonObject
     patches: tuple[JsonValue, ...]
@@ -52,12 +53,12 @@ async def check_values_patch(instance: Instance, tools: Tools, hook: str, patch:
 
 
 async def patch_values(instance: Instance, tools: Tools, host: Host, hook: str, patch: Sequence[JsonValue]) -> bool:
-    """Record a values patch and apply it; True if it changed anything.
+    """Record a values patch, and apply it; return True if it changed the values.
 
-    Raises HookRunError if it cannot be applied, ClusterError if it is not recorded.
+    Raises HookRunError if the patch cannot be applied, ClusterError if it cannot be recorded.
     """
     record = await instance.recorded(tools)
-    async with instance.values_lock:  # hooks of several queues may end at once
+    async with instance.values_lock:  # hooks of several queues may end at the same time
         patched = await _patched(instance, tools, record, hook, patch)
         if patched.changed:
             await record.update(lambda state: state.patched(patched.patches))
@@ -68,12 +69,12 @@ async def patch_values(instance: Instance, tools: Tools, host: Host, hook: str, 
 async def _patched(
     instance: Instance, tools: Tools, record: StateRecord, hook: str, patch: Sequence[JsonValue]
 ) -> _Patched:
-    """Return the values after the patch, checked against the schemas. Raises HookRunError."""
+    """Return the values after the patch, checked with the schemas. Raises HookRunError."""
     definition = instance.loaded()
     root = definition.camel
     flags = (
         flag_document(record.state.patches) if is_global(instance.id) else {}
-    )  # a module may have the name of a flag
+    )  # the key of a module's values may equal the name of a flag
     before: JsonObject = {**flags, root: opened(instance, instance.configuration.values)}
     try:
         document = apply_values_patch(before, patch, root=root, flags=is_global(instance.id))
@@ -86,20 +87,22 @@ async def _patched(
         raise HookRunError(hook, f"cannot apply values patch: {error}") from error
     return _Patched(
         values, patches, changed=checksum(document) != checksum(before)
-    )  # checksums distinguish true from 1
+    )  # checksums are compared, because Python does not distinguish true from 1
 
 
 async def patch_settings(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> None:
-    """Change the user's settings, if the package may; the consequences begin when the changed resource is observed.
+    """Change the user's settings, if hooks of the package may do so; the package is reconciled when the watch reports the
+    changed resource.
 
-    Raises HookRunError if the package may not, or if the result is refused; ClusterError if the result cannot be written.
+    Raises HookRunError if the hooks may not change settings, or if the result is refused; ClusterError if the result cannot
+    be written.
     """
     definition = instance.loaded()
     if definition.layout is not Layout.MODULE_FOLDER:
         raise HookRunError(
             hook,
-            "it patches the settings of the package (spec.settings), which only hooks of packages in addon-operator's "
-            "layout may change",
+            "the hook patches the settings of the package (spec.settings), but only hooks of packages in "
+            "addon-operator's layout may change settings",
         )
     for attempt in range(ATTEMPTS):
         try:
@@ -145,7 +148,7 @@ async def _patch_once(
 
 
 async def _config_map(tools: Tools, key: ObjectKey) -> JsonObject:
-    """Return the ConfigMap; if it does not exist, return one to create."""
+    """Return the ConfigMap; if it does not exist, return a new one to create."""
     try:
         return await tools.cluster.get(key)
     except NotFoundError:
@@ -154,7 +157,7 @@ async def _config_map(tools: Tools, key: ObjectKey) -> JsonObject:
 
 
 def _section(config_map: JsonObject, root: str) -> JsonObject:
-    """Return a Module's section of the ConfigMap that settings come from. Raises FormatError if it is not a mapping."""
+    """Return a Module's section of the ConfigMap with settings. Raises FormatError if the section is not a mapping."""
     text = find_object(config_map, "data").get(root)
     if not isinstance(text, str) or not text.strip():
         return {}

@@ -1,11 +1,12 @@
 """Traces by OpenTelemetry's SDK, exported by its OTLP exporter over HTTP. Loaded only by a daemon that exports traces.
 
-The SDK's own batch processor has a thread with a lock and a timer of its own. Here a trio task exports instead: ended spans are
-kept in a bounded queue, and each batch is sent by one call of the exporter in a worker thread. So nothing runs that the daemon
-did not start, and the stop of the daemon waits at most FLUSH_S for the last batch. While the receiver is unavailable, one warning
-is logged and spans that do not fit into the queue are lost; work is never delayed.
+The SDK's batch processor, which has its own thread and timer, is not used. In its place, a trio task exports: ended spans are
+kept in a bounded queue, and each batch is sent by one call of the exporter in a worker thread. So the daemon controls all
+threads, and its stop waits at most FLUSH_S for the last batch. While the receiver is unavailable, one warning is logged, and
+spans that do not fit into the queue are lost; the daemon's work is never delayed.
 
-The receiver, headers, certificates, the sampler and resource attributes come from OpenTelemetry's variables (``OTEL_…``).
+The receiver, headers, certificates, the sampler and resource attributes come from OpenTelemetry's environment variables
+(``OTEL_…``).
 """
 
 import logging
@@ -30,10 +31,12 @@ from wharfinger.runtime.tracing.tracer import HookNames, RunSpan
 
 log = logging.getLogger(__name__)
 EXPORTER: Final = "opentelemetry.exporter"
-"""The logger of the exporters. It is silenced, because exporters log each attempt to send a batch, with the receiver's answer."""
+"""The logger of the exporters, which is silenced, because exporters log each attempt to send a batch, with the receiver's
+answer.
+"""
 
 MAX_SPANS: Final = 2048
-"""The number of ended spans that wait for an export; further spans are dropped."""
+"""The limit on the number of ended spans that wait for an export; further spans are dropped."""
 BATCH: Final = 512
 EVERY_S: Final = 5.0
 FLUSH_S: Final = 5.0
@@ -53,13 +56,13 @@ class _Span:
         return f"00-{found.trace_id:032x}-{found.span_id:016x}-{int(found.trace_flags):02x}"
 
     def ended(self, *, succeeded: bool) -> None:
-        """Record how the hook ended."""
+        """Record the end of the hook, and whether it succeeded."""
         if not succeeded:
             self.span.set_status(Status(StatusCode.ERROR, "the hook failed"))
 
 
 class SpanQueue(SpanProcessor):
-    """The ended spans that wait for their export."""
+    """The queue of ended spans that wait for an export."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -68,7 +71,7 @@ class SpanQueue(SpanProcessor):
         self.dropped = 0
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Keep an ended span, if its trace is sampled and there is room for it."""
+        """Keep an ended span, if its trace is sampled and the queue is not full."""
         if span.context is None or not span.context.trace_flags.sampled:
             return
         if len(self._ended) >= MAX_SPANS:
@@ -94,7 +97,7 @@ class SpanQueue(SpanProcessor):
             except Exception as error:  # noqa: BLE001 - traces must never fail the daemon
                 result, why = SpanExportResult.FAILURE, type(error).__name__
             else:
-                why = "the receiver refuses them or cannot be reached"
+                why = "the receiver refuses the spans, or cannot be reached"
             self._report(result is not SpanExportResult.SUCCESS, len(batch), why)
 
     def _report(self, fails: bool, count: int, why: str) -> None:  # noqa: FBT001 - one bit
@@ -150,7 +153,7 @@ class OtlpTracer:
 
 @asynccontextmanager
 async def open_tracer(endpoint: str) -> AsyncIterator[OtlpTracer]:
-    """Export traces while the body runs; ``endpoint`` is the receiver's address, "" if the environment names it."""
+    """Export traces while the body runs; ``endpoint`` is the receiver's address; "" if environment variables name it."""
     logging.getLogger(EXPORTER).setLevel(logging.CRITICAL + 1)
     exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + _PATH if endpoint else None)
     queue = SpanQueue(exporter)
@@ -171,6 +174,6 @@ async def open_tracer(endpoint: str) -> AsyncIterator[OtlpTracer]:
 
 
 def _named(resource: Resource) -> Resource:
-    """Return the resource with our name, unless the environment names the service."""
+    """Return the resource with the service name ``wharfinger``, unless environment variables set the name."""
     found = str(resource.attributes.get(SERVICE_NAME, ""))
     return resource.merge(Resource({SERVICE_NAME: "wharfinger"})) if found.startswith("unknown_service") else resource

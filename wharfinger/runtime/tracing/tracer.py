@@ -11,7 +11,7 @@ from wharfinger.queue.tracing import Span
 
 OPTION: Final = "--otlp-endpoint"
 VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-"""The variables of OpenTelemetry that name the receiver."""
+"""The environment variables of OpenTelemetry that name the receiver."""
 DISABLED: Final = "OTEL_SDK_DISABLED"
 
 
@@ -28,7 +28,7 @@ class RunSpan(Span, Protocol):
     """The span of a run of a hook."""
 
     def ended(self, *, succeeded: bool) -> None:
-        """Record how the hook ended, if it was run at all."""
+        """Record the end of the hook, and whether it succeeded; not called if the hook was not run."""
         ...
 
 
@@ -48,14 +48,14 @@ class Tracer(Protocol):
 
 
 class NoSpan(NamedTuple):
-    """The span of a daemon that makes no traces."""
+    """The span if no traces are exported; it does nothing."""
 
     traceparent: str = ""
 
     def ended(self, *, succeeded: bool) -> None:
-        """Ignore how the hook ended."""
+        """Do nothing."""
 
 
 def hook_span(tracer: Tracer | None, names: HookNames, parent: Span | None) -> HookSpan:
-    """Open the span of a run of a hook, if traces are made."""
+    """Open the span of a run of a hook; without a tracer, the span does nothing."""
     return nullcontext(NoSpan()) if tracer is None else tracer.hook(names, parent)

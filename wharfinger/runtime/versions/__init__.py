@@ -1,4 +1,4 @@
-"""Versions of packages: the index of a package's versions, the policy of a resource, and the choice that follows from both.
+"""Versions of packages: the index of a package's versions, the policy of a resource, and the choice of a version from both.
 
-Everything here is pure. May import nothing of `runtime`.
+All modules are pure. They must not import other folders of `runtime`.
 """

@@ -1,9 +1,9 @@
-"""The index of one package of a repository: its versions, its channels, and details of the versions that matter.
+"""The index of one package of a repository: its versions, its channels, and the details of some versions.
 
-A version is a tag that is a semantic version; any other tag is a channel, which points at a version. An index keeps the names of
-all versions, but details (digest, requirements, changelog) only of the newest DETAILED versions and of versions in use, because a
-repository may have ten thousand versions. It is kept in the cluster as one PackageIndex object (docs/decisions/0030), so a
-restarted daemon knows it before its first scan.
+A version is a tag that is a semantic version; any other tag is a channel, which points at a version. An index keeps the names
+of all versions, but details (digest, requirements, changelog) only of the newest DETAILED versions and of versions in use,
+because a repository may have ten thousand versions. An index is stored in the cluster as one PackageIndex object
+(docs/decisions/0030), so a restarted daemon knows the index before its first scan.
 """
 
 import hashlib
@@ -24,38 +24,37 @@ DETAILED: Final = 32
 """The number of newest versions whose details are read."""
 MAX_CHANNELS: Final = 100
 MAX_CHANGES: Final = 20
-"""The limit of entries in the changelog of a version."""
+"""The limit on the number of entries in the changelog of a version."""
 MAX_TEXT: Final = 500
 _SIGNATURE: Final = "sha256-"
-"""The start of tags under which programs such as cosign store signatures and attestations."""
+"""The pattern of tags under which programs such as cosign store signatures and attestations."""
 _WHOLE: Final = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?![0-9.])")
 MAX_OBJECT: Final = 900_000
-"""The limit of the size of an index as an object, in bytes; the oldest versions are left out of a larger one."""
+"""The limit on the size of a PackageIndex object in bytes; if an index is larger, its oldest versions are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionDetails:
-    """The details of one version, as its manifest and its configuration state them.
+    """The details of one version, from its manifest and its configuration.
 
-    ``requirements`` are those of a ``package.yaml``, as they are written there; ``deprecated`` is the reason of a deprecation,
-    or empty.
+    ``requirements`` are those of the ``package.yaml``, unparsed; ``deprecated`` is the reason for a deprecation, or empty.
     """
 
     digest: str
     """The digest of the package's manifest; for an image index, the digest of its image for this machine."""
     tag: str = ""
-    """The digest that the tag points at, if it differs, because the tag points at an image index."""
+    """The digest of the image index, if the tag points at an image index; otherwise ""."""
     kind: str = ""
     """The kind of resource that installs this version; "" if the version states no kind."""
     description: str = ""
     kubernetes: str = ""
-    """The constraint of a chart on the version of Kubernetes (``kubeVersion``)."""
+    """A chart's constraint on the version of Kubernetes (``kubeVersion``)."""
     requirements: JsonObject = field(default_factory=dict, hash=False)
     changelog: tuple[str, ...] = ()
     deprecated: str = ""
     unreadable: str = ""
-    """Why the tag's content is not a package, or is incomplete; such a version is not chosen. ``digest`` is empty if it is
-    incomplete.
+    """The reason why the tag's content is not a package, or is incomplete; such a version is never chosen. If the content is
+    incomplete, ``digest`` is empty.
     """
 
 
@@ -66,18 +65,18 @@ class ChannelTarget:
     version: str
     digest: str
     tag: str = ""
-    """The digest that the channel's tag points at, if it differs."""
+    """The digest of the image index, if the channel's tag points at an image index; otherwise ""."""
 
 
 @dataclass(frozen=True)
 class PackageIndex:
-    """The versions of one package, the newest first. Make it with `make_index`."""
+    """The versions of one package, the newest first. Made by `make_index`."""
 
     repository: str
     package: str
     versions: tuple[str, ...] = ()
     tags: str = ""
-    """A digest of the names of all tags: if it is the same in the next scan, there are no new versions."""
+    """A digest of the names of all tags. If it is the same at the next scan, there are no new versions."""
     channels: Mapping[str, ChannelTarget] = field(default_factory=dict)
     """The targets of the channels that a resource follows."""
     channel_names: tuple[str, ...] = ()
@@ -96,7 +95,7 @@ class PackageIndex:
 
 
 def split_tags(tags: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the versions among some tags, the newest first, and the channels, sorted. Tags of signatures are neither.
+    """Return the versions among some tags, the newest first, and the channels, sorted. Tags of signatures are left out.
 
     Versions of equal precedence are ordered by their text, so the same tags give the same order.
     """
@@ -107,7 +106,7 @@ def split_tags(tags: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
             continue
         text = version_of_tag(tag)
         try:
-            # A tag with fewer than three numbers, such as v1, moves with each release: it is a channel.
+            # A tag with fewer than three numbers, such as v1, is a channel, because it moves with each release.
             versions.append((parse_version(text), text)) if _WHOLE.match(text) else others.append(tag)
         except FormatError:
             others.append(tag)
@@ -121,7 +120,7 @@ def digest_of_tags(tags: Iterable[str]) -> str:
 
 
 def index_object(index: PackageIndex) -> JsonObject:
-    """Return the ``status`` of the PackageIndex. The oldest versions are left out if it would be too large."""
+    """Return the ``status`` of the PackageIndex. If it would be too large, the oldest versions are left out."""
     versions: list[JsonValue] = list(index.versions)
     room = MAX_OBJECT - sum(2_000 + len(str(each.requirements)) for each in index.details.values())
     kept: list[JsonValue] = []
@@ -145,8 +144,8 @@ def index_object(index: PackageIndex) -> JsonObject:
 
 
 def read_index(repository: str, package: str, status: JsonObject) -> PackageIndex:
-    """Read the ``status`` of a PackageIndex. Another program may have changed it, so fields of an unexpected form
-    are left out.
+    """Read the ``status`` of a PackageIndex. Another program may have changed it, so fields with an unexpected type are left
+    out.
     """
     texts = [each for each in find_list(status, "versions") if isinstance(each, str)]
     versions, _ = split_tags(texts)

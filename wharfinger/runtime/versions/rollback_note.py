@@ -1,4 +1,6 @@
-"""The part of a package's status that is about a rollback (``status.rollback``): the requested state, and the running one."""
+"""The part of a package's status about a rollback (``status.rollback``): the requested version, the running revision, and the
+reason.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,14 +10,14 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 FAILED: Final = "UpgradeFailed"
 REQUESTED: Final = "Requested"
 NO_WAY_BACK: Final = "NoWayBack"
-"""The reason if no rollback was possible: then the package stays in the state that its resource asks for, and fails."""
+"""The reason if no rollback was possible, so that the package stays in the failed state that its resource asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackNote:
     """A rollback: the revision that the package returned to, its version, the version that the resource asks for, and why.
 
-    ``revision`` 0: the package did not return, for the reason in ``message``.
+    If ``revision`` is 0, the package did not return; ``message`` says why.
     """
 
     revision: int
@@ -33,8 +35,8 @@ class RollbackNote:
     def line(self) -> str:
         """Return the note as one line."""
         if not self.is_back:
-            return f"there is no way back from {self.wanted}: {self.message}"
-        if self.wanted == self.version:  # then the settings differ, or the patches
+            return f"the package cannot return from {self.wanted} to a former revision: {self.message}"
+        if self.wanted == self.version:  # the versions are the same, so the settings or the patches differ
             return f"rolled back to revision {self.revision} ({self.version}) and its settings: {self.message}"
         return f"rolled back to revision {self.revision} ({self.version}); {self.wanted} is wanted: {self.message}"
 

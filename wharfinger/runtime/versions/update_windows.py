@@ -1,8 +1,9 @@
-"""The times in which a package may be updated: windows of a week in one time zone.
+"""The times at which a package may be updated: weekly windows in one time zone.
 
-A window has days, a start and an end. If the end is not after the start, the window ends on the following day; its days are the
-days on which it starts. Without days, the window is open every day. Local times follow the clock changes of the zone: a time that
-a change skips is read with the offset before the change; if a time occurs twice, the first occurrence counts.
+A window has days, a start and an end. Its days are the days on which it starts; without days, it starts every day. If the end
+is not after the start, the window ends on the following day. Local times follow the daylight saving time of the zone: a time
+that a change of the clock skips is read with the offset before the change; of a time that occurs twice, the first occurrence
+counts.
 """
 
 import re
@@ -25,8 +26,8 @@ _MIDNIGHT: Final = time(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One window; ``days`` are the numbers of the days on which it starts (0: Monday). An ``end`` of midnight is the first
-    midnight after the start.
+    """One window; ``days`` are the numbers of the days on which it starts (0: Monday). If ``end`` is midnight, the first
+    midnight after the start is meant.
     """
 
     days: frozenset[int]
@@ -42,9 +43,9 @@ class Windows:
     zone: str = "UTC"
 
     def opening(self, now: datetime) -> datetime | None:
-        """Return the time from which an update may begin: ``now`` if a window is open, else the next start of a window.
+        """Return the time from which an update may begin: ``now`` if a window is open, otherwise the next start of a window.
 
-        None if there are no windows. ``now`` has a time zone.
+        Return None if there are no windows. ``now`` must have a time zone.
         """
         spans = [(start, end) for start, end in self._spans(now) if end > now]
         return max(now, min(start for start, _ in spans)) if spans else None
@@ -64,7 +65,7 @@ class Windows:
 
 
 def read_windows(value: JsonValue, where: str) -> Windows:
-    """Read ``windows`` and ``timeZone`` of an object at ``where``. Raises FormatError."""
+    """Read ``windows`` and ``timeZone`` of an object; ``where`` is its path for messages. Raises FormatError."""
     entries = find_list(value, "windows")
     if len(entries) > MAX_WINDOWS:
         raise FormatError(f"{where}.windows: expected at most {MAX_WINDOWS} windows, found {len(entries)}")
@@ -81,7 +82,9 @@ def _window(entry: JsonValue, where: str) -> Window:
     last = find_str(entry, "to", default=_END_OF_DAY)
     end = _MIDNIGHT if last == _END_OF_DAY else _time(last, f"{where}.to")
     if start == end and last != _END_OF_DAY:
-        raise FormatError(f"{where}: expected an end that differs from the start, found {last} for both; correct one")
+        raise FormatError(
+            f"{where}: expected an end that differs from the start, found {last} for both; correct one of them"
+        )
     return Window(_days(find_list(entry, "days"), f"{where}.days"), start, end)
 
 

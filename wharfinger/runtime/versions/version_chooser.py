@@ -17,8 +17,8 @@ a channel points at an older version                  pending in every mode, unt
 nothing matches                                       the installed version stays; without one, there is no choice
 ====================================================  =============================================================
 
-Prereleases match a range only if its constraint names a prerelease. A version is never installed only because another version is
-missing from the repository: if a repository loses its newest versions, no package is downgraded.
+Prereleases match a range only if its constraint names a prerelease. A package is never downgraded only because its version is
+not in the repository any more.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,15 +37,15 @@ from wharfinger.runtime.versions.package_index import PackageIndex
 from wharfinger.runtime.versions.version_policy import Channel, Mode, Range, VersionPolicy
 
 MAX_TRIED: Final = 20
-"""The number of newer versions that are checked for being possible."""
+"""The limit on the number of newer versions for which ``refusal`` is called."""
 _MOST_NAMED: Final = 10
 
 Refusal = Callable[[str], str]
-"""A function that returns the reason why a version cannot be on now; empty if it can be on."""
+"""A function that returns the reason why a version cannot be on now; empty if the version can be on."""
 
 
 class Why(StrEnum):
-    """The reason why no newer version is chosen; the value is the ``reason`` in the status."""
+    """The reason why no newer version is chosen; the string value is the ``reason`` in the status."""
 
     NEWEST = "Newest"
     UPDATE = "Update"
@@ -61,8 +61,8 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The result. ``version`` is "" if no version can be chosen; ``pending`` is the version that waits, and ``at`` the time until
-    which it waits. ``digest`` is the content to install, "" if the tag decides.
+    """The result. ``version`` is "" if no version can be chosen. ``pending`` is the version that waits, and ``at`` the time
+    until which it waits. ``digest`` is the digest to install; "" means the digest to which the version's tag points.
     """
 
     version: str
@@ -75,7 +75,7 @@ class Choice:
 
 def choose(policy: VersionPolicy, index: PackageIndex, installed: str, now: datetime, refusal: Refusal) -> Choice:
     """Choose the version of a resource that follows a range or a channel. ``installed`` is "" before the first installation;
-    ``refusal`` is asked about newer versions, the newest first.
+    ``refusal`` is called for newer versions, the newest first.
     """
     match policy.follows:
         case Range():
@@ -83,7 +83,7 @@ def choose(policy: VersionPolicy, index: PackageIndex, installed: str, now: date
         case Channel():
             return _of_channel(policy, policy.follows, index, installed, now, refusal)
         case None:
-            raise AssertionError("an exact version is not chosen")
+            raise AssertionError("the resource names an exact version, so there is nothing to choose")
         case _:
             assert_never(policy.follows)
 
@@ -117,7 +117,9 @@ def _of_channel(
         text = f"{index.package} has no {wanted} in repository {index.repository}; its channels: {known}"
         return Choice(installed, Why.NO_CHANNEL, text)
     if target.version == installed:
-        return Choice(installed, Why.NEWEST, f"{installed} is the version of {wanted}", digest=target.digest)
+        return Choice(
+            installed, Why.NEWEST, f"{wanted} points at {installed}, which is installed", digest=target.digest
+        )
     approved = target.version if policy.approved == target.version else ""
     if installed and not approved and _is_older(target.version, installed):
         text = f"{wanted} points at {target.version}, which is older than {installed}; approve it to downgrade"
@@ -132,7 +134,7 @@ def _of_channel(
 
 
 def _update(policy: VersionPolicy, version: str, installed: str, now: datetime, passed: str, approved: str) -> Choice:
-    """Return the choice when ``version`` is the best one and is not installed."""
+    """Return the choice if ``version`` is the best version, and is not installed."""
     if not installed:
         return Choice(version, Why.UPDATE, f"{version} is the newest version of {policy.follows}{passed}")
     if approved:
@@ -156,7 +158,7 @@ def _update(policy: VersionPolicy, version: str, installed: str, now: datetime, 
 
 
 def _newer(wanted: Range, index: PackageIndex, kept: semver.Version | None) -> Iterator[str]:
-    """Yield the matching versions that are newer than ``kept`` (None: all matching versions), the newest first."""
+    """Yield the matching versions that are newer than ``kept`` (all matching versions if that is None), the newest first."""
     for text, version in zip(index.versions, index.parsed, strict=True):
         if kept is not None and version <= kept:
             return
@@ -171,7 +173,7 @@ def _is_match(wanted: Range, version: semver.Version) -> bool:
 def _approved(
     policy: VersionPolicy, wanted: Range, index: PackageIndex, kept: semver.Version | None, refusal: Refusal
 ) -> str:
-    """Return the approved version, if it is an update that is possible; otherwise ""."""
+    """Return the approved version, if it is a possible update; otherwise ""."""
     text = policy.approved
     if text not in index.versions:
         return ""
@@ -181,7 +183,7 @@ def _approved(
 
 
 def _kept(wanted: Range, installed: str) -> semver.Version | None:
-    """Return the installed version if the range allows it; None if it has to be replaced."""
+    """Return the installed version if the range allows it; None if the version has to be replaced."""
     try:
         version = parse_version(installed)
     except FormatError:
@@ -202,17 +204,19 @@ def _newest(wanted: Range, index: PackageIndex, installed: str) -> str:
             f"{installed} is installed; the repository does not have it any more, and has no newer version in {wanted}"
         )
     if (beyond := _beyond(wanted, index)) and _is_older(installed, beyond):
-        return f"{installed} is the newest version of {wanted}; {beyond} is newer, but outside of it"
-    return f"{installed} is the newest version of {wanted}"
+        return f"{installed} is the newest version in {wanted}; {beyond} is newer, but not in the range"
+    return f"{installed} is the newest version in {wanted}"
 
 
 def _no_match(wanted: Range, index: PackageIndex, installed: str) -> str:
-    newest = f"the newest is {index.versions[0]}" if index.versions else "it has no versions"
+    newest = f"the newest version is {index.versions[0]}" if index.versions else "the package has no versions"
     kept = f"; {installed} stays installed" if installed else ""
     return f"no version of {index.package} in repository {index.repository} is in {wanted}: {newest}{kept}"
 
 
 def _beyond(wanted: Range, index: PackageIndex) -> str:
-    """Return the newest version of all, or "" if there is no version. Prereleases count only if the range allows them."""
+    """Return the newest of all versions, in the range or not; "" if there is no version. Prereleases count only if the range
+    allows them.
+    """
     pairs = zip(index.versions, index.parsed, strict=True)
     return next((text for text, version in pairs if wanted.prereleases or not version.prerelease), "")

@@ -1,4 +1,4 @@
-"""The part of a package's status that is about the choice of its version (``status.update``)."""
+"""The part of a package's status about the choice of its version (``status.update``)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +24,7 @@ class VersionNote:
 
     @property
     def line(self) -> str:
-        """Return the note as one line if users should know it: a version waits, or a tag has moved; otherwise ""."""
+        """Return the note as one line if a version waits or a tag has moved; otherwise ""."""
         return self.message if self.pending or self.reason == TAG_MOVED else ""
 
 

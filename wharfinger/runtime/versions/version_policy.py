@@ -1,9 +1,9 @@
-"""The versions that a resource accepts, and when it is updated to another one.
+"""The policy for versions: the versions that a resource accepts, and when the package is updated to another version.
 
-A resource names its version in one of three ways: exactly (``spec.packageVersion``), by a range (``spec.versionRange``), or by a
-channel of the repository (``spec.releaseChannel``). Range and channel are *followed*: a new version in the repository is an
-update, and ``spec.update`` decides when it is made. The first installation does not count as an update. An exact version needs no
-policy, because the change of the resource is the request.
+A resource names its version in one of three ways: exactly (``spec.packageVersion``), by a range (``spec.versionRange``), or
+by a channel of the repository (``spec.releaseChannel``). A range or a channel is *followed*: a new version in the repository
+is an update, and ``spec.update`` decides when it is installed. The first installation does not count as an update. An exact
+version needs no policy, because a user changes the resource to request another version.
 """
 
 import re
@@ -20,36 +20,38 @@ from wharfinger.packages.registry.address import is_tag
 from wharfinger.runtime.versions.update_windows import Windows, read_windows
 
 APPROVED: Final = "wharfinger.dev/approved-version"
-"""An annotation: the version to which the package may be updated now, in any mode of updates."""
+"""The annotation with the version to which the package may be updated now, whatever the mode of updates is."""
 _PRERELEASE: Final = re.compile(r"[0-9xX*]-[0-9A-Za-z]")
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class Mode(StrEnum):
-    """The time at which a newer version is installed."""
+    """The mode of updates: when a newer version is installed."""
 
     AUTO = "auto"
-    """An update is made as soon as a scan has found it."""
+    """A newer version is installed as soon as a scan has found it."""
     MANUAL = "manual"
-    """An update is made once a user has approved it."""
+    """A newer version is installed once a user has approved it."""
     WINDOWS = "windows"
-    """An update is made in the next window."""
+    """A newer version is installed in the next update window."""
 
 
 class MovedTag(StrEnum):
-    """The handling of a tag that does not point at the installed content any more."""
+    """The handling of a version's tag that does not point at the installed content any more."""
 
     REPORT = "report"
-    """The moved tag is reported, and followed if a user requests this with an annotation."""
+    """The moved tag is reported, and the new content is installed if a user requests this with an annotation."""
     REFUSE = "refuse"
-    """The moved tag is reported, but never followed."""
+    """The moved tag is reported, and the new content is never installed."""
     FOLLOW = "follow"
-    """It is an update."""
+    """The new content is installed like an update."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All versions that a constraint allows; ``prereleases`` if the constraint names one, because then they count."""
+    """All versions that a constraint allows. ``prereleases`` is True if the constraint names a prerelease, because only then
+    prereleases count.
+    """
 
     constraint: VersionConstraint
     prereleases: bool
@@ -81,11 +83,11 @@ class VersionPolicy:
     moved: MovedTag = MovedTag.REPORT
     approved: str = ""
     digest: str = ""
-    """The digest that the content must have (``spec.packageDigest``); empty: any."""
+    """The digest that the content must have (``spec.packageDigest``); empty if any digest is accepted."""
 
     @property
     def needs_index(self) -> bool:
-        """Return whether the repository has to be scanned for the package."""
+        """Return whether the index of the package is needed, so that the repository has to be scanned for it."""
         return self.follows is not None or (self.moved is not MovedTag.REPORT and not self.digest)
 
 
@@ -93,7 +95,7 @@ EXACT: Final = VersionPolicy()
 
 
 def read_version(obj: JsonObject) -> tuple[str, VersionPolicy]:
-    """Return the exact version of a resource, or "", and its policy. Raises FormatError."""
+    """Return the exact version of a resource ("" if it names none), and its policy. Raises FormatError."""
     named = {name: find_str(obj, "spec", name) for name in ("packageVersion", "versionRange", "releaseChannel")}
     given = [name for name, text in named.items() if text]
     if len(given) != 1:
@@ -129,7 +131,9 @@ def _range(text: str) -> Range:
 
 def _channel(text: str) -> Channel:
     if not is_tag(text):
-        raise FormatError(f"spec.releaseChannel: expected the name of a channel, a tag, found {text!r:.80}; correct it")
+        raise FormatError(
+            f"spec.releaseChannel: expected the name of a channel, which is a tag, found {text!r:.80}; correct it"
+        )
     return Channel(text)
 
 
@@ -138,7 +142,7 @@ def _digest(text: str, *, exact: bool) -> str:
         return ""
     if not exact:
         raise FormatError(
-            "spec.packageDigest: expected spec.packageVersion beside it, found none; add it, or omit the digest"
+            "spec.packageDigest: expected spec.packageVersion beside it, found none; add the version, or remove the digest"
         )
     try:
         return Digest(text).text

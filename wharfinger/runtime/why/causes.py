@@ -1,10 +1,12 @@
-"""One cause that keeps a package from its wanted state, and the knowledge that is needed to find causes.
+"""One cause why a package is not in its wanted state, and the facts that are needed to find causes.
 
-A cause is a *root*, with a remedy, or comes *through* other packages, which have causes of their own. The causes in a package's
-stages are in :mod:`~wharfinger.runtime.why.stage_causes`, those of the scheduler in :mod:`~wharfinger.runtime.why.gate_causes`;
-:mod:`~wharfinger.runtime.why.explanation` makes chains of both. Everything here is pure: the inputs are snapshots and a time.
+A cause is either a *root*, with a remedy, or comes *through* other packages, which have causes of their own. The causes in a
+package's stages are in :mod:`~wharfinger.runtime.why.stage_causes`, those of the scheduler in
+:mod:`~wharfinger.runtime.why.gate_causes`; :mod:`~wharfinger.runtime.why.explanation` makes chains of both. All functions are
+pure: the inputs are snapshots and a time.
 
-A cause is one line for a user, so its texts are bounded. Secrets in them are masked where the texts leave the daemon.
+A cause is shown to users as one line, so its texts have a limited length. Secrets in the texts are masked when the texts
+leave the daemon.
 """
 
 from collections.abc import Callable
@@ -17,7 +19,7 @@ from wharfinger.runtime.inspector import PackageSnapshot
 from wharfinger.runtime.scheduler_details import NodeSnapshot
 
 MOST_NAMED: Final = 5
-"""The most packages that one line names."""
+"""The limit on the number of packages that one line names."""
 MAX_TEXT: Final = 1_000
 
 
@@ -27,13 +29,13 @@ def _nobody(_name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The input of an explanation. A package is looked up only when the chain reaches it, because most are never needed.
+    """The input of an explanation. A package is looked up only when the chain reaches it, because most packages are never needed.
 
     ``holders`` returns the packages that hold a tier, given the tier's order. ``leaving`` returns, for a package, its
-    dependents that are being removed, which the scheduler does not know any more. ``by_resource`` returns, for a
-    package, the dependencies that only its resource's ``spec.dependsOn`` names. ``trying_crds`` are the packages whose
-    custom resource definitions all other packages wait for. ``asks_daemon`` is True if the knowledge comes from a
-    daemon: it may not have accepted every existing resource.
+    dependents that are being removed, which the scheduler does not know any more. ``by_resource`` returns, for a package, the
+    dependencies that only its resource's ``spec.dependsOn`` names. ``trying_crds`` are the packages that apply their CRDs
+    first, while all other packages wait. ``asks_daemon`` is True if the facts come from a daemon, which may not have accepted
+    every existing resource.
     """
 
     now: datetime
@@ -54,10 +56,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A cause: a short ``state`` ("waits for db", "fails"), a ``message`` with more details, and its start.
+    """A cause: a short ``state`` ("waits for db", "fails"), a ``message`` with more details, and the time of its start.
 
-    ``through`` are the packages that it comes from, in the order in which to follow them; a cause that comes through no package
-    is a root, and has a ``remedy``. ``by_hand`` is True if a user can do something about this root, and False if only work in
+    ``through`` are the packages through which it comes, in the order in which they are followed; a cause that comes through
+    no package is a root, and has a ``remedy``. ``by_hand`` is True if a user can act on this root, and False if only work in
     progress has to end.
     """
 
@@ -81,6 +83,6 @@ def one_line(text: str) -> str:
 
 
 def moment_after(now: datetime, seconds: float) -> str:
-    """Return a time as ``12:07:20 UTC (in 13 s)``."""
+    """Return the time after some seconds as a text such as ``12:07:20 UTC (in 13 s)``."""
     then = (now + timedelta(seconds=seconds)).astimezone(UTC)
     return f"{then:%H:%M:%S} UTC (in {max(0, round(seconds))} s)"

@@ -1,21 +1,23 @@
-"""The chain of causes from a package to its root, and the remedy of that root. `wharfinger why` prints it.
+"""The explanation of a package: the chain of causes from the package to the root cause, and the remedy for the root cause.
+`wharfinger why` prints it.
 
 Each package has causes (:mod:`~wharfinger.runtime.why.causes`): roots, and causes that come through other packages. The
-reported chain is the shortest one to a root that a user can act on. Among equally short chains, the causes of a package count
-in their order: states that take precedence over all stages, a failed attempt to stop the package, a refused change, the votes
-of the gates in the order of the rules, the packages that are waited for, and its stages in the order of the pipeline. The
-packages that a cause comes through are ordered by name. If no root can be acted on, the chain is the shortest one to work in
-progress. Other causes of the packages in the chain are reported beside it.
+reported chain is the shortest one to a root that a user can act on. Among equally short chains, the first in the order of
+causes is reported. The causes of a package have this order: states that take precedence over all stages, a failed attempt to
+stop the package, a refused change, the votes of the gates in the order of the rules, the packages that it waits for, and its
+stages in the order of the pipeline. The packages through which a cause comes are ordered by name. If users can act on no
+root, the shortest chain to work in progress is reported. Other causes of the packages in the chain are reported beside it.
 
-For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, the chain leads to
-the failing hook. While a new version is being loaded, the votes of the gates about the previous version do not count. A package
-that is ready may have to be run again because a package that it subscribes to was run. If that new run has to wait, its wait is
-reported like any other.
+For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, the chain leads
+to the failing hook. While a new version is being loaded, the votes of the gates about the previous version are ignored. A
+package that is ready may have to run again, because a package to which it subscribes has run. If this new run has to wait,
+the wait is reported like any other wait.
 
-Each package is visited once, so a circle of packages that wait for each other also ends the search: the circle is its own root.
-At most MAX_LOOKED_AT packages are visited.
+Each package is visited once, so packages that wait for each other in a circle end the search, too: the circle is then the
+root. At most MAX_LOOKED_AT packages are visited.
 
-Pure: from snapshots to an explanation. Nothing is redacted here (:mod:`wharfinger.debug.printing.redacting`).
+Pure: the explanation is made from snapshots. Secrets are not masked here, but when the explanation is shown
+(:mod:`wharfinger.debug.printing.redacting`).
 """
 
 from collections import deque
@@ -72,7 +74,7 @@ def explain(name: str, known: Known) -> ExplanationSnapshot | None:
 
 
 def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
-    """Return the explanation of a package without causes. Maintenance is reported nevertheless."""
+    """Return the explanation of a package that has no causes. If the package is in maintenance, the explanation says so."""
     failing = _first(dict.fromkeys([*_failing(package), *_warnings(package), *_update(package)]))
     if not package.maintenance:
         return ExplanationSnapshot(package.name, ready=True, causes=(), remedy="", also=failing)
@@ -83,7 +85,7 @@ def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
 
 def _failing(package: PackageSnapshot) -> list[str]:
     """Return the failing objects of a package: objects of an upgrade in progress, and objects that are corrected or deleted
-    without a request. For a correction, the fields and the managers that have set them are named.
+    without a request. For a correction, the line names the fields, and the managers that have set them.
     """
     fields = {subject: changed for subject, _, changed in (text.partition(": ") for text in package.drift)}
     found = (text.partition(": ") for text in package.failing)
@@ -109,7 +111,7 @@ def _update(package: PackageSnapshot) -> list[str]:
 
 
 def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
-    """Search breadth first, so the first root that a user can act on is the nearest."""
+    """Search breadth first, so that the first root on which a user can act is the nearest one."""
     seen, waiting = {name}, deque([(name, first, Path())])
     at_work: Path = ()
     further: Path = ()
@@ -136,8 +138,8 @@ def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
 def _causes(
     known: Known, name: str, package: PackageSnapshot | None, needed_by: NodeSnapshot | None
 ) -> tuple[Cause, ...]:
-    """Return all causes of one package, in their order. There are no causes if nothing keeps the package, or its next run, from
-    being ready.
+    """Return all causes of one package, in their order. There are none if the package is ready, and no further run of it has
+    to wait.
     """
     if package is None:
         return (absence_cause(known, name, needed_by),)
@@ -146,7 +148,9 @@ def _causes(
     node = known.node(name)
     if package.state == State.ROLLED_BACK:
         return (Cause("is rolled back", package.rollback, remedy=of_reason(name, Reason.ROLLED_BACK, permanent=True)),)
-    if package.state == State.READY and not open_stages(package):  # else it is Ready as an earlier process reported
+    if package.state == State.READY and not open_stages(
+        package
+    ):  # otherwise it counts as Ready, as an earlier process reported
         return tuple(again_causes(known, node)) if node is not None else ()
     if is_being_brought(package):
         return tuple(stage_causes(known, package))
@@ -157,7 +161,7 @@ def _causes(
         *(lack_causes(known, node) if node is not None else ()),
     )
     staged: Iterator[Cause] = stage_causes(known, package)
-    # A package that waits or cannot be on has no work worth reporting; its failures are reported.
+    # If a package waits or cannot be on, its work in progress is not reported, but its failures are.
     told = first.message if first is not None else None
     return found + tuple(cause for cause in staged if (cause.by_hand and cause.message != told) or not found)
 
@@ -165,17 +169,17 @@ def _causes(
 def _notification_due(known: Known, name: str) -> Cause:
     """Return the cause for a package that is ready although another package still waits for it.
 
-    The waiting package only has to be notified.
+    The daemon only has to notify the waiting package.
     """
     package = known.package(name)
     message = package.message if package is not None else ""
-    return Cause("is as it should be", message, remedy=WAIT, by_hand=False)
+    return Cause("is ready", message, remedy=WAIT, by_hand=False)
 
 
 def _circle(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
     """Return the path of packages that wait only for each other, from ``name`` until a package repeats.
 
-    The last link of the path, whose package waits for a package that is in the path already, is the root.
+    The last link of the path is the root: its package waits for a package that is already in the path.
     """
     path: list[Link] = []
     passed = [name]
@@ -185,7 +189,9 @@ def _circle(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
         following = cause.through[0]
         if following in passed:
             circle = " → ".join([*passed[passed.index(following) :], following])
-            root = Cause(cause.state, f"they wait for each other: {circle}", cause.since, remedy=of_circle(circle))
+            root = Cause(
+                cause.state, f"these packages wait for each other: {circle}", cause.since, remedy=of_circle(circle)
+            )
             return (*path, Link(passed[-1], root, causes[1:]))
         path.append(Link(passed[-1], cause, causes[1:]))
         passed.append(following)

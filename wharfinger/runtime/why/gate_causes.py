@@ -1,9 +1,9 @@
-"""The causes that the scheduler knows: the votes that keep a package off, and the nodes and tiers that its node is parked on.
+"""The causes in the scheduler: the votes against a package, and the packages and tiers for which its node waits.
 
-A vote against a package is a cause of its own, in the order of the rules; a missing dependency comes through the missing
-package. Everything that a node is parked on is also a cause: another package, the members of a tier that has not been released,
-or its own script. If a node has neither votes nor ids that it is parked on (because it comes from another version of Wharfinger),
-the message of its decision is the only cause.
+Each vote against a package is a cause, in the order of the rules; a missing dependency comes through the missing package.
+Everything for which a node waits is also a cause: another package, the packages of a tier that has not been released, or the
+vote of its own script. If the snapshot of a node has neither votes nor things that the node waits for (because it comes from
+another version of Wharfinger), the message of the decision is the only cause.
 """
 
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ PAUSED: Final = (
     "nothing is decided before the API server has answered whether the ConfigMap of --bootstrapped-by exists"
 )
 """The only reason for which a daemon's scheduler is paused."""
-RESTING: Final = "it is paused: its hooks are stopped, nothing is deleted"
-AGAIN: Final = "it is ready, but has to be run again"
+RESTING: Final = "the package is paused: its hooks are stopped, and nothing is deleted"
+AGAIN: Final = "the package is ready, but has to run again"
 _MOST_LOOKED_AT: Final = 1_000
 _FORBID: Final = "Forbid"
 _DISABLE: Final = "Disable"
@@ -43,7 +43,7 @@ _ON: Final = "Enable"
 
 
 def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Iterator[Cause]:
-    """Yield the causes why a package cannot be on. Yield nothing if the package can be on, or if there is no decision yet."""
+    """Yield the causes why a package cannot be on; yield none if the package can be on, or if there is no decision yet."""
     if node is None:
         return
     condition = _required(package)
@@ -61,7 +61,8 @@ def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | Non
 
 
 def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Cause | None:
-    """Return the cause for a change that the scheduler refused. Only the condition records such a change; the node does not.
+    """Return the cause if the scheduler refused a change. A refused change is recorded only in the condition, and not in the
+    node.
 
     A package that would close a cycle does not become a node. A package whose changed resource would close a cycle keeps
     running as before.
@@ -80,7 +81,7 @@ def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | N
 
 
 def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """Yield the causes why a node waits, if it may be on, or if its enabled script has not answered yet."""
+    """Yield the causes why a node waits, if it is on, or if its enabled script has not voted yet."""
     if node.state != "idle" or node.decision not in (_ON, "Undefined"):
         return
     for lack in node.lacks:
@@ -90,7 +91,7 @@ def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
 
 
 def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """Yield the causes of the wait of a ready package's next run; such a run is mostly due to a subscription."""
+    """Yield the causes why the next run of a ready package waits. Most of these runs are due to a subscription."""
     for cause in lack_causes(known, node):
         yield replace(cause, message="; ".join(filter(None, (cause.message, AGAIN))))
 
@@ -101,8 +102,14 @@ KEPT_ELSEWHERE: Final = "is managed by the daemon of another shard"
 def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Cause:
     """Return the cause for a package that is not known; ``needed_by`` is the node that requires it, or None."""
     if known.asks_daemon and (node := known.node(name)) is not None:
-        said = "it is not ready there" if known.is_on(name) else f"it is off there: {node.reason}"
-        return Cause(KEPT_ELSEWHERE, said, node.since, remedy=f"ask the daemon of that shard why {name} is not ready")
+        said = (
+            "the package is not ready in that shard"
+            if known.is_on(name)
+            else f"the package is off in that shard: {node.reason}"
+        )
+        return Cause(
+            KEPT_ELSEWHERE, said, node.since, remedy=f"run `wharfinger why {name}` with the daemon of that shard"
+        )
     remedy = of_absence(name, "", "")
     if needed_by is not None:
         constraint = next((each.constraint for each in needed_by.dependencies if each.name == name), "")
@@ -118,7 +125,9 @@ def _required(package: PackageSnapshot) -> ConditionSnapshot | None:
 
 
 def _needs(known: Known, start: str, name: str) -> bool:
-    """Return whether a package needs another one, directly or not, as far as the search goes."""
+    """Return whether a package needs another package, directly or through others; the search visits a limited number of
+    packages.
+    """
     seen, to_see = {start}, [start]
     while to_see and len(seen) <= _MOST_LOOKED_AT:
         each = to_see.pop()
@@ -132,10 +141,10 @@ def _needs(known: Known, start: str, name: str) -> bool:
 
 
 def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
-    """Return the votes that keep a node off: every Forbid, and the last other vote if it is Disable and the user did not
-    disable it.
+    """Return the votes that keep a node off: every Forbid, and the last other vote if it is a Disable, unless the user has
+    disabled the package.
 
-    The vote that decided comes first. It is the user's Forbid if there is one, otherwise the Forbid of the first rule.
+    The decisive vote comes first: the user's Forbid if there is one, otherwise the first Forbid in the order of the rules.
     """
     if node.decision not in (_FORBID, _DISABLE):
         return ()
@@ -153,9 +162,9 @@ def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
 
 
 def _since(node: NodeSnapshot, vote: VoteSnapshot) -> datetime | None:
-    """Return the time since when a vote has been the decision; None if another vote decided, or if the time is not known.
+    """Return the time since which a vote has been decisive; None if another vote is decisive, or if the time is not known.
 
-    The condition has an older time if the package was off for another reason before.
+    The time of the condition may be older, because the package may have been off for another reason before.
     """
     return node.since if (vote.reason, vote.message) == (node.reason, node.message) else None
 
@@ -183,7 +192,7 @@ def _unmet(known: Known, node: NodeSnapshot, message: str) -> Iterator[Cause]:
 
 
 def _members(known: Known, node: NodeSnapshot, vote: VoteSnapshot) -> tuple[Member, ...]:
-    """Return the members of the group that a vote is about, one of which must be on."""
+    """Return the members of the any-of group that a vote is about."""
     groups = [group for group in node.groups if group.kind == "anyOf"]
     own = next((group for group in groups if f"one of {group.name!r}:" in vote.message), None)
     return tuple(
@@ -195,8 +204,8 @@ def _members(known: Known, node: NodeSnapshot, vote: VoteSnapshot) -> tuple[Memb
 
 
 def _member_of(known: Known, node: NodeSnapshot, each: DependencySnapshot) -> Member | None:
-    """Return the member of the group; None if enabling it cannot help, because it is the package itself or is already suitable
-    and on.
+    """Return a member of the group for the remedy; None if it cannot help to enable the member, because it is the package
+    itself, or is already on in a suitable version.
     """
     there = known.node(each.name)
     version = there.version if there is not None and known.is_on(each.name) else ""
@@ -211,7 +220,7 @@ def _lack(known: Known, node: NodeSnapshot, lack: LackSnapshot) -> Cause:
             return Cause(f"waits for {lack.name}", "", node.since, through=(lack.name,))
         case "tier":
             others = _holders(known, node, lack.name)
-            held = f"held by {listed(others, MOST_NAMED)}" if others else ""
+            held = f"packages of this order are not done: {listed(others, MOST_NAMED)}" if others else ""
             return Cause(f"waits for order {lack.name}", held, node.since, through=others, remedy=WAIT, by_hand=False)
         case "vote":
             text = explanation(Reason.SCRIPT_PENDING)
@@ -223,7 +232,7 @@ def _lack(known: Known, node: NodeSnapshot, lack: LackSnapshot) -> Cause:
 def _holders(known: Known, node: NodeSnapshot, order: str) -> tuple[str, ...]:
     try:
         return tuple(name for name in known.holders(int(order)) if name != node.name)
-    except ValueError:  # a node that another version of Wharfinger reports may name a tier in another form
+    except ValueError:  # another version of Wharfinger may write the name of a tier in another form
         return ()
 
 
@@ -233,9 +242,9 @@ def _member(dependency: DependencySnapshot) -> str:
 
 
 def _allows(constraint: str, version: str) -> bool:
-    """Return whether a version meets a constraint, by the rule of the gates.
+    """Return whether a version meets a constraint, as in the rules of the gates.
 
-    Any package that is on meets an empty constraint; a text that is not a version meets no other constraint.
+    Any version meets an empty constraint; a text that is not a version meets no other constraint.
     """
     if not constraint.strip():
         return True

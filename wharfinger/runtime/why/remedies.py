@@ -1,7 +1,7 @@
-"""The remedies of root causes, one line each. A remedy names the command to run or the field to change.
+"""The remedies for root causes, each as one line. A remedy names the command to run or the field to change.
 
-The tips of :mod:`~wharfinger.runtime.status.reasons` are shared by status and explanations. This module adds the commands for
-them, and remedies for problems that have no reason: work that takes long, or a package that does not exist.
+The tips of :mod:`~wharfinger.runtime.status.reasons` are shared by status and explanations. This module adds commands to the
+tips, and has the remedies for problems without a reason: work that takes long, or a package that does not exist.
 """
 
 from typing import Final, NamedTuple
@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 from wharfinger.runtime.resources.resources import GROUP
 from wharfinger.runtime.status.reasons import Reason, advice
 
-WAIT: Final = "nothing to do: it continues automatically; ask again if it takes long"
+WAIT: Final = "no action is needed, because the work continues automatically; run the command again if it takes long"
 PAUSE: Final = (
-    "it continues automatically; if it takes long, read in the daemon's log why that ConfigMap cannot be listed"
+    "the work continues automatically; if it takes long, read in the daemon's log why that ConfigMap cannot be listed"
 )
-UNTAKEN: Final = "if its resource exists, read in the daemon's log why it was not accepted"
+UNTAKEN: Final = "if the package's resource exists, read in the daemon's log why it was not accepted"
 STATISTICS: Final = (
     "`wharfinger statistics` shows the limits, `wharfinger queues dump -o table` the packages that have work"
 )
@@ -24,7 +24,7 @@ _MOST_NAMED: Final = 5
 def kubectl_name(name: str) -> str:
     """Return a package as a kubectl argument: ``modules.wharfinger.dev db``, ``applications.wharfinger.dev web -n shop``.
 
-    The group is included because another program's definitions may have the same short names: Argo CD has applications, too.
+    The API group is included, because CRDs of other programs may have the same names: Argo CD has applications, too.
     """
     namespace, dot, instance = name.partition(".")
     return f"applications.{GROUP} {instance} -n {namespace}" if dot else f"modules.{GROUP} {namespace}"
@@ -53,9 +53,9 @@ _SLOW: Final = {
     "Download": "check whether the PackageRepository's registry answers",
     "Load": "read in the daemon's log which hook of the package does not answer --config",
 }
-_ASKED_AGAIN: Final = "often this is a setting in spec.settings; the script runs again after a change"
+_ASKED_AGAIN: Final = "often the reason is a setting in spec.settings; the script runs again after a change"
 _RESUME: Final = "wharfinger resume {}"
-"""A command in a tip, which names the package as NAME."""
+"""The command in a tip in which NAME is replaced by the package's name."""
 _PATCHES: Final = {
     Reason.SUSPENDED: '{"suspend":false}',
     Reason.DYNAMICALLY_DISABLED: '{"enabled":true}',
@@ -66,7 +66,7 @@ _PATCHES: Final = {
 
 
 def of_reason(name: str, reason: str, *, permanent: bool = False) -> str:
-    """Return the tip of a reason, with the command for it if there is one; ``permanent``: a retry does not help."""
+    """Return the tip of a reason, with the command for it if there is one. ``permanent`` is True if a retry does not help."""
     advised = advice(reason, permanent=permanent).replace(_RESUME.format("NAME"), _RESUME.format(name)) or WAIT
     if reason == Reason.DISABLED_BY_SCRIPT:
         return f"{advised}: {_ASKED_AGAIN}"
@@ -86,7 +86,7 @@ def of_absence(name: str, constraint: str, needed_by: str, *, by_resource: bool 
 
 
 class Member(NamedTuple):
-    """One member of a group of packages of which one must be on.
+    """One member of an any-of group.
 
     ``version`` is the version of a member that is on, and empty if the member is off. ``there`` is True if the daemon knows the
     package.
@@ -110,20 +110,20 @@ def of_group(members: tuple[Member, ...]) -> str:
 def of_version(name: str, constraint: str, needed_by: str, *, by_resource: bool = False) -> str:
     """Return the remedy for a dependency that is installed in another version.
 
-    ``by_resource``: only ``spec.dependsOn`` names the dependency.
+    ``by_resource`` is True if only ``spec.dependsOn`` names the dependency.
     """
-    other = f"the version of {kubectl_name(needed_by)} to one that accepts {name} as it is"
+    other = f"the version of {kubectl_name(needed_by)} to one that accepts the installed version of {name}"
     return f"{_another(name, constraint)}, or {_edit(needed_by) if by_resource else other}"
 
 
 def of_closing(name: str, closing: tuple[str, ...]) -> str:
     """Return the remedy for a cycle that a package's ``spec.dependsOn`` closes by naming the packages ``closing``.
 
-    If ``closing`` is empty, the cycle is due to the packages' own requirements.
+    If ``closing`` is empty, the requirements of the packages themselves close the cycle.
     """
     if not closing:
         return of_reason(name, Reason.DEPENDENCY_CYCLE)
-    return f"{_edit(name)}: its entries close the cycle ({', '.join(closing[:_MOST_NAMED])})"
+    return f"{_edit(name)}: these entries close the cycle: {', '.join(closing[:_MOST_NAMED])}"
 
 
 def _member(member: Member) -> str:
@@ -131,14 +131,12 @@ def _member(member: Member) -> str:
     if version:
         return _another(name, constraint)
     return (
-        f"enable {name} (`wharfinger why {name}` says what keeps it off)"
-        if there
-        else f"create {_new(name, constraint)}"
+        f"enable {name} (`wharfinger why {name}` says why it is off)" if there else f"create {_new(name, constraint)}"
     )
 
 
 def of_hook(package: str, hook: str) -> str:
-    """Return the remedy for a hook that has not ended."""
+    """Return the remedy if work waits for a hook that still runs."""
     return (
         f"if it takes too long, read `wharfinger logs {package} --hook {hook}`; its run is stopped after --hook-timeout"
     )
@@ -147,7 +145,9 @@ def of_hook(package: str, hook: str) -> str:
 def of_work(task: str) -> str:
     """Return the remedy for a task that runs or waits to run."""
     slow = next((what for known, what in _SLOW.items() if task.startswith(known)), "")
-    return f"nothing to do: it continues automatically; if it takes too long, {slow}" if slow else WAIT
+    return (
+        f"no action is needed, because the work continues automatically; if it takes too long, {slow}" if slow else WAIT
+    )
 
 
 def of_failed_hook(package: str, hook: str) -> str:
@@ -156,17 +156,18 @@ def of_failed_hook(package: str, hook: str) -> str:
 
 
 def of_slots(kind: str) -> str:
-    """Return the remedy for a limit whose slots are all in use."""
+    """Return the remedy if all slots of a limit are in use."""
     return f"wait for a slot, or raise the limit with `wharfinger run --max-{kind} N`; {STATISTICS}"
 
 
 def of_shares() -> str:
-    """Return the remedy for a wait although slots are free, because these are reserved for other namespaces, registries and
-    packages.
+    """Return the remedy if work waits although slots are free, because the free slots are reserved for other namespaces,
+    registries and packages.
     """
     return (
         "wait for running work of its own namespace or registry, or of packages that were slow lately: the free slots are "
-        f"reserved for others; `wharfinger run --max-namespace-share` and `--max-registry-share` set how many; {STATISTICS}"
+        "reserved for others; `wharfinger run --max-namespace-share` and `--max-registry-share` set how many "
+        f"slots are reserved; {STATISTICS}"
     )
 
 
@@ -176,5 +177,5 @@ def of_circle(circle: str) -> str:
 
 
 def of_more(name: str) -> str:
-    """Return the remedy if a chain is too long to be followed to its end."""
-    return f"the chain is longer; continue with `wharfinger why {name}`"
+    """Return the remedy if the chain of causes is too long to be followed to its end."""
+    return f"the chain of causes is longer; continue with `wharfinger why {name}`"

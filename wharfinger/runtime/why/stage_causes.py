@@ -1,9 +1,9 @@
-"""The causes in a package's own stages and tasks: failures, the stage at work, and the reason of its wait.
+"""The causes in a package's own stages and tasks: failures, and the stage at work with the reason for its wait.
 
-A removal, a resource that cannot be acted on, and ``spec.suspend`` take precedence over all stages. After them, the first
-stage that is not done counts: its failure, or the task that works on it. A failure in a separate lane (event hooks,
-definitions) is reported as well. A workload that is not ready counts only once all earlier stages are done, because until then it
-may be about to be replaced.
+A removal, a resource that cannot be acted on, and ``spec.suspend`` take precedence over all stages. After these, the first
+stage that is not done is reported: its failure, or the task that works on it. A failure in a separate lane (event hooks,
+CRDs) is also reported. A workload that is not ready is reported only once all earlier stages are done, because until then the
+workload may be about to be replaced.
 """
 
 from collections.abc import Iterator
@@ -22,15 +22,14 @@ from wharfinger.runtime.why.remedies import WAIT, of_failed_hook, of_hook, of_re
 
 ACCEPTED: Final = "Accepted"
 REMOVED: Final = "Removed"
-"""Conditions of a package that only snapshots have.
+"""The types of two conditions that only snapshots have.
 
-ACCEPTED is False if the resource cannot be acted on, REMOVED while the package is being removed.
+The condition ACCEPTED is False if the resource cannot be acted on; REMOVED is False while the package is being removed.
 """
 
 _HELD: Final = "a slot"
 _OF_GATES: Final = {"Disable": "cannot be stopped", "EnabledScript": "cannot run its enabled script"}
-"""The tasks that fail in the stage of the requirements (:mod:`~wharfinger.runtime.tasks.pipeline`), with the state to
-report.
+"""The tasks of the stage RequirementsMet (:mod:`~wharfinger.runtime.tasks.pipeline`), with the state to report if they fail.
 """
 _OF_HOOKS: Final = (Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED)
 _BOUND: Final = ("onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm")
@@ -44,14 +43,14 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
         remedy = of_reason(package.name, blocked.reason, permanent=True)
         message = f"{blocked.reason}: {blocked.message}"
         first = _removed_first(known, package, blocked)
-        return Cause("is not acted on", message, blocked.last_transition, through=first, remedy=remedy)
+        return Cause("cannot be acted on", message, blocked.last_transition, through=first, remedy=remedy)
     if package.suspended:
         return Cause("is suspended", explanation(Reason.SUSPENDED), remedy=of_reason(package.name, Reason.SUSPENDED))
     return None
 
 
 def is_being_brought(package: PackageSnapshot) -> bool:
-    """Return whether the wanted version is not loaded yet. Until it is, reports of the scheduler are about the previous
+    """Return whether the wanted version is not loaded yet. Until it is loaded, the scheduler's snapshot is about the previous
     version.
     """
     return any(each.status != "True" for each in package.conditions if each.type in (Stage.FETCHED, Stage.LOADED))
@@ -63,7 +62,8 @@ def open_stages(package: PackageSnapshot) -> list[ConditionSnapshot]:
 
 
 def gate_failure(known: Known, package: PackageSnapshot) -> Cause | None:
-    """Return the failure of the task that stops a package, or of the task that runs its enabled script; None if neither failed.
+    """Return the failure of the task that stops a package, or of the task that runs its enabled script; None if neither has
+    failed.
 
     Such a failure takes precedence over the reason why the package cannot be on, because the package still runs.
     """
@@ -78,7 +78,7 @@ def gate_failure(known: Known, package: PackageSnapshot) -> Cause | None:
 
 
 def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
-    """Yield the causes in the stages other than the requirements. Work in progress is a cause only if nothing failed."""
+    """Yield the causes in all stages except RequirementsMet. Work in progress is a cause only if no stage has failed."""
     opened = open_stages(package)
     failed = [
         each
@@ -94,7 +94,7 @@ def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
 def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot) -> Cause:
     since = removal.last_transition
     if first := _removed_first(known, package, removal):
-        return Cause(f"is removed after {listed(first, MOST_NAMED)}", removal.message, since, through=first)
+        return Cause(f"waits for the removal of {listed(first, MOST_NAMED)}", removal.message, since, through=first)
     if removal.reason != Reason.REMOVING:
         message = f"{removal.reason}: {removal.message}{_attempt(known, package, removal)}"
         return Cause("cannot be removed", message, since, remedy=of_reason(package.name, removal.reason))
@@ -107,7 +107,7 @@ def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot)
 
 
 def _removed_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
-    """Return the packages that need this one and are removed before it. There are none if it does not wait for packages."""
+    """Return the packages that need this package and are removed before it; empty if it does not wait for packages."""
     if condition.reason != Reason.WAITING_FOR_DEPENDENTS:
         return ()
     node = known.node(package.name)
@@ -136,13 +136,15 @@ def _failure(known: Known, package: PackageSnapshot, condition: ConditionSnapsho
 
 
 def _work(known: Known, package: PackageSnapshot, condition: ConditionSnapshot | None) -> Cause:
-    """Return the cause for work in progress. If it waits for a slot or for another package's definitions, that is the cause."""
+    """Return the cause for work in progress: the work itself, or its wait for a slot or for the CRDs of other packages."""
     task = _running(package)
     since = condition.last_transition if condition is not None else None
     if condition is not None and condition.reason == Reason.WAITING_FOR_CRDS:
         others = tuple(name for name in known.trying_crds if name != package.name)
         if others:
-            return Cause(f"waits for the definitions of {listed(others, MOST_NAMED)}", "", since, through=others)
+            return Cause(
+                f"waits for the custom resource definitions of {listed(others, MOST_NAMED)}", "", since, through=others
+            )
     if (slot := _slot(known, package, task, since)) is not None:
         return slot
     text = condition.message or explanation(condition.reason) if condition is not None else package.message
@@ -174,7 +176,7 @@ def _slot(known: Known, package: PackageSnapshot, task: TaskSnapshot | None, sin
 
 
 def _attempt(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> str:
-    """Return ``; attempt 4, next at 12:07:20 UTC (in 3 s)``; empty if no task is known."""
+    """Return a text such as ``; attempt 4, next at 12:07:20 UTC (in 3 s)``; empty if no task is known."""
     task = _task_of(package, condition)
     if task is None:
         return ""
@@ -186,7 +188,7 @@ def _attempt(known: Known, package: PackageSnapshot, condition: ConditionSnapsho
 
 
 def _task_of(package: PackageSnapshot, condition: ConditionSnapshot) -> TaskSnapshot | None:
-    """Return the task that failed with the condition's message, or else the first task that failed."""
+    """Return the task that failed with the condition's message, or the first failed task if there is no such task."""
     tried = [task for task in package.queue.tasks if task.error]
     exact = (f"{condition.reason}: {condition.message}", condition.message)
     return next((task for task in tried if task.error in exact), tried[0] if tried else None)
@@ -203,8 +205,8 @@ def _queued(package: PackageSnapshot) -> str:
 
 
 def _hook_of(package: PackageSnapshot, text: str) -> str:
-    """Return the name of the running hook: a hook in flight in the journal, else the hook that ``text`` names; empty if none is
-    known.
+    """Return the name of the running hook: a hook in flight in the journal, otherwise the hook that ``text`` names; empty if
+    neither is known.
     """
     steps = (step.split("/", 2) for operation in package.operations for step in operation.in_flight)
     in_flight = [step[2] for step in steps if len(step) == 3 and step[0] in _BOUND]
