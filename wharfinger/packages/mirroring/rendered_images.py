@@ -109,7 +109,7 @@ async def _open_folder(parent: Path | None) -> AsyncIterator[Path]:
     """Make a temporary folder, and delete it with its content at the end, because the files of all packages could fill the
     disk.
     """
-    with disk_errors("making a folder to unpack packages in"):
+    with disk_errors("making a folder for unpacked packages"):
         made = tempfile.TemporaryDirectory(prefix="wharfinger-mirror-", dir=parent, ignore_cleanup_errors=True)
     try:
         yield Path(made.name)
