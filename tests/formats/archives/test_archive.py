@@ -211,7 +211,7 @@ def test_owner_and_time_are_ignored(into: Path) -> None:
         (tar(*(("a", b"") for n in range(51))), "more than 50 entries"),
         (tar(("/".join("d" * 11), b"")), "is deeper than 10 levels"),
         (tar(("/".join(["d" * 200] * 6), b"")), "is longer than 1024 bytes"),
-        (tar(("n" * 256, b"")), "a part of more than 255 bytes"),
+        (tar(("n" * 256, b"")), "a path component of more than 255 bytes"),
         (header(size=b"\x80" + b"\0" * 5 + b"\xff" * 6), "the limit is 50000"),
         (pax(pax_record("size", "9" * 19)) + header(), "the limit is 50000"),
         (header(flag=b"x", size=10**9), "an extension header of 1000000000 bytes; the limit is 4096"),
