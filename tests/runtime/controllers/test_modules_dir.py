@@ -251,7 +251,7 @@ async def test_what_is_another_process_own_is_left_alone(tmp_path: Path, caplog:
         async with place.open(config_map=False):
             await place.until(lambda: "blog" in place.names())
             assert place.spec("web")["packageVersion"] == "9.0.0"
-            assert "belongs to another manager" in caplog.text
+            assert "because somebody else made it" in caplog.text
             # Given up by a person, it is ours; taken over by one, it is not.
             await place.client.delete(ObjectKey(MODULE, "", "web"))
             await place.until(lambda: bool(find(live(place, "web"), "metadata", "labels", MANAGED_BY)))

@@ -78,5 +78,7 @@ def test_what_global_hooks_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="none: not a folder"):
         Scanner([], tmp_path / "none").scan()
     write(tmp_path, {"global-hooks/a.sh": ""})
-    with pytest.raises(ArtifactError, match="it contains global-hooks, which is the package name of the folder itself"):
+    with pytest.raises(
+        ArtifactError, match="it contains global-hooks, but that is the name of the package made from the folder"
+    ):
         Scanner([], tmp_path).scan()

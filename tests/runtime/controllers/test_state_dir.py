@@ -80,5 +80,5 @@ def test_an_empty_folder_whatever_was_there(tmp_path: Path, there: str) -> None:
 
 
 def test_a_folder_that_cannot_be_emptied_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(StateDirError, match="remove it by hand"):
+    with pytest.raises(StateDirError, match="delete the folder by hand"):
         empty_folder(tmp_path / "missing" / "scratch")

@@ -59,7 +59,7 @@ def test_other_names_of_shards_are_refused(written: str, capsys: pytest.CaptureF
 )
 def test_what_belongs_to_no_namespace_is_not_for_a_shard(other: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--shard", "blue", other]) == 2
-    assert f"{other.partition('=')[0]} applies to the daemon without --shard" in capsys.readouterr().err
+    assert f"{other.partition('=')[0]} may be used only without --shard" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("written", ["2", "301", "-5", "4.5", "soon"])

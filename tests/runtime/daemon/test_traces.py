@@ -46,7 +46,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCa
     assert "pip install 'wharfinger[otel]'" in trace_options("http://a", {}).problem
     caplog.set_level(logging.WARNING, logger="wharfinger")
     assert trace_options("", {VARIABLE: "http://a"}) == TraceOptions(wanted=False)
-    assert "no traces are made" in caplog.text
+    assert "no traces are exported" in caplog.text
 
 
 def test_the_option_of_run() -> None:

@@ -32,7 +32,7 @@ def test_a_package_that_was_not_ready_is_named_with_its_reason() -> None:
     receipt = replace(RECEIPT, unready="Deployment.apps demo/web: 0 of 1 pods are ready")
     text = receipt_text(SUBJECT, receipt)
     assert (
-        "not ready; rights that it needs only once it is ready are missing here:\n# Deployment.apps demo/web: 0 of 1"
+        "not ready. Rights that it needs only once it is ready are missing.\n# Reason: Deployment.apps demo/web: 0 of 1"
         in text
     )
     assert receipt_json(SUBJECT, receipt, None)["notReady"] == receipt.unready

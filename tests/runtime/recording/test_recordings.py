@@ -25,7 +25,9 @@ def test_a_folder_is_read_in_the_order_of_its_files(tmp_path: Path) -> None:
 
 
 def test_what_is_not_a_recording_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="found none; name the folder that the daemon was started with"):
+    with pytest.raises(
+        RecordingError, match="found none; give the folder that the daemon's option --flight-recorder names"
+    ):
         files_of(tmp_path)
     with pytest.raises(RecordingError, match="missing: cannot be read: No such file"):
         files_of(tmp_path / "missing")

@@ -86,7 +86,7 @@ async def test_settings_of_a_package_are_its_users(tmp_path: Path) -> None:
         await world.push_folder(hooked(tmp_path / "hooked", {"set.sh": hook}), "hooked", "1.0.0")
         await world.create("prod", "app", package="hooked")
         failed = await world.until("prod", "app", has_reason("PackageHookFailed"))
-        assert "which only hooks of packages" in str(find(failed, "status", "conditions"))
+        assert "but only hooks of packages" in str(find(failed, "status", "conditions"))
 
 
 async def test_of_a_run_that_fails_nothing_is_kept(tmp_path: Path) -> None:
