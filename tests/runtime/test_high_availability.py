@@ -135,7 +135,7 @@ def test_a_killed_leader_is_replaced_in_time_and_nothing_unchanged_is_done_again
         load = Load(kubectl, "busy")
         with load.under_way():
             for number in range(scaled(20, 2)):
-                standby.wait_line("not at work yet")
+                standby.wait_line("on standby: ")
                 leader.wait_line("default/busy: Ready")
                 begun = time.time()
                 kill(leader)
@@ -168,7 +168,7 @@ def test_a_leader_that_was_frozen_with_a_write_before_it_writes_nothing_when_it_
         first = host(stack, tmp_path / "one", kubeconfig)
         first.wait_line("ready:")
         second = host(stack, tmp_path / "two", kubeconfig)
-        second.wait_line("not at work yet")
+        second.wait_line("on standby: ")
         kubectl.apply(tmp_path / "manifest", manifest(tmp_path, "app"))
         hook, _ = held(tmp_path)
         os.kill(first.process.pid, signal.SIGSTOP)
@@ -199,7 +199,7 @@ def test_who_leads_can_be_asked_of_the_leader_and_of_a_standby(tmp_path: Path) -
         first = host(stack, one, kubeconfig)
         first.wait_line("ready:")
         second = host(stack, two, kubeconfig)
-        second.wait_line("not at work yet")
+        second.wait_line("on standby: ")
         said = json.loads(ask(two, "get", "leader", "-o", "json"))
         lease = f"{SYSTEM_NAMESPACE}/{LEASE}"
         assert said == {"lease": lease, "leader": identity(one), "fence": 1, "identity": identity(two)}

@@ -212,7 +212,9 @@ async def test_an_unreadable_record_is_said_and_does_not_hold_a_removal_up(tmp_p
         await ground.client.merge_patch(STATE, {"data": {"state.json": broken}})
         async with ground.open_world() as world:
             failed = await world.until_state("prod", "app", "Degraded")
-            assert "delete the Secret to start anew" in find_str(failed, "status", "summary", "message")
+            assert "delete the Secret to start without a recorded state" in find_str(
+                failed, "status", "summary", "message"
+            )
         await ground.client.delete(app_key("app"))
         async with ground.open_world() as world:
             await world.until_gone("prod", "app")

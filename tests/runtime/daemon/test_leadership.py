@@ -152,7 +152,7 @@ def test_two_daemons_of_one_cluster_work_one_after_the_other(tmp_path: Path) -> 
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path / "one", kubeconfig) as first:
         first.wait_line("ready:")
         with daemon(tmp_path / "two", kubeconfig) as second:
-            waiting = second.wait_line("not at work yet")
+            waiting = second.wait_line("on standby: ")
             assert (tmp_path / "one" / "state" / IDENTITY_FILE).read_text().strip() in waiting
             first.process.terminate()
             assert first.wait() == 0
@@ -167,7 +167,7 @@ def test_one_that_waits_for_its_turn_can_be_stopped(tmp_path: Path) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path / "one", kubeconfig) as first:
         first.wait_line("ready:")
         with daemon(tmp_path / "two", kubeconfig) as second:
-            second.wait_line("not at work yet")
+            second.wait_line("on standby: ")
             second.process.terminate()
             assert second.wait() == 0
 

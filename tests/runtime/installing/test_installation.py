@@ -176,9 +176,11 @@ async def test_a_user_who_may_not_follow_applications_is_told_so_at_once(tmp_pat
         await world.push("web", "1.0.0")
         await world.repository()
         client = cast("ClusterClient", Unlisting(world.client, "applications"))
-        with pytest.raises(InstallError, match=r"its state cannot be read: no applications.*why prod\.shop"):
+        with pytest.raises(
+            InstallError, match=r"the state of the package cannot be read: no applications.*why prod\.shop"
+        ):
             await install(client, Wish(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True)
-        with pytest.raises(InstallError, match="it was requested"):
+        with pytest.raises(InstallError, match="the request was made"):
             await remove(client, "prod", "shop", lambda _: None)
         await world.until_gone("prod", "shop")
 

@@ -117,7 +117,9 @@ async def _refusal(informer: Informer, key: ObjectKey) -> str:
         await informer.wait_first_list()
     except ForbiddenError as error:
         why = f"`wharfinger why {key.namespace}.{key.name}`"
-        return f"the package was requested, but its state cannot be read: {error}; the daemon continues: {why}"
+        return (
+            f"the request was made, but the state of the package cannot be read: {error}; the daemon continues: {why}"
+        )
     except (ClusterError, ShapeError):
         await informer.wait_synced()  # wait until a retry of the informer succeeds
     return ""
