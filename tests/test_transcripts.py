@@ -91,7 +91,7 @@ VARYING: Final = (
     (re.compile(re.escape(str(ROOT))), "CHECKOUT"),
     (re.compile(r"\(Python \d+\.\d+\.\d+\)"), "(Python VERSION)"),
     (re.compile(r"\b\d+(?:\.\d+)? (bytes|[KM]i?B)\b"), r"NUMBER \1"),
-    (re.compile(r"(\b\w*(?:[bB]ytes|Seconds)\"?: ?)[\d.]+"), r"\1NUMBER"),
+    (re.compile(r"(\b\w*(?:[bB]ytes|Seconds)\"?: ?)[\d.]+(?:e-\d+)?"), r"\1NUMBER"),
     (re.compile(rf'((?:wharfinger |"version":")){re.escape(wharfinger_version)}'), r"\1VERSION"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:PORT"),
     (re.compile(r"/[\w-]{43}/\?token=[\w-]{43}"), "/PATH/?token=TOKEN"),
