@@ -23,7 +23,7 @@ from wharfinger.debug.package.wait_goal import (
         ("delete", Deleted(), "deleted"),
         ("condition=Loaded", HasCondition("Loaded", "True"), "condition Loaded is True"),
         ("condition=Ready", Ready(), "ready"),
-        ("condition=ready=False", HasCondition("ready", "False"), "condition ready is False"),
+        ("condition=ready=False", Ready(wanted=False), "not ready"),
         ("condition=Loaded=false", HasCondition("Loaded", "False"), "condition Loaded is False"),
     ],
 )
@@ -32,7 +32,9 @@ def test_goals(text: str, goal: Goal, said: str) -> None:
     assert str(goal) == said
 
 
-@pytest.mark.parametrize("text", ["", "condition=", "condition=X=maybe", "Loaded", "jsonpath={.a}"])
+@pytest.mark.parametrize(
+    "text", ["", "condition=", "condition=X=maybe", "condition=Ready=Unknown", "Loaded", "jsonpath={.a}"]
+)
 def test_what_is_no_goal(text: str) -> None:
     with pytest.raises(ValueError, match="expected ready"):
         read_goal(text)
@@ -41,6 +43,7 @@ def test_what_is_no_goal(text: str) -> None:
 def test_what_is_reached() -> None:
     ready, failed = package(), replace(package(), state="Failed")
     assert [is_reached(Ready(), each) for each in (ready, failed, None)] == [True, False, False]
+    assert [is_reached(Ready(wanted=False), each) for each in (ready, failed, None)] == [False, True, False]
     assert [is_reached(Deleted(), each) for each in (ready, None)] == [False, True]
     condition = HasCondition("loaded", "True")
     assert [is_reached(condition, each) for each in (ready, None)] == [True, False]

@@ -113,14 +113,14 @@ def test_the_tool_is_named_or_detected_from_the_folder(tmp_path: Path) -> None:
 
 
 def test_values_files_in_the_folder_the_root_and_another_source(tmp_path: Path) -> None:
-    root, other = tmp_path / "root", tmp_path / "other"
+    root, other = tmp_path / "tree", tmp_path / "other"
     (root / "base").mkdir(parents=True)
     other.mkdir()
     for path in (root / "base" / "a", root / "b", other / "c"):
         path.write_text(path.name)
     found = [read_text(root, root / "base", name, {"o": other}) for name in ("a", "../b", "/b", "$o/c", "gone")]
     assert found == ["a", "b", "b", "c", None]
-    for name in ("../../other/c", "$o/../root/b", "$p/c", "https://x.example.com/c"):
+    for name in ("../../other/c", "$o/../tree/b", "$p/c", "https://x.example.com/c"):
         with pytest.raises(ArgoError):
             read_text(root, root / "base", name, {"o": other})
     (root / "b").write_bytes(b"a" * (MAX_FILE + 1))

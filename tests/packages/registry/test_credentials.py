@@ -145,5 +145,5 @@ def test_exchanging_a_token_of_identity() -> None:
     ],
 )
 def test_which_realms_may_get_a_login(registry: str, realm: str, *, allowed: bool) -> None:
-    realms = ("login.elsewhere.example",)
-    assert may_get_login(httpx.URL(realm), registry=httpx.URL(registry), realms=realms) is allowed
+    realms, address = ("login.elsewhere.example",), httpx.URL(registry)
+    assert may_get_login(httpx.URL(realm), registry=address, realms=realms) is allowed

@@ -16,11 +16,13 @@ _STATUSES: Final = {"true": "True", "false": "False", "unknown": "Unknown"}
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The package is Ready."""
+    """The package is Ready, or is not Ready."""
+
+    wanted: bool = True
 
     def __str__(self) -> str:
         """Return the goal as text."""
-        return "ready"
+        return "ready" if self.wanted else "not ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,10 @@ def read_goal(text: str) -> Goal:
     kind, _, status = text.removeprefix(_CONDITION).partition("=")
     found = _STATUSES.get((status or "true").lower())
     if text.startswith(_CONDITION) and kind and found:
-        return Ready() if (kind.lower(), found) == (READY, "True") else HasCondition(kind, found)
+        if kind.lower() != READY:
+            return HasCondition(kind, found)
+        if found != "Unknown":
+            return Ready(found == "True")
     raise ValueError(f"expected ready, deleted or condition=TYPE[=True|False|Unknown], found {text!r}")
 
 
@@ -66,8 +71,8 @@ def is_reached(goal: Goal, package: PackageSnapshot | None) -> bool:
     match goal:
         case Deleted():
             return package is None
-        case Ready():
-            return package is not None and package.state == "Ready"
+        case Ready(wanted):
+            return package is not None and (package.state == "Ready") is wanted
         case HasCondition(type_, status):
             return package is not None and any(
                 each.type.lower() == type_.lower() and each.status == status for each in package.conditions
