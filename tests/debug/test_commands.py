@@ -19,8 +19,6 @@ import yaml
 
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.samples import (
-    BUSY,
-    DAEMON,
     HOOK_METRICS,
     HOSTILE,
     MANIFEST,
@@ -58,7 +56,6 @@ from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.terminal_text import is_safe
-from wharfinger.runtime.daemon_details import LeaderSnapshot
 from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings
 
 ADD = {
@@ -95,99 +92,6 @@ def run(line: str) -> tuple[int, str, str]:
 async def run_against(inspector: CannedInspector, line: str, path: Path) -> tuple[int, str, str]:
     async with open_debug_server(path, inspector):
         return await trio.to_thread.run_sync(run, f"{line} --socket {path}")
-
-
-@pytest.mark.parametrize(
-    ("line", "kinds"),
-    [
-        *((f"get {word}", {"Application", "Module"}) for word in ("packages", "package", "pkg", "Packages")),
-        *(
-            (f"get {word}", {"Application"})
-            for word in ("applications", "application", "app", "applications.wharfinger.dev")
-        ),
-        *((f"get {word}", {"Module"}) for word in ("modules", "module", "mod", "wmod")),
-    ],
-)
-async def test_get_takes_what_people_type(line: str, kinds: set[str], tmp_path: Path) -> None:
-    contents = (package("ingress", kind="Module"), package("prod.web"))
-    code, out, _ = await run_against(CannedInspector(contents=contents), f"{line} -o json", tmp_path / "s")
-    assert code == 0
-    assert {each["kind"] for some in json.loads(out).values() for each in some.values()} == kinds
-    code, out, _ = await run_against(CannedInspector(contents=contents), f"{line} -o name", tmp_path / "t")
-    assert (code, out.split()) == (0, [each.name for each in contents if each.kind in kinds])
-
-
-async def test_get_says_of_which_kind_a_name_is(tmp_path: Path) -> None:
-    contents = (package("ingress", kind="Module"), package("prod.web"))
-    inspector = CannedInspector(contents=contents)
-    assert await run_against(inspector, "get module ingress -o name", tmp_path / "s") == (0, "ingress\n", "")
-    said = "error: no Application named 'ingress'; a Module has that name\n"
-    assert await run_against(inspector, "get app ingress", tmp_path / "s") == (1, "", said)
-    alone = CannedInspector(contents=contents[1:])
-    assert await run_against(alone, "get modules", tmp_path / "s") == (0, "", "no modules\n")
-
-
-async def test_get_packages(tmp_path: Path) -> None:
-    code, out, err = await run_against(CannedInspector(), "get packages", tmp_path / "s")
-    assert (code, err) == (0, "")
-    assert out == (
-        "NAME        KIND          PACKAGE   VERSION   STATE   MESSAGE\n"
-        "ingress     Module        shop      1.2.3     Ready   all objects are healthy\n"
-        "prod.shop   Application   shop      1.2.3     Ready   all objects are healthy\n"
-        "test.shop   Application   shop      1.2.3     Ready   two\\nlines\n"
-    )
-
-
-async def test_get_leader(tmp_path: Path) -> None:
-    leader = LeaderSnapshot("ns/lease", "host_1", 3, "host_\x1b[2J", leads=False)
-    inspector = CannedInspector(base=replace(DAEMON, leader=leader))
-    code, out, err = await run_against(inspector, "get leader", tmp_path / "s")
-    assert (code, err) == (0, "")
-    assert out == (
-        "LEASE      LEADER   FENCE   THIS DAEMON    ROLE\nns/lease   host_1   3       host_\\x1b[2J   standby\n"
-    )
-    assert await run_against(inspector, "get leader -o name", tmp_path / "s") == (0, "host_1\n", "")
-    _, out, _ = await run_against(inspector, "get leader -o json", tmp_path / "s")
-    assert json.loads(out)["fence"] == 3
-    said = "no leader is known: the daemon has not read the Lease yet\n"
-    assert await run_against(CannedInspector(), "get leader", tmp_path / "s") == (0, "", said)
-
-
-async def test_get_one_and_wide(tmp_path: Path) -> None:
-    code, out, _ = await run_against(CannedInspector(), "get packages prod.shop -o wide", tmp_path / "s")
-    assert code == 0
-    header, row = out.splitlines()
-    assert header.split() == [
-        "NAME",
-        "KIND",
-        "PACKAGE",
-        "VERSION",
-        "REVISION",
-        "DIGEST",
-        "QUEUED",
-        "DOING",
-        "WARNINGS",
-        "STATE",
-        "TIP",
-        "MESSAGE",
-    ]
-    assert row.split()[:8] == ["prod.shop", "Application", "shop", "1.2.3", "3", "0123456789ab", "2", "Task1"]
-    _, out, _ = await run_against(CannedInspector(contents=(BUSY,)), "get packages -o wide", tmp_path / "s")
-    assert "   1        Task1 (waits for a slot: renders)   1          Ready   nothing to do   waits\n" in out
-
-
-async def test_names_only(tmp_path: Path) -> None:
-    assert await run_against(CannedInspector(), "get packages -o name", tmp_path / "s") == (
-        0,
-        "ingress\nprod.shop\ntest.shop\n",
-        "",
-    )
-
-
-@pytest.mark.parametrize("output", ["table", "wide", "name"])
-async def test_no_packages_is_said_on_stderr(output: str, tmp_path: Path) -> None:
-    empty = CannedInspector(contents=())
-    assert await run_against(empty, f"get packages -o {output}", tmp_path / "s") == (0, "", "no packages\n")
 
 
 @pytest.mark.parametrize("command", ["get packages", "dump"])

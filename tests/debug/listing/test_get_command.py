@@ -1,6 +1,7 @@
 """`wharfinger get` as it is typed; what it prints of each list is tested with that list."""
 
 import argparse
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -9,11 +10,12 @@ import pytest
 
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.running import typed
-from tests.debug.support.samples import PACKAGES, package
+from tests.debug.support.samples import BUSY, DAEMON, PACKAGES, package
 from wharfinger.debug.client.polling import Pacer
 from wharfinger.debug.listing.get_command import add_get, complete_output, watch
 from wharfinger.debug.listing.listing import Selection
 from wharfinger.debug.listing.lists import listing_of
+from wharfinger.runtime.daemon_details import LeaderSnapshot
 
 
 @pytest.mark.parametrize(
@@ -87,3 +89,98 @@ async def test_a_watch_ends_with_the_daemon(tmp_path: Path) -> None:
 
 def test_formats_are_completed() -> None:
     assert complete_output("j", argparse.Namespace()) == ["json", "jsonpath="]
+
+
+async def got(inspector: CannedInspector, line: str, folder: Path) -> tuple[int, str, str]:
+    """Return the exit code, stdout and stderr of a `get` as it is typed."""
+    return await typed(add_get, line.split(), inspector, folder)
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        *((word, {"Application", "Module"}) for word in ("packages", "package", "pkg", "Packages")),
+        *((word, {"Application"}) for word in ("applications", "application", "app", "applications.wharfinger.dev")),
+        *((word, {"Module"}) for word in ("modules", "module", "mod", "wmod")),
+    ],
+)
+async def test_get_takes_what_people_type(line: str, kinds: set[str], tmp_path: Path) -> None:
+    contents = (package("ingress", kind="Module"), package("prod.web"))
+    code, out, _ = await got(CannedInspector(contents=contents), f"{line} -o json", tmp_path)
+    assert code == 0
+    assert {each["kind"] for some in json.loads(out).values() for each in some.values()} == kinds
+    code, out, _ = await got(CannedInspector(contents=contents), f"{line} -o name", tmp_path)
+    assert (code, out.split()) == (0, [each.name for each in contents if each.kind in kinds])
+
+
+async def test_get_says_of_which_kind_a_name_is(tmp_path: Path) -> None:
+    contents = (package("ingress", kind="Module"), package("prod.web"))
+    inspector = CannedInspector(contents=contents)
+    assert await got(inspector, "module ingress -o name", tmp_path) == (0, "ingress\n", "")
+    said = "error: no Application named 'ingress'; a Module has that name\n"
+    assert await got(inspector, "app ingress", tmp_path) == (1, "", said)
+    alone = CannedInspector(contents=contents[1:])
+    assert await got(alone, "modules", tmp_path) == (0, "", "no modules\n")
+
+
+async def test_get_packages(tmp_path: Path) -> None:
+    code, out, err = await got(CannedInspector(), "packages", tmp_path)
+    assert (code, err) == (0, "")
+    assert out == (
+        "NAME        KIND          PACKAGE   VERSION   STATE   MESSAGE\n"
+        "ingress     Module        shop      1.2.3     Ready   all objects are healthy\n"
+        "prod.shop   Application   shop      1.2.3     Ready   all objects are healthy\n"
+        "test.shop   Application   shop      1.2.3     Ready   two\\nlines\n"
+    )
+
+
+async def test_get_leader(tmp_path: Path) -> None:
+    leader = LeaderSnapshot("ns/lease", "host_1", 3, "host_\x1b[2J", leads=False)
+    inspector = CannedInspector(base=replace(DAEMON, leader=leader))
+    code, out, err = await got(inspector, "leader", tmp_path)
+    assert (code, err) == (0, "")
+    assert out == (
+        "LEASE      LEADER   FENCE   THIS DAEMON    ROLE\nns/lease   host_1   3       host_\\x1b[2J   standby\n"
+    )
+    assert await got(inspector, "leader -o name", tmp_path) == (0, "host_1\n", "")
+    _, out, _ = await got(inspector, "leader -o json", tmp_path)
+    assert json.loads(out)["fence"] == 3
+    said = "no leader is known: the daemon has not read the Lease yet\n"
+    assert await got(CannedInspector(), "leader", tmp_path) == (0, "", said)
+
+
+async def test_get_one_and_wide(tmp_path: Path) -> None:
+    code, out, _ = await got(CannedInspector(), "packages prod.shop -o wide", tmp_path)
+    assert code == 0
+    header, row = out.splitlines()
+    assert header.split() == [
+        "NAME",
+        "KIND",
+        "PACKAGE",
+        "VERSION",
+        "REVISION",
+        "DIGEST",
+        "QUEUED",
+        "DOING",
+        "WARNINGS",
+        "STATE",
+        "TIP",
+        "MESSAGE",
+    ]
+    assert row.split()[:8] == ["prod.shop", "Application", "shop", "1.2.3", "3", "0123456789ab", "2", "Task1"]
+    _, out, _ = await got(CannedInspector(contents=(BUSY,)), "packages -o wide", tmp_path)
+    assert "   1        Task1 (waits for a slot: renders)   1          Ready   nothing to do   waits\n" in out
+
+
+async def test_names_only(tmp_path: Path) -> None:
+    assert await got(CannedInspector(), "packages -o name", tmp_path) == (
+        0,
+        "ingress\nprod.shop\ntest.shop\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize("output", ["table", "wide", "name"])
+async def test_no_packages_is_said_on_stderr(output: str, tmp_path: Path) -> None:
+    empty = CannedInspector(contents=())
+    assert await got(empty, f"packages -o {output}", tmp_path) == (0, "", "no packages\n")
