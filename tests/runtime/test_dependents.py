@@ -241,7 +241,7 @@ async def test_a_removal_waits_for_one_that_has_begun(tmp_path: Path) -> None:
         await world.until("prod", "shop", has_reason("PackageHookFailed"))
         await world.delete("", "database")
         waits = await world.until("", "database", WAITS)
-        assert message(waits) == "the removal waits for prod.shop, which is removed first"
+        assert message(waits) == "the removal waits for prod.shop, which is uninstalled first"
         assert went(tmp_path) == []
         assert await data(world, "database") == ("1.0.0", "none")
         await world.annotate("prod", "shop", SKIP_DELETE_HOOKS, "yes")

@@ -212,7 +212,7 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Ask a running daemon whether a package would accept these settings. Nothing is changed. Exit code 0: accepted; 1: not "
         f"accepted, or no daemon answers; {EXIT_UNKNOWN}: not known, because no version of the package is loaded or "
-        "installed yet."
+        "installed yet, or because the check is not possible now."
     )
     add_name(parser, required=True)
     parser.add_argument(

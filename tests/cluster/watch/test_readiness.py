@@ -101,9 +101,9 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     (obj("Ingress", {}, {"loadBalancer": {}}, "networking.k8s.io/v1"), OK),
     (
         obj("StatefulSet", {"replicas": 2}, {**FULL, "currentRevision": "a", "updateRevision": "a"}),
-        InProgress("1 more replicas than wanted still exist"),
+        InProgress("1 replica more than wanted"),
     ),
-    (obj("ReplicaSet", {"replicas": 2}, FULL), InProgress("1 more replicas than wanted still exist")),
+    (obj("ReplicaSet", {"replicas": 2}, FULL), InProgress("1 replica more than wanted")),
     # StatefulSet
     (obj("StatefulSet", {"replicas": 3}, {**FULL, "currentRevision": "a", "updateRevision": "a"}), OK),
     (

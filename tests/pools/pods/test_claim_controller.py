@@ -179,7 +179,7 @@ async def test_a_defect_with_one_claim_does_not_stop_the_others(
         await cluster.user.create(claim_object("bad"))
         await cluster.user.create(claim_object("good"))
         assert (await cluster.until_finished("good"))["good"]["phase"] == "Bound"
-        assert "a defect while reconciling it" in caplog.text
+        assert "a bug in Wharfinger: the reconciliation failed; it is retried" in caplog.text
 
 
 async def test_two_daemons_at_once_hand_no_pod_out_twice(autojump_clock: trio.testing.MockClock) -> None:

@@ -46,7 +46,9 @@ def test_who_breaks_for_no_other_is_explained() -> None:
     assert hold.message == "version 2.0.0 would break a, b, c (b: b lacks it)"
 
 
-@pytest.mark.parametrize(("waits", "verb"), [({"c"}, "c, which is removed"), ({"d", "c"}, "c, d, which are removed")])
+@pytest.mark.parametrize(
+    ("waits", "verb"), [({"c"}, "c, which is uninstalled"), ({"d", "c"}, "c, d, which are uninstalled")]
+)
 def test_who_goes_is_waited_for(waits: set[str], verb: str) -> None:
     hold = judge("version 2.0.0", [], waits)
     assert hold is not None

@@ -95,7 +95,7 @@ def test_an_event_without_a_state_before_it_is_a_difference() -> None:
     records = [each for each in told() if not isinstance(each, StateRecord)]
     replay = Replay()
     (first, *_) = replayed(records, replay)
-    assert first.what == "the recording has no state before this event"
+    assert first.what == "the state before this event, which the recording does not have,"
 
 
 def test_a_state_that_was_changed_without_an_event_is_a_difference() -> None:

@@ -31,7 +31,7 @@ def words(machine: str, event: JsonValue, effects: JsonValue = None, past: Past 
         ("scheduler", ["Failed", "shop.web", 3], [], Words("run 3 failed")),
         ("scheduler", ["IntentSet", "shop.web", False], [["Disable", "shop.web", "DynamicallyDisabled", "m", True]],
          Words("the user wants it off", "uninstall: DynamicallyDisabled")),
-        ("scheduler", ["IntentSet", "shop.web", None], [], Words("the user no longer requests on or off")),
+        ("scheduler", ["IntentSet", "shop.web", None], [], Words("the user does not request that it is on or off")),
         ("scheduler", ["mention", "Completed", "shop.db"], [["Schedule", "shop.web", 3, "Scheduled"]],
          Words("shop.db: completed", "run 3 is ordered: Scheduled")),
         ("scheduler", ["ScriptVoted", "shop.web", False, "no"], [["Decided", "shop.web", False, "DisabledByScript", "no"]],
@@ -60,7 +60,7 @@ def test_events(machine: str, event: JsonValue, effects: JsonValue, expected: Wo
 
 
 @pytest.mark.parametrize(
-    ("revision", "said"), [(3, "returns to revision 3 (1.0.0)"), (0, "no former revision to return to")]
+    ("revision", "said"), [(3, "returns to revision 3 (1.0.0)"), (0, "cannot return to a former revision")]
 )
 def test_a_rollback(revision: int, said: str) -> None:
     note = RollbackNote(revision, "1.0.0", "2.0.0", "UpgradeFailed", "broken")

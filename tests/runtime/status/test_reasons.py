@@ -82,7 +82,7 @@ def test_advice_says_whether_it_mends_by_itself() -> None:
     assert advice(Reason.CLUSTER_FAILED).endswith("; the daemon retries automatically")
     assert advice(Reason.CLUSTER_FAILED, permanent=True) == Reason.CLUSTER_FAILED.tip
     assert advice(Reason.APPLY_FAILED) == Reason.APPLY_FAILED.tip
-    assert advice(Reason.REPOSITORY_NOT_FOUND, permanent=True).endswith("; the daemon notices the change automatically")
+    assert advice(Reason.REPOSITORY_NOT_FOUND, permanent=True).endswith("; the daemon then continues automatically")
     assert advice(Reason.DOWNLOADING) == ""
 
 

@@ -197,7 +197,7 @@ def test_a_group_says_of_each_member_what_helps() -> None:
         "enable db (`wharfinger why db` says why it is off); "
         "or set spec.packageVersion of modules.wharfinger.dev old to a version that matches >=2; "
         "or create the Application cache in namespace shop in a version that matches >=1; "
-        "the daemon notices the change automatically"
+        "the daemon then continues automatically"
     )
 
 
@@ -205,7 +205,7 @@ def test_a_group_that_is_not_distinguished() -> None:
     group = GroupSnapshot("anyOf", "store", (depends("db"),))
     shop = replace(node("shop.web", votes=(forbidden("AnyOfDependenciesUnmet", "m"),)), groups=(group,))
     (cause,) = votes(known(shop), shop)
-    assert cause.remedy == "create the Module db; the daemon notices the change automatically"
+    assert cause.remedy == "create the Module db; the daemon then continues automatically"
 
 
 def test_needs_of_the_resource_are_edited_there() -> None:
@@ -298,4 +298,4 @@ def test_an_absent_package() -> None:
 def test_an_absent_package_where_everything_is_known() -> None:
     cause = absence_cause(known(asks_daemon=False), "db", None)
     assert cause.line == "is not installed: there is no resource of that name"
-    assert cause.remedy == "create the Module db; the daemon notices the change automatically"
+    assert cause.remedy == "create the Module db; the daemon then continues automatically"

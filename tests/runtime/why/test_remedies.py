@@ -74,18 +74,18 @@ def test_what_is_tried_again_by_itself_says_so_unless_it_is_not() -> None:
 def test_who_is_missing() -> None:
     assert of_absence("db", ">=1.0", "shop.web") == (
         "create the Module db in a version that matches >=1.0, or use a version of shop.web that does not need it; "
-        "the daemon notices the change automatically"
+        "the daemon then continues automatically"
     )
     assert (
         of_absence("shop.db", "", "")
-        == "create the Application db in namespace shop; the daemon notices the change automatically"
+        == "create the Application db in namespace shop; the daemon then continues automatically"
     )
 
 
 def test_who_is_missing_for_the_resource() -> None:
     edit = "edit spec.dependsOn of applications.wharfinger.dev web -n shop"
     assert of_absence("db", "", "shop.web", by_resource=True) == (
-        f"create the Module db, or {edit}; the daemon notices the change automatically"
+        f"create the Module db, or {edit}; the daemon then continues automatically"
     )
     assert of_version("db", ">=2", "shop.web", by_resource=True) == (
         f"set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2, or {edit}"
@@ -98,9 +98,9 @@ def test_one_of_many() -> None:
     members = [Member(f"m{number}", "", "", there=False) for number in range(7)]
     assert of_group(tuple(members)) == (
         "create the Module m0; or create the Module m1; or create the Module m2; or create the Module m3; "
-        "or create the Module m4; or one of 2 more; the daemon notices the change automatically"
+        "or create the Module m4; or one of 2 more; the daemon then continues automatically"
     )
-    assert of_group(()) == "enable one of the named packages; the daemon notices the change automatically"
+    assert of_group(()) == "enable one of the named packages; the daemon then continues automatically"
 
 
 def test_others() -> None:

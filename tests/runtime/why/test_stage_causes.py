@@ -289,7 +289,7 @@ def test_a_removal_that_is_held_is_come_through_by_its_dependents() -> None:
     db = replace(node("db"), dependents=("shop.cache", "shop.gone", "shop.web"))
     going = package("shop.web", condition(REMOVED, "False", "Removing"), state="Removing")
     cause = aside(held, known(db, going, ready("shop.cache")))
-    assert (cause.state, cause.through) == ("waits for the removal of shop.web", ("shop.web",))
+    assert (cause.state, cause.through) == ("waits until shop.web is uninstalled", ("shop.web",))
     assert aside(held, known(leaving=("shop.web",))).through == ("shop.web",)
     for here in (known(), known(db)):
         assert aside(held, here).line == "cannot be removed: WaitingForDependents: it waits"

@@ -21,6 +21,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
+from wharfinger.formats.listing import counted
 from wharfinger.kube.resource import kind_of, split_api_version
 
 
@@ -129,7 +130,7 @@ def _stateful_set(obj: JsonObject) -> Readiness:
     if ready < wanted:
         return InProgress(f"{ready} of {wanted} replicas ready")
     if (extra := _count(obj, "replicas") - wanted) > 0:
-        return InProgress(f"{extra} more replicas than wanted still exist")
+        return InProgress(f"{counted(extra, 'replica')} more than wanted")
     if find_str(obj, "spec", "updateStrategy", "type") == "OnDelete":
         return Current()
     partition = find_int(obj, "spec", "updateStrategy", "rollingUpdate", "partition")
@@ -165,7 +166,7 @@ def _replica_set(obj: JsonObject) -> Readiness:
         why = f": {find_str(failure, 'message')}" if find_str(failure, "status") == "True" else ""
         return InProgress(f"{available} of {wanted} replicas available{why}")
     if (extra := _count(obj, "replicas") - wanted) > 0:
-        return InProgress(f"{extra} more replicas than wanted still exist")
+        return InProgress(f"{counted(extra, 'replica')} more than wanted")
     return Current()
 
 

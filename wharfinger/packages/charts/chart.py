@@ -168,7 +168,7 @@ def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
         ):
             files = list(islice(_files(root, _rules(root), always), MAX_FILES + 1))
             if len(files) > MAX_FILES:
-                raise ArtifactError(f"{folder}: more than {MAX_FILES} files; list some of them in {FILE_NAME}")
+                raise ArtifactError(f"{folder}: more than {MAX_FILES} files; exclude some of them with {FILE_NAME}")
             for name, path in sorted(files):
                 name.encode()
                 content, executable = _read_file(path, MAX_TOTAL - total)
@@ -310,6 +310,6 @@ def _read_file(path: Path, room: int) -> tuple[bytes, bool]:
         content = file.read(room + 1)
         if len(content) > room:
             raise ArtifactError(
-                f"{path}: too big, or the chart has more than {MAX_TOTAL} bytes; list it in {FILE_NAME}"
+                f"{path}: too big, or the chart has more than {MAX_TOTAL} bytes; exclude it with {FILE_NAME}"
             )
         return content, bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)

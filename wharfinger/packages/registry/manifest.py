@@ -76,7 +76,7 @@ def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
         raise ArtifactError(f"{what}: {len(data)} bytes is over the limit of {MAX_MANIFEST}")
     if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
         raise DigestError(
-            f"{what}: expected {descriptor.size} bytes with this digest, received {len(data)} other bytes",
+            f"{what}: expected {descriptor.size} bytes with this digest, received {len(data)} bytes that do not match",
             transient=True,
         )
     try:

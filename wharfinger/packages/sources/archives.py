@@ -107,7 +107,7 @@ def pack_files(data: bytes, name: str, version: str, what: str) -> Package:
             raise ArtifactError(f"{what}: {str(error).replace(str(_top(folder)), name)}") from error
         except OSError as error:
             raise RegistryError(
-                f"{what}: a temporary folder for its files cannot be made: {error.strerror}", transient=True
+                f"{what}: its files cannot be unpacked: {error.strerror}; check the disk", transient=True
             ) from error
 
 

@@ -133,7 +133,7 @@ class ClaimController:
                 log.info("%s: %s; retrying in %.1f s", key, error, pause_s)
             except Exception:
                 # The outermost guard: a defect triggered by one claim must not end the daemon for all others.
-                log.exception("%s: a defect while reconciling it", key)
+                log.exception("%s: a bug in Wharfinger: the reconciliation failed; it is retried", key)
                 self.keys.failed(key)
             else:
                 self.keys.succeeded(key)

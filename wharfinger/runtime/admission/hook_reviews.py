@@ -101,7 +101,7 @@ def failed_admission(uid: str, binding: AdmissionBinding, why: str) -> JsonObjec
         return {
             "uid": uid,
             "allowed": True,
-            "warnings": [shortened(f"webhook webhook {binding.name} was ignored: {why}", reviews.MAX_WARNING)],
+            "warnings": [shortened(f"webhook {binding.name} was ignored: {why}", reviews.MAX_WARNING)],
         }
     status: JsonObject = {"code": FAILED, "reason": "InternalError", "message": shortened(why, MAX_REASON)}
     return {"uid": uid, "allowed": False, "status": status}

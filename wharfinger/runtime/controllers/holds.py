@@ -67,7 +67,7 @@ def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: C
         return Hold(Reason.WOULD_BREAK_DEPENDENTS, message, frozenset(waits))
     if waits:
         verb = "is" if len(waits) == 1 else "are"
-        message = f"{what} waits for {listed(sorted(waits), MOST_NAMED)}, which {verb} removed first"
+        message = f"{what} waits for {listed(sorted(waits), MOST_NAMED)}, which {verb} uninstalled first"
         return Hold(Reason.WAITING_FOR_DEPENDENTS, message, frozenset(waits))
     return None
 

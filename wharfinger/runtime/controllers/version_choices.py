@@ -172,8 +172,9 @@ def _moved(spec: PackageSpec, version: str, installed: str, found: str) -> str:
     if not installed or not found or installed == found:
         return ""
     remedy = (
-        "spec.update.movedTag refuses the new content"
+        "spec.update.movedTag refuses the new content; set it to report or follow to allow this content"
         if spec.policy.moved is MovedTag.REFUSE
-        else "to install the new content, set the annotation wharfinger.dev/reconcile-requested-at, or spec.update.movedTag"
+        else "to install the new content, set the annotation wharfinger.dev/reconcile-requested-at, or set "
+        "spec.update.movedTag to follow"
     )
     return f"the tag of {version} has moved: {installed} is installed, but the tag in the repository is {found} now; {remedy}"

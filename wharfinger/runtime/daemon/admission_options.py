@@ -20,7 +20,8 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
         "--admission",
         default="",
         metavar="HOST:PORT",
-        help="serve the webhook on this address of the machine, which API servers must be able to reach (default: no webhook)",
+        help="serve this webhook, and the webhooks of hooks, on this address of the machine, which API servers must be able to "
+        "reach (default: no webhooks)",
     )
     group.add_argument(
         "--admission-service",

@@ -52,7 +52,7 @@ _LIMITS = {
     "renders": "limit on charts that are rendered at the same time",
     "hooks": "limit on hooks that run at the same time",
     "loads": "limit on packages that are unpacked and read at the same time",
-    "api": "limit on requests to the API server for packages",
+    "api": "limit on requests for packages to the API server at the same time",
 }
 GRACE_S = 30.0
 FORCED_EXIT = 1
@@ -134,7 +134,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=HOOK_TIMEOUT_S,
         metavar="SECONDS",
-        help="time after which a hook that still runs is killed (default: %(default)g)",
+        help="time after which a hook that still runs is stopped (default: %(default)g)",
     )
     parser.add_argument(
         "--application-scope",

@@ -214,7 +214,7 @@ async def _open_all(
     journal = Journal(ledger.file)
     ledger.file.report_to(partial(log.warning, "%s"))
     if killed := await kill_left_behind(ledger):
-        log.warning("killed %d processes that an earlier daemon left behind", killed)
+        log.warning("killed the processes that an earlier daemon left behind: %d", killed)
     # A killed daemon may have left files with values, which may contain secrets, in the scratch folder.
     scratch = await trio.to_thread.run_sync(empty_folder, state / "scratch")
     async with AsyncExitStack() as stack:

@@ -132,7 +132,8 @@ def identity_of(state: Path) -> str:
 def _tell(why: str, name: str) -> None:
     what = "cluster" if name == LEASE else "shard"
     log.warning(
-        "on standby: %s; only one daemon works on a %s at a time, until it stops or no longer renews the Lease",
+        "on standby: %s; only one daemon works on a %s at a time, and this one takes over when the other stops or no longer "
+        "renews the Lease",
         why,
         what,
     )

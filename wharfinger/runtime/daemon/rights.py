@@ -214,7 +214,7 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None], neede
         try:
             missing = await missing_rights(client, needed)
         except ClusterError as error:
-            tell(f"its rights cannot be checked: {error}")
+            tell(f"the daemon's rights cannot be checked: {error}")
             unanswered.warn(f"the daemon's rights cannot be checked: {error}; trying again every {RETRY_S:g} s")
             await trio.sleep(RETRY_S)
             continue

@@ -67,7 +67,7 @@ DROPPED: Final = _counter(
     "tasks_dropped_total", "Tasks that were dropped, because they were superseded or their package was removed."
 )
 FAILURES: Final = _counter("task_failures_total", "Runs of tasks that failed.")
-BUGS: Final = _counter("task_bugs_total", "Runs of tasks that failed because of a defect of the daemon.")
+BUGS: Final = _counter("task_bugs_total", "Runs of tasks that failed because of a bug in the daemon.")
 LIMIT: Final = _gauge("slots_limit", "Number of slots for a kind of work, such as downloads or renders.", "kind")
 USED: Final = _gauge("slots_used", "Slots in use for a kind of work.", "kind")
 WAITING: Final = _gauge("slots_waiting", "Requests that wait for a slot of a kind of work.", "kind")
@@ -84,7 +84,7 @@ LOST: Final = _counter(
     "Changes of watched objects that were dropped, because the filter of the binding failed.",
     *BINDING,
 )
-SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Subscribers that share a watch.", *WATCH)
+SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Monitors of hooks that share a watch.", *WATCH)
 WATCH_ERRORS: Final = _counter("kube_watch_errors_total", "Lists and watches that failed.", *WATCH)
 WORKERS: Final = _gauge("pool_workers", "Live worker processes for jq filters, CEL rules and charts.", "pool")
 REQUESTS: Final = _counter("pool_requests_total", "Requests to worker processes.", "pool")

@@ -24,12 +24,12 @@ PODS: Final = _described(
 DESIRED: Final = _described("desired", MetricKind.GAUGE, "Idle pods that should exist now.")
 WAITING: Final = _described("waiting", MetricKind.GAUGE, "Claims that wait for a pod.")
 CLAIMS: Final = _described(
-    "claims_total", MetricKind.COUNTER, "Claims and requests for pods that have ended, by outcome.", "outcome"
+    "claims_total", MetricKind.COUNTER, "Ended claims and ended requests for pods, by outcome.", "outcome"
 )
 DISPATCH: Final = _described(
     "dispatch_seconds_total",
     MetricKind.COUNTER,
-    "Total time from requests for a pod or a worker to the first claim, in seconds.",
+    "Total time from requests for a pod to the first attempt to claim one, in seconds.",
 )
 CLAIMED: Final = _described(
     "claim_seconds_total",

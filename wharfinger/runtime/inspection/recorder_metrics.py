@@ -12,7 +12,7 @@ EVENTS: Final = Description("wharfinger_recorder_events_total", MetricKind.COUNT
 FAILURES: Final = Description(
     "wharfinger_recorder_failures_total",
     MetricKind.COUNTER,
-    "Events that were lost because of a defect of the recorder.",
+    "Events that were lost because of a bug in the recorder.",
     (),
 )
 WRITTEN: Final = Description(

@@ -41,7 +41,7 @@ CORRECTIONS: Final = _counter(
 )
 SUSPICIONS: Final = _counter(
     "drift_suspicions_total",
-    "Changes that looked like drift, so that the object was read from the API server to confirm them.",
+    "Changes that may be drift; each object was read again before a correction.",
 )
 KINDS: Final = _gauge("live_kinds", "Kinds of objects that releases have and that are watched.")
 BLIND: Final = _gauge("live_kinds_failing", "Kinds of objects that cannot be watched now.")

@@ -24,10 +24,12 @@ STARTS: Final = _counter("starts_total", "Runs of hooks, by start: in a warm wor
 WORKERS: Final = _gauge("workers", "Workers that are ready, or reserved for a hook.", "interpreter", "state")
 WAITING: Final = _gauge("waiting", "Hooks that wait for a worker.", "interpreter")
 CLAIMS: Final = _counter(
-    "claims_total", "Claims and requests for workers that have ended, by outcome.", "interpreter", "outcome"
+    "claims_total", "Ended claims and ended requests for workers, by outcome.", "interpreter", "outcome"
 )
 DISPATCH: Final = _counter(
-    "dispatch_seconds_total", "Total time from requests for a worker to the first claim, in seconds.", "interpreter"
+    "dispatch_seconds_total",
+    "Total time from requests for a worker to the first attempt to claim one, in seconds.",
+    "interpreter",
 )
 CLAIMED: Final = _counter(
     "claim_seconds_total",

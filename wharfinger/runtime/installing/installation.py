@@ -295,7 +295,7 @@ def _advice(obj: JsonObject, message: str) -> str:
     tip = find_str(obj, "status", "summary", "tip")
     if CLUSTER_SCOPE_LABEL in message or CLUSTER_SCOPE_LABEL in tip:
         return (
-            f"{message}; the package has objects outside of its namespace: if you trust it, run the command again "
+            f"{message}; the package uses objects outside of its namespace: if you trust it, run the command again "
             "with --cluster-scope"
         )
     return f"{message}; {tip}" if tip else message

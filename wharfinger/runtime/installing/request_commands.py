@@ -40,7 +40,8 @@ def add_reconcile(parser: argparse.ArgumentParser) -> None:
         dest="annotation",
         action="store_const",
         const=FORCED,
-        help="also download the package again, run all hooks, and apply all objects, as if the package were new",
+        help="also ask the registry which content the version has now, run all hooks, and apply all objects, as if the package "
+        "were new",
     )
     how.add_argument(
         "--reset",

@@ -126,7 +126,9 @@ class Replay:
             return None
         if key not in self._states:
             self._off.add(key)
-            return _difference(record, record.event, "the recording has no state before this event", None, None)
+            return _difference(
+                record, record.event, "the state before this event, which the recording does not have,", None, None
+            )
         before, codec = self._states[key], self._codecs.get(key, machine.codec)
         try:
             after, effects = machine.step(before, codec.decode(record.event), record.at)

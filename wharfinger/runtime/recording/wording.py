@@ -143,7 +143,7 @@ def _scheduler(record: EventRecord, tag: str, fields: list[JsonValue], effects: 
             event = f"run {run} {'is complete' if tag == 'Completed' else 'failed'}"
         case "IntentSet", [_, wanted]:
             event = (
-                "the user no longer requests on or off"
+                "the user does not request that it is on or off"
                 if wanted is None
                 else f"the user wants it {'on' if wanted else 'off'}"
             )
@@ -270,7 +270,9 @@ def _status(changed: JsonObject, more: JsonObject) -> Words:
             case ["Condition", _, str(reason), str(message), *_]:
                 causes.append(f"{reason}: {message}" if message else reason)
             case ["RollbackNote", int(revision), str(version), str(wanted), str(reason), str(message)]:
-                words = f"returns to revision {revision} ({version})" if revision else "no former revision to return to"
+                words = (
+                    f"returns to revision {revision} ({version})" if revision else "cannot return to a former revision"
+                )
                 causes.append(f"{reason}: {wanted}: {message}")
             case _:
                 pass

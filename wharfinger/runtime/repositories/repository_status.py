@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
-from wharfinger.formats.listing import listed
+from wharfinger.formats.listing import counted, listed
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.kube.times import format_time, transition_time
 from wharfinger.runtime.resources.resources import APPLICATION
@@ -34,14 +34,14 @@ def scan_verdict(indexes: Sequence[PackageIndex], problems: Mapping[str, str]) -
     """Return the condition of a repository that was scanned; ``problems`` are the problems of single packages."""
     if problems:
         name, message = sorted(problems.items())[0]
-        more = f" (and {len(problems) - 1} more packages)" if len(problems) > 1 else ""
+        more = f" (and {counted(len(problems) - 1, 'more package')})" if len(problems) > 1 else ""
         return Verdict("False", Reason.ARTIFACT_NOT_FOUND, f"{name}: {message}{more}")
     count = sum(len(each.versions) for each in indexes)
     if not indexes:
         return Verdict(
             "True", SCANNED, "the repository can be reached; no resource follows the versions of its packages"
         )
-    return Verdict("True", SCANNED, f"{count} versions of {len(indexes)} packages")
+    return Verdict("True", SCANNED, f"{counted(count, 'version')} of {counted(len(indexes), 'package')}")
 
 
 def failure_verdict(reason: Reason, message: str) -> Verdict:

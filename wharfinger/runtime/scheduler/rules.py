@@ -144,7 +144,7 @@ def _wishes(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
         case None if node.script:
             yield Vote(Verdict.UNDEFINED, Reason.SCRIPT_PENDING, "the package's enabled script has not voted yet")
         case ScriptVote(error=error) if error:
-            yield _forbid(Reason.SCRIPT_ERROR, f"the package's enabled script failed: {error}")
+            yield _forbid(Reason.SCRIPT_ERROR, f"the package's enabled script gave no answer: {error}")
         case ScriptVote(enabled=False, reason=reason):
             yield _forbid(
                 Reason.DISABLED_BY_SCRIPT, reason or "the package's enabled script disabled it without a reason"

@@ -22,6 +22,8 @@ async def set_owner(client: ClusterClient, key: ObjectKey, obj: JsonObject, shar
     try:
         await client.merge_patch(key, patch, subresource="status")
     except (NotFoundError, ConflictError) as error:
-        log.debug("the shard of %s was not written, because the object has changed meanwhile: %s", key, error)
+        log.debug(
+            "the shard of %s was not written, because the object has changed or was deleted meanwhile: %s", key, error
+        )
         return False
     return True

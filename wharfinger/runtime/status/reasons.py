@@ -49,7 +49,7 @@ class Reason(StrEnum):
     SPEC_INVALID = (
         "SpecInvalid",
         Again.CHANGE,
-        "the resource has an invalid or contradictory field",
+        "the resource has an invalid field, or a name that another package already uses",
         "correct the field of the resource that the message names",
     )
     REPOSITORY_NOT_FOUND = (
@@ -382,8 +382,8 @@ class Reason(StrEnum):
         Again.ITSELF,
         "the API server does not establish custom resource definitions that were applied",
         (
-            "read the API server's log, and make the API server check the definition that the message names "
-            "again by a change of an annotation (`kubectl annotate crd NAME --overwrite look=again`)"
+            "read the API server's log, then change an annotation of the definition that the message names "
+            "(`kubectl annotate crd NAME --overwrite look=again`), so that the API server checks the definition again"
         ),
     )
     HOOK_FAILED = (
@@ -460,8 +460,8 @@ class Reason(StrEnum):
     INTERNAL = (
         "Internal",
         Again.ITSELF,
-        "a defect of Wharfinger",
-        "report this defect of Wharfinger, with the daemon's log",
+        "a bug in Wharfinger",
+        "report this bug in Wharfinger, with the daemon's log",
     )
 
     # Work in progress.
@@ -553,6 +553,6 @@ def advice(word: str, *, permanent: bool = False) -> str:
         case Again.ITSELF | Again.BY_ERROR if reason.tip and not permanent:
             return f"{reason.tip}; the daemon retries automatically"
         case Again.OTHERS:
-            return f"{reason.tip}; the daemon notices the change automatically"
+            return f"{reason.tip}; the daemon then continues automatically"
         case _:
             return reason.tip

@@ -31,7 +31,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
         record = await instance.recorded(tools)
     except PackageStateError as error:
         log.warning(
-            "%s: the objects that its hooks made are not known any more, so they are kept: %s",
+            "%s: the objects that its hooks made are kept, because it is not known any more which they are: %s",
             instance.id,
             error,
         )

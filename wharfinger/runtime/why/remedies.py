@@ -82,7 +82,7 @@ def of_absence(name: str, constraint: str, needed_by: str, *, by_resource: bool 
     if by_resource:
         without = _edit(needed_by)
     instead = f", or {without}" if needed_by else ""
-    return f"create {_new(name, constraint)}{instead}; the daemon notices the change automatically"
+    return f"create {_new(name, constraint)}{instead}; the daemon then continues automatically"
 
 
 class Member(NamedTuple):
@@ -101,10 +101,10 @@ class Member(NamedTuple):
 def of_group(members: tuple[Member, ...]) -> str:
     """Return the remedy if one of several packages must be on in a suitable version, but none is."""
     if not members:
-        return "enable one of the named packages; the daemon notices the change automatically"
+        return "enable one of the named packages; the daemon then continues automatically"
     told = [_member(each) for each in members[:_MOST_NAMED]]
     more = f"; or one of {len(members) - len(told)} more" if len(told) < len(members) else ""
-    return f"{'; or '.join(told)}{more}; the daemon notices the change automatically"
+    return f"{'; or '.join(told)}{more}; the daemon then continues automatically"
 
 
 def of_version(name: str, constraint: str, needed_by: str, *, by_resource: bool = False) -> str:

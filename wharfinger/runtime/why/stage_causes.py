@@ -15,7 +15,7 @@ from wharfinger.formats.listing import listed
 from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, ProgressSnapshot, TaskSnapshot
 from wharfinger.runtime.status import reasons
 from wharfinger.runtime.status.package_status import Stage
-from wharfinger.runtime.status.reasons import Reason, explanation
+from wharfinger.runtime.status.reasons import HELD, Reason, explanation
 from wharfinger.runtime.status.summary import State
 from wharfinger.runtime.why.causes import MOST_NAMED, Cause, Known, moment_after
 from wharfinger.runtime.why.remedies import WAIT, of_failed_hook, of_hook, of_reason, of_shares, of_slots, of_work
@@ -43,7 +43,8 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
         remedy = of_reason(package.name, blocked.reason, permanent=True)
         message = f"{blocked.reason}: {blocked.message}"
         first = _removed_first(known, package, blocked)
-        return Cause("cannot be acted on", message, blocked.last_transition, through=first, remedy=remedy)
+        state = "has a change that is held back" if blocked.reason in HELD else "cannot be acted on"
+        return Cause(state, message, blocked.last_transition, through=first, remedy=remedy)
     if package.suspended:
         return Cause("is suspended", explanation(Reason.SUSPENDED), remedy=of_reason(package.name, Reason.SUSPENDED))
     return None
@@ -94,7 +95,8 @@ def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
 def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot) -> Cause:
     since = removal.last_transition
     if first := _removed_first(known, package, removal):
-        return Cause(f"waits for the removal of {listed(first, MOST_NAMED)}", removal.message, since, through=first)
+        state = f"waits until {listed(first, MOST_NAMED)} {'is' if len(first) == 1 else 'are'} uninstalled"
+        return Cause(state, removal.message, since, through=first)
     if removal.reason != Reason.REMOVING:
         message = f"{removal.reason}: {removal.message}{_attempt(known, package, removal)}"
         return Cause("cannot be removed", message, since, remedy=of_reason(package.name, removal.reason))
@@ -148,7 +150,7 @@ def _work(known: Known, package: PackageSnapshot, condition: ConditionSnapshot |
     if (slot := _slot(known, package, task, since)) is not None:
         return slot
     text = condition.message or explanation(condition.reason) if condition is not None else package.message
-    if (hook := _hook_of(package, text)) and "running" not in text:
+    if (hook := _hook_of(package, text)) and hook not in text:
         text = f"{text}; running {hook}".lstrip("; ")
     doing = f"{task.name}, attempt {task.attempt}" if task is not None else _queued(package)
     message = "; ".join(each for each in (f"{_done(package.progress)}{text}", doing) if each)
