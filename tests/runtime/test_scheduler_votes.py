@@ -107,7 +107,7 @@ def test_script_rule_true_does_not_forbid() -> None:
         (
             ScriptVoted("mod", None, error="exit 3"),
             "EnabledScriptError",
-            "the package's enabled script failed: exit 3",
+            "the package's enabled script gave no answer: exit 3",
             False,
         ),
     ],

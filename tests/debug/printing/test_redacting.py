@@ -128,9 +128,9 @@ def test_what_goes_on_in_a_package_names_no_secret() -> None:
 
 
 def test_what_an_enabled_script_said_is_masked() -> None:
-    node = replace(NODES[0], message="the package's enabled script failed: bad hunter2 and password=abcdef")
+    node = replace(NODES[0], message="the package's enabled script gave no answer: bad hunter2 and password=abcdef")
     safe = redact_node(node, {"hunter2"})
-    assert safe == replace(node, message=f"the package's enabled script failed: bad {MARK} and password={MARK}")
+    assert safe == replace(node, message=f"the package's enabled script gave no answer: bad {MARK} and password={MARK}")
 
 
 def test_nothing_else_that_a_node_tells_quotes_a_secret() -> None:

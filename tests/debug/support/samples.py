@@ -391,7 +391,7 @@ REPOSITORIES = (
         "https://registry.example/packages",
         "True",
         "Scanned",
-        "3 versions of 1 packages",
+        "3 versions of 1 package",
         datetime(2026, 1, 1, 12, tzinfo=UTC),
         2,
         (

@@ -29,7 +29,7 @@ def test_a_scan() -> None:
                 "type": "Ready",
                 "status": "True",
                 "reason": "Scanned",
-                "message": "2 versions of 1 packages",
+                "message": "2 versions of 1 package",
                 "lastTransitionTime": "2026-01-01T12:00:00Z",
                 "observedGeneration": 3,
             }
@@ -56,7 +56,7 @@ def test_problems_of_packages_are_the_repositorys() -> None:
     verdict = scan_verdict([WEB], {"web": "not found", "db": "not found either"})
     assert (verdict.reason, verdict.message) == (
         "ArtifactNotFound",
-        "db: not found either (and 1 more packages)",
+        "db: not found either (and 1 more package)",
     )
     status = status_object({}, 1, verdict, NOON, indexes=[WEB], problems={"web": "not found"})
     assert find(status, "packages", 0, "problem") == "not found"

@@ -268,7 +268,7 @@ def test_scripts_are_quoted() -> None:
         == "the package's enabled script disabled it without a reason"
     )
     failed = only(node("a"), opinion=Opinion(vote=ScriptVote(None, error="exit code 3")))
-    assert failed.message == "the package's enabled script failed: exit code 3"
+    assert failed.message == "the package's enabled script gave no answer: exit code 3"
 
 
 @pytest.mark.parametrize(
