@@ -53,13 +53,13 @@ class EventReason(StrEnum):
         "Returned",
         EventType.NORMAL,
         "Upgrade",
-        "the package is in a former revision again, and all of its objects are ready; its resource requests another state",
+        "the package has been rolled back to a former revision, and its objects are ready; its resource still requests another state",
     )
     RECOVERED = (
         "Recovered",
         EventType.NORMAL,
         "Reconcile",
-        "the package is ready again after a problem that an Event reported",
+        "the package is ready again; an earlier Event reported the problem",
     )
     FAILED = ("Failed", EventType.WARNING, "Reconcile", "an install, an upgrade or a reconciliation failed")
     UNHEALTHY = (
@@ -84,7 +84,7 @@ class EventReason(StrEnum):
         "RequirementLost",
         EventType.WARNING,
         "Decide",
-        "the installed package is paused, because a requirement is not met any more; nothing is deleted",
+        "the daemon stops reconciling the installed package, because a requirement is not met any more; nothing is deleted",
     )
     HELD = (
         "Held",
@@ -102,15 +102,15 @@ class EventReason(StrEnum):
         "DriftFought",
         EventType.WARNING,
         "Correct",
-        "another program changes an object again each time that it is corrected",
+        "another program changes an object again each time the daemon corrects the object",
     )
-    SUSPENDED = ("Suspended", EventType.NORMAL, "Suspend", "a user suspended the package")
-    RESUMED = ("Resumed", EventType.NORMAL, "Resume", "a user resumed the package")
+    SUSPENDED = ("Suspended", EventType.NORMAL, "Suspend", "a user has suspended the package")
+    RESUMED = ("Resumed", EventType.NORMAL, "Resume", "a user has resumed the package")
     DISABLED = (
         "Disabled",
         EventType.NORMAL,
         "Decide",
-        "the package was uninstalled, because it was switched off",
+        "the package was switched off, and has been uninstalled",
     )
     REMOVING = ("Removing", EventType.NORMAL, "Remove", "the removal of the package has begun")
     REPOSITORY_FAILED = (
@@ -125,4 +125,9 @@ class EventReason(StrEnum):
         "Move",
         "the daemon of another shard manages the package from now on; nothing else changes",
     )
-    LEADER_CHANGED = ("LeaderChanged", EventType.NORMAL, "Lead", "another daemon is at work on the cluster")
+    LEADER_CHANGED = (
+        "LeaderChanged",
+        EventType.NORMAL,
+        "Lead",
+        "another daemon holds the Lease now, and manages the packages",
+    )
