@@ -53,7 +53,7 @@ class EventReason(StrEnum):
         "Returned",
         EventType.NORMAL,
         "Upgrade",
-        "the package has been rolled back to a former revision, and its objects are ready; its resource still requests another state",
+        "the package was rolled back to a former revision, and its objects are ready; its resource still requests another state",
     )
     RECOVERED = (
         "Recovered",
