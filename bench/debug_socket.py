@@ -54,23 +54,21 @@ async def _measure(rounds: int) -> list[Ratio]:
                     waits.append(await answer_time(path))
             after = memory()
             slowdown = statistics.median(await slowdowns(path, PAIRS * rounds // ROUNDS))
-    what = f"{SLOW} slow clients, garbage: a second"
+    what = f"{SLOW} attackers: processor time of a second"
     return [
         Ratio("debug_socket", what, f"{SHARE} of a core", statistics.median(shares), SHARE, 1.0),
         Ratio(
             "debug_socket",
-            f"{SLOW} slow clients: another client is answered",
+            f"{SLOW} attackers: time to answer another client",
             "2 s",
             statistics.median(waits),
             2.0,
             1.0,
         ),
-        Ratio(
-            "debug_socket", f"{SLOW} slow clients: memory afterwards", "memory before", after, before, 1.2, Unit.BYTES
-        ),
+        Ratio("debug_socket", f"{SLOW} attackers: memory afterwards", "memory before", after, before, 1.2, Unit.BYTES),
         Ratio(
             "debug_socket",
-            f"{SLOW} slow clients: 1 s of the daemon's own work",
+            f"{SLOW} attackers: 1 s of the daemon's own work",
             "without attack",
             slowdown,
             1.0,

@@ -67,7 +67,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 def _yaml() -> Ratio:
     text = "---\n".join(DEPLOYMENT.format(number=number) for number in range(300)).encode()
     return compare(
-        "formats", f"read_yaml_all, {len(text) // 1000} kB of manifests", "yaml.CSafeLoader, no guards",
+        "formats", f"read_yaml_all, {len(text) // 1000} kB of manifests", "yaml.CSafeLoader, without limits",
         lambda: read_yaml_all(text, what="bench"), lambda: list(yaml.load_all(text, yaml.CSafeLoader)), budget=3.0,
     )  # fmt: skip
 

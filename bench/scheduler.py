@@ -62,7 +62,13 @@ def measure(long: bool) -> Iterator[Ratio]:
 
     what = f"{MANY} packages added and run"
     yield compare(
-        "scheduler", what, f"{MANY // FEW} times {FEW}", add_many, add_few, budget=1.6, rounds=3 if long else 1
+        "scheduler",
+        what,
+        f"{FEW} packages, {MANY // FEW} times",
+        add_many,
+        add_few,
+        budget=1.6,
+        rounds=3 if long else 1,
     )
     large, small = World(many), World(few)
     first = "prod.app-00050"
