@@ -140,12 +140,12 @@ class _Round:
 
 RECONCILED: Final = _Round(
     lambda text: {"metadata": {"annotations": {REQUESTED: text}}},
-    lambda instance, text: instance.wish.directives.requested == text,
+    lambda instance, text: instance.desired.directives.requested == text,
 )
 """Each package is reconciled from the beginning, as a user requests it."""
 CHANGED: Final = _Round(
     lambda text: {"spec": {"settings": {"colour": text}}},
-    lambda instance, text: instance.wish.settings.settings.get("colour") == text,
+    lambda instance, text: instance.desired.settings.settings.get("colour") == text,
 )
 """Each package gets other settings."""
 

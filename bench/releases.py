@@ -208,7 +208,7 @@ async def _look_again(world: World, packages: int) -> float:
     names = [f"prod.six-{number}" for number in range(1, 1 + packages)]
     began = time.perf_counter()
     for name in names:
-        world.runtime.packages.tell(Rescheduled(name, "the benchmark"))
+        world.runtime.packages.send(Rescheduled(name, "the benchmark"))
     for name in names:
         await world.runtime.queues.wait_idle(name)
         instance = world.runtime.instances[name]

@@ -152,7 +152,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     19: (
-        "a wish is adopted and dies with a removal; a change of maintenance alone is not seen; the guard is inverted",
+        "a desired is adopted and dies with a removal; a change of maintenance alone is not seen; the guard is inverted",
         (
             "tests/runtime/lifecycle/test_lifecycle_machine.py::test_the_guard_of_the_removal_in_both_directions",
             _LIFECYCLE + "test_a_package_created_again_during_its_removal_is_told_to_come_again_and_is_new_afterwards",

@@ -27,7 +27,7 @@ kind: ClusterTrustBundle
 metadata: {name: young}
 spec: {trustBundle: "PEM of {{ .Capabilities.KubeVersion.Version }}"}
 """
-WISH = """\
+DESIRED = """\
 apiVersion: wharfinger.dev/v1alpha1
 kind: PackageRepository
 metadata: {{name: default}}
@@ -135,7 +135,7 @@ def test_the_daemon_installs_a_chart_that_needs_the_next_version(tmp_path: Path)
     with embedded_daemon(tmp_path, *options) as running:
         running.wait_line(" ready: ")
         kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
-        kubectl.apply(tmp_path / "wish.yaml", WISH.format(folder=tmp_path / "packages"))
+        kubectl.apply(tmp_path / "wish.yaml", DESIRED.format(folder=tmp_path / "packages"))
         running.wait_line("young: Ready")
         assert kubectl.value("clustertrustbundle/young", ".spec.trustBundle") == "PEM of v1.37.1"
         running.process.terminate()

@@ -1,7 +1,7 @@
 """Every request of an install, an upgrade and an uninstall goes wrong once, in turn: the end is the same each time. So it is when
 somebody tampers with what was brought, and the requests go wrong by which that is found and put right.
 
-Who asked tries again what failed in passing, after as long as the server wished, as the daemon does. The end is everything in
+Who asked tries again what failed in passing, after as long as the server given, as the daemon does. The end is everything in
 the cluster, who manages which fields, and the records: where the engine itself got over the fault, the very same ones; where it
 had to be asked again, a failed revision may have been left behind.
 """

@@ -144,13 +144,13 @@ async def test_a_new_password_alone_disturbs_no_one_who_runs(tmp_path: Path) -> 
         await world.secret("login", username=USER, password=PASSWORD)
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
-        begun = world.runtime.instances["prod.shop"].wish.begun
-        source = world.runtime.instances["prod.shop"].wish.source
+        begun = world.runtime.instances["prod.shop"].desired.begun
+        source = world.runtime.instances["prod.shop"].desired.source
         await world.secret("login", username=USER, password="rotated")
         with trio.fail_after(300):
-            while world.runtime.instances["prod.shop"].wish.source == source:
+            while world.runtime.instances["prod.shop"].desired.source == source:
                 await trio.testing.wait_all_tasks_blocked(0.005)
-        assert world.runtime.instances["prod.shop"].wish.begun == begun
+        assert world.runtime.instances["prod.shop"].desired.begun == begun
         await world.until_state("prod", "shop", "Ready")
 
 

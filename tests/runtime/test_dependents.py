@@ -125,12 +125,12 @@ async def test_who_needs_what_changes_is_explained_before_who_needs_those(tmp_pa
 async def test_what_is_taken_back_is_as_if_it_had_never_been_asked_for(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
-        before = world.runtime.instances["database"].wish.begun
+        before = world.runtime.instances["database"].desired.begun
         await world.change("", "database", {"packageVersion": "2.0.0"})
         await world.until("", "database", WOULD_BREAK)
         await world.change("", "database", {"packageVersion": "1.0.0"})
         await world.until_state("", "database", "Ready")
-        assert world.runtime.instances["database"].wish.begun == before
+        assert world.runtime.instances["database"].desired.begun == before
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ async def settled(world: World, revision: int) -> None:
 async def forced(world: World, word: str) -> None:
     """Ask for everything to be done again, and wait until it is."""
     await world.annotate("prod", "shop", "wharfinger.dev/force-requested-at", word)
-    await until(lambda: instance_of(world).wish.directives.forced == word)
+    await until(lambda: instance_of(world).desired.directives.forced == word)
     await world.until_state("prod", "shop", "Ready")
     await world.runtime.queues.wait_idle("prod.shop")
 

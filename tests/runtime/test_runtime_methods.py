@@ -58,7 +58,7 @@ async def test_a_wish_that_is_told_twice_is_one_wish(tmp_path: Path) -> None:
         await world.repository()
         await world.create_module("web")
         obj = await world.until_state("", "web", "Ready")
-        source = world.runtime.instances["web"].wish.source
+        source = world.runtime.instances["web"].desired.source
         assert source is not None
         spec = read_module(obj)
         assert world.runtime.update_module(spec, source, ResolvedSettings({})).kind is DecisionKind.NONE
@@ -74,7 +74,7 @@ async def test_a_wish_during_a_removal_is_heard_when_that_is_over(tmp_path: Path
         await world.repository()
         await world.create_module("web")
         obj = await world.until_state("", "web", "Ready")
-        source = world.runtime.instances["web"].wish.source
+        source = world.runtime.instances["web"].desired.source
         assert source is not None
         hold = ObjectKey(CONFIG_MAP, SYSTEM_NAMESPACE, "web")
         await world.client.merge_patch(hold, {"metadata": {"finalizers": ["example.com/hold"]}})

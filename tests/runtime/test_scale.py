@@ -35,7 +35,7 @@ BROKEN = {"package.yaml": "apiVersion: v1\nname: [broken\n", "templates/config.y
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DesiredPackage:
     """A package to be created, and the last task that it gets to, which fails if it is a bad one."""
 
     package: str
@@ -51,16 +51,16 @@ class Outcome:
     cpu_s: float
 
 
-FINE = Wish("web", {}, "WaitReady")
+FINE = DesiredPackage("web", {}, "WaitReady")
 WRONG = (
-    Wish("strict", {"replicas": 4}, "Configure"),
-    Wish("strict", {"replicas": "many"}, "Configure"),
-    Wish("strict", {"replica": 1}, "Configure"),
-    Wish("broken", {}, "Download:1.0.0"),
+    DesiredPackage("strict", {"replicas": 4}, "Configure"),
+    DesiredPackage("strict", {"replicas": "many"}, "Configure"),
+    DesiredPackage("strict", {"replica": 1}, "Configure"),
+    DesiredPackage("broken", {}, "Download:1.0.0"),
 )
 
 
-def mixed(good: int, bad: int) -> dict[str, Wish]:
+def mixed(good: int, bad: int) -> dict[str, DesiredPackage]:
     """That many of both by name, the bad ones spread among the others."""
     wishes = {f"fine-{number:04}": FINE for number in range(good)}
     wishes |= {f"wrong-{number:04}": WRONG[number % len(WRONG)] for number in range(bad)}
@@ -76,13 +76,13 @@ def cpu_s() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-async def bring_up(world: World, wishes: dict[str, Wish], log: TaskLog) -> float:
+async def bring_up(world: World, wishes: dict[str, DesiredPackage], log: TaskLog) -> float:
     """Create all of them, wait until each is Ready or parked, and say what CPU time that took."""
-    good = sum(wish is FINE for wish in wishes.values())
+    good = sum(desired is FINE for desired in wishes.values())
     begun_s = cpu_s()
-    for name, wish in wishes.items():
+    for name, desired in wishes.items():
         namespace, _, instance = name.partition(".")
-        await world.create(namespace, instance, package=wish.package, settings=wish.settings)
+        await world.create(namespace, instance, package=desired.package, settings=desired.settings)
 
     def all_over() -> bool:
         over = log.ends["WaitReady", "done"] >= good and log.over("failed") >= len(wishes) - good
@@ -117,10 +117,10 @@ async def measure(folder: Path, monkeypatch: pytest.MonkeyPatch, good: int, bad:
                 await world.runtime.queues.wait_idle(name)
             tasks = log.names(next(name for name in wishes if wishes[name] is FINE))
             assert len(tasks) == len(set(tasks))
-            expected = {name: tasks[: tasks.index(wish.last) + 1] for name, wish in wishes.items()}
+            expected = {name: tasks[: tasks.index(desired.last) + 1] for name, desired in wishes.items()}
             assert {name: log.names(name) for name in wishes} == expected
             ready = [name for name in wishes if state_of(world, name) is State.READY]
-            assert ready == [name for name, wish in wishes.items() if wish is FINE]
+            assert ready == [name for name, desired in wishes.items() if desired is FINE]
             statistics = world.runtime.queues.statistics()
             assert (statistics.parked, statistics.running, statistics.backing_off) == (bad, 0, 0)
             assert statistics.tasks >= bad

@@ -112,7 +112,7 @@ async def test_a_no_while_something_cannot_be_loaded_takes_nothing_away(tmp_path
         (tmp_path / "broken").touch()
         async with restarted_and_refused(ground, tmp_path, uid) as world:
             await world.until("", "dns", lambda obj: "exit status 1" in find_str(obj, "status", "summary", "message"))
-            await until_true(lambda: not world.runtime.packages.unreported.unheard)
+            await until_true(lambda: not world.runtime.packages.unreported.unknown)
             await world.runtime.queues.wait_idle("scripted")
             assert await of_scripted(world) == uid
             (tmp_path / "broken").unlink()

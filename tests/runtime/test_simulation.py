@@ -8,8 +8,8 @@ Invariants, checked by the model as it goes (`simulated.py`) and here:
   was cancelled with a cause;
 * on-done never fires for a superseded run;
 * no task outlives its package;
-* nothing is lost: once everything succeeds, what is loaded and applied is what was wanted last, also where the wish came during
-  a removal, a suspension or an update; what is off, or removed, is not in the cluster.
+* nothing is lost: once everything succeeds, the last desired state is loaded and applied, also if it was set during a
+  removal, a suspension or an update; packages that are off or removed have no objects in the cluster.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ from wharfinger.runtime.lifecycle.lifecycle_machine import NOTHING, Operation
 
 V1: Final = DesiredState("https://r", "web", "1.0.0", "sha256:a")
 V2: Final = replace(V1, version="2.0.0")
-WISHES: Final = (V1, replace(V1, settings_checksum="sha256:b"), V2, replace(V2, settings_checksum="sha256:b"))
+DESIRED_STATES: Final = (V1, replace(V1, settings_checksum="sha256:b"), V2, replace(V2, settings_checksum="sha256:b"))
 OUTCOMES: Final = st.sampled_from([*["finished"] * 12, "failed", "failed for good"])
 
 
@@ -41,13 +41,13 @@ class Simulation(RuleBasedStateMachine):
     @initialize(installed=st.booleans())
     def begin(self, installed: bool) -> None:
         if installed:
-            self.wish(V1)
+            self.desired(V1)
             self.model.settle()
 
-    @rule(desired=st.sampled_from(WISHES))
-    def wish(self, desired: DesiredState) -> None:
+    @rule(desired=st.sampled_from(DESIRED_STATES))
+    def desired(self, desired: DesiredState) -> None:
         removing = Operation.REMOVAL in self.model.live.values()
-        decision = self.model.wish(desired)
+        decision = self.model.desired(desired)
         assert (decision.kind is DecisionKind.REMOVING) is removing
         self.wanted = desired
 
@@ -55,7 +55,7 @@ class Simulation(RuleBasedStateMachine):
     def suspend_or_resume(self) -> None:
         if self.wanted is not None:
             self.wanted = replace(self.wanted, suspended=not self.wanted.suspended)
-            self.model.wish(self.wanted)
+            self.model.desired(self.wanted)
 
     @rule(really=st.integers(0, 3))
     def delete(self, really: int) -> None:
@@ -166,10 +166,10 @@ TestSimulation.settings = settings(max_examples=scaled(2000, 80), stateful_step_
 
 def test_a_wish_during_a_removal_comes_true_afterwards() -> None:
     model = SimulatedPackage()
-    model.wish(V1)
+    model.desired(V1)
     model.settle()
     model.delete()
-    assert model.wish(V2).kind is DecisionKind.REMOVING
+    assert model.desired(V2).kind is DecisionKind.REMOVING
     model.settle()
     check_settled(model, V2)
 
@@ -186,22 +186,22 @@ def test_a_removal_of_what_was_never_seen_is_applied_to_its_end() -> None:
 
 def test_what_changed_while_suspended_comes_true_with_the_resumption() -> None:
     model = SimulatedPackage()
-    model.wish(V1)
+    model.desired(V1)
     model.settle()
-    model.wish(suspended(V1))
-    model.wish(suspended(V2))
+    model.desired(suspended(V1))
+    model.desired(suspended(V2))
     model.turn(off=True)
     model.settle()
     check_settled(model, suspended(V2))
     assert (model.loaded, model.present) == (V1.version, True)
-    model.wish(V2)
+    model.desired(V2)
     model.settle()
     check_settled(model, V2)
 
 
 def test_a_package_is_forgotten_only_when_its_last_run_has_ended() -> None:
     model = SimulatedPackage()
-    model.wish(V1)
+    model.desired(V1)
     model.settle()
     model.hook_event()
     (hook,) = model.runs
@@ -213,7 +213,7 @@ def test_a_package_is_forgotten_only_when_its_last_run_has_ended() -> None:
             model.tell(run)
     assert model.ending == {hook}
     model.clean()
-    assert model.wish(V2).kind is DecisionKind.REMOVING
+    assert model.desired(V2).kind is DecisionKind.REMOVING
     model.end_run(hook, "interrupted")
     model.clean()
     assert model.package is not None

@@ -54,12 +54,12 @@ async def test_what_is_ordered_at_once_is_all_performed(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
-        world.runtime.packages.tell(Paused())
+        world.runtime.packages.send(Paused())
         for name in names:
             await world.create("prod", name)
         for name in names:
             await world.until("prod", name, lambda obj: find_str(obj, "status", "release", "namespace") == "prod")
             await world.runtime.queues.wait_idle(f"prod.{name}")
-        world.runtime.packages.tell(Resumed())
+        world.runtime.packages.send(Resumed())
         for name in names:
             await world.until_state("prod", name, "Ready")

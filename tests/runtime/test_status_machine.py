@@ -62,8 +62,8 @@ class Story(RuleBasedStateMachine):
             assert statuses.difference(self.status, self.written) == statuses.difference(before, self.written)
 
     def _hold_times(self, before: PackageStatus) -> None:
-        for kind, told in self.status.told.items():
-            known = before.told.get(kind)
+        for kind, told in self.status.external.items():
+            known = before.external.get(kind)
             if known is None:
                 assert told.since == self.now
             elif told in (before.ready_kept, self.status.ready_kept, before.reconciling_kept):
@@ -191,7 +191,7 @@ class Story(RuleBasedStateMachine):
 
     @invariant()
     def agrees_with_kstatus(self) -> None:
-        told, status = self.status.told, self.status
+        told, status = self.status.external, self.status
         held = [kind for kind in ("Ready", "Reconciling", "Stalled") if told[kind].truth is Truth.TRUE]
         state = summarize(status).state
         if status.suspended and status.blocked is None and status.removal is None and status.held is None:
@@ -215,12 +215,12 @@ class Story(RuleBasedStateMachine):
 
     @invariant()
     def keeps_installed(self) -> None:
-        installed = self.status.told["Installed"].truth is Truth.TRUE
+        installed = self.status.external["Installed"].truth is Truth.TRUE
         assert installed == (self.status.installed_since is not None) or self.status.removal is not None
 
     @invariant()
     def is_of_a_generation_that_there_was(self) -> None:
-        assert all(told.generation <= self.status.generation for told in self.status.told.values())
+        assert all(told.generation <= self.status.generation for told in self.status.external.values())
 
     @invariant()
     def is_frozen_once_it_is_removed(self) -> None:
@@ -229,7 +229,7 @@ class Story(RuleBasedStateMachine):
         later = self.now + timedelta(seconds=1)
         assert statuses.uninstalled(self.status, later) == self.status
         assert statuses.update_started(self.status, self.status.generation + 1, later) == self.status
-        told = {kind: one.truth for kind, one in self.status.told.items()}
+        told = {kind: one.truth for kind, one in self.status.external.items()}
         assert {kind for kind, truth in told.items() if truth is Truth.TRUE} == {"Reconciling"}
         assert replace(self.status, removal=None) != self.status
 

@@ -1,4 +1,4 @@
-"""A new wish waits for nothing: whatever a package is stuck in is over, and what follows has begun, within a second.
+"""A new desired state waits for nothing: whatever a package is stuck in is over, and what follows has begun, within a second.
 
 For each way of superseding (another version, a suspend, a removal) and each place to be stuck in. What held the package up,
 with all its processes, is dead before the first task of what follows begins; and that comes to its end.
@@ -37,9 +37,9 @@ FIRST_TASKS = {
 def supersede(stalled: Stalled, name: str, how: str) -> None:
     match how:
         case "version":
-            stalled.wish(name, NEW, 2)
+            stalled.desired(name, NEW, 2)
         case "suspend":
-            stalled.wish(name, OLD, 2, suspended=True)
+            stalled.desired(name, OLD, 2, suspended=True)
         case "removal":
             stalled.runtime.remove_app(AppId("prod", name), 2, {})
 

@@ -330,7 +330,7 @@ async def serves(world: World, before: list[tuple[object, ...]]) -> None:
     """The graph is as it was, and whoever needs ``base`` is run when it is to run."""
     assert graph(world) == before
     for namespace, name in (("", "mid"), ("prod", "shop")):
-        await world.change(namespace, name, {"settings": {"mode": world.runtime.instances["base"].wish.version}})
+        await world.change(namespace, name, {"settings": {"mode": world.runtime.instances["base"].desired.version}})
         await world.until_state(namespace, name, "Ready")
     assert graph(world) == before
 
@@ -345,9 +345,9 @@ async def test_a_wish_that_closes_a_cycle_leaves_the_graph_as_it_was_also_when_i
         await world.until("", "base", looked_at(world, "base", IS_CYCLE))
         assert graph(world) == before
         base = world.runtime.instances["base"]
-        assert base.wish.begun is not None
+        assert base.desired.begun is not None
         loaded = base.files.definition
-        put(base, wish={"begun": base.wish.begun - STALLED_RETRY - timedelta(seconds=1)})
+        put(base, desired={"begun": base.desired.begun - STALLED_RETRY - timedelta(seconds=1)})
         world.runtime.retry_stalled("base")
         await until_true(lambda: base.files.definition is not loaded and base.node.refused is not None)
         await world.until("", "base", IS_CYCLE)

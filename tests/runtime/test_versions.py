@@ -299,7 +299,7 @@ async def test_a_restarted_daemon_chooses_from_the_index_while_the_registry_is_a
         await ground.client.merge_patch(REPOSITORY, {"spec": away})
         async with ground.open_world() as world:
             await world.until_object(REPOSITORY, lambda found: ready(found)[0] == "RegistryFailed")
-            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].wish.version == "1.0.0")
+            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].desired.version == "1.0.0")
             index = await world.client.get(ObjectKey(PACKAGE_INDEX, "", "default.web"))
             assert find(index, "status", "count") == 1
 

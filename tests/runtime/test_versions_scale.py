@@ -19,9 +19,9 @@ from wharfinger.formats.json.value import encode_json, find, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.network.proxies import read_proxies
 from wharfinger.packages.registry.address import RegistryAddress
+from wharfinger.packages.registry.connection import RegistryAccess
 from wharfinger.packages.registry.oci_registry import TAGS_ASKED_FOR, open_registry
 from wharfinger.packages.registry.pusher import load_package, push_package
-from wharfinger.packages.registry.wire import Access
 from wharfinger.runtime.repositories.index_objects import IndexObjects
 from wharfinger.runtime.repositories.package_scan import Interest, scan_package
 from wharfinger.runtime.resources.resources import PACKAGE_INDEX
@@ -44,7 +44,7 @@ def link_tags(folder: Path, count: int) -> None:
 async def requests_of_scan(address: RegistryAddress, known: PackageIndex, interest: Interest) -> list[str]:
     """Scan a package in which nothing is new; return the requests as a proxy sees them."""
     async with open_connect_proxy() as proxy:
-        access = Access(proxies=read_proxies({"HTTP_PROXY": proxy.url()}))
+        access = RegistryAccess(proxies=read_proxies({"HTTP_PROXY": proxy.url()}))
         host = RegistryAddress("registry.test", address.port)
         async with open_registry(host, scheme="http", access=access) as registry:
             assert await scan_package(registry, "packages/web", known, interest) == known

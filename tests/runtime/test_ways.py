@@ -1,4 +1,4 @@
-"""The ways through the runtime: how often a wish is handed on between files, from the informer to the queue, and an event of a
+"""The ways through the runtime: how often a desired is handed on between files, from the informer to the queue, and an event of a
 hook, from its watch to its task.
 
 A way is walked by a real package, from its first place to its last: along the calls that are open at one place, back to the last
@@ -29,7 +29,7 @@ from wharfinger.runtime.tasks.event_tasks import EventHookTask
 
 pytestmark = pytest.mark.unmeasured
 
-MOST_OF_A_WISH: Final = 25
+MAX_INPUTS: Final = 25
 MOST_RETURNS: Final = 10
 MOST_OF_AN_EVENT: Final = 15
 
@@ -108,7 +108,7 @@ async def test_a_wish_walks_from_the_informer_to_the_queue(tmp_path: Path) -> No
             await world.until_state("prod", "shop", "Ready")
     assert way.is_over
     assert way.stations[:2] == ["runtime/controllers/service.py", "cluster/watch/work_queue.py"]
-    assert len(way.stations) <= MOST_OF_A_WISH, way.stations
+    assert len(way.stations) <= MAX_INPUTS, way.stations
     assert way.returns <= MOST_RETURNS, way.stations
 
 

@@ -10,6 +10,7 @@ import trio
 import wharfinger
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.formats.encodable import write_text
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.building_command import BuildError, print_message, run_build
 from wharfinger.offline.checking.findings import Finding, Severity, build_findings, places_of
@@ -84,7 +85,7 @@ async def _findings(result: Result, open_server: OpenServer, options: OfflineOpt
     ids = {each.id for each in chosen.objects}
     applied = [each for each in result.objects if each.id in ids or each.id.kind == DEFINITION]
     try:
-        step = f"applying {len(applied)} objects to an empty control plane"
+        step = f"applying {counted(len(applied), 'object')} to an empty control plane"
         async with open_progress_line(sys.stderr, lambda: step, wanted=options.progress), open_server() as client:
             by_server = await server_findings(applied, client)
     except ClusterError as error:

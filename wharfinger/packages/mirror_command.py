@@ -13,6 +13,7 @@ import trio
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.errors import AddressError, PackageError
@@ -94,12 +95,12 @@ def _shortcomings(mirror: Mirror) -> list[str]:
     said = [f"{package} was copied without its images, which are not known: {why}" for package, why in unknown]
     if unknown:
         hint = "give settings with --settings NAME=FILE, list the images in Chart.yaml, or use --no-images"
-        said.append(f"{len(unknown)} packages without images; {hint}")
+        said.append(f"{counted(len(unknown), 'package')} without images; {hint}")
     said += [f"the image {image} was not copied: {error}" for image, error in failed]
     if failed:
         retry = "run the same command again, and it continues; " if any(error.transient for _, error in failed) else ""
         said.append(
-            f"{len(failed)} images were not copied; {retry}list the right ones in Chart.yaml, or use --no-images"
+            f"{counted(len(failed), 'image')} not copied; {retry}list the right ones in Chart.yaml, or use --no-images"
         )
     return said
 
@@ -132,7 +133,7 @@ async def _mirror_async(args: argparse.Namespace) -> Mirror:
                 print(encodable(line, sys.stdout.encoding or "utf-8"))  # noqa: T201 - a command
     sums = mirror.sums
     verb = "would copy" if args.dry_run else "copied"
-    line = f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} were there already"
+    line = f"{verb} {counted(sums.artifacts, 'artifact')}, {counted(sums.bytes, 'byte')}; {sums.present} were there already"
     print(line)  # noqa: T201 - a command
     return mirror
 

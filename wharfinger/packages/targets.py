@@ -20,12 +20,12 @@ from wharfinger.packages.registry.address import (
     parse_reference,
     parse_repository,
 )
+from wharfinger.packages.registry.connection import RegistryAccess
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
 from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.registry import WritableRegistry
-from wharfinger.packages.registry.wire import Access
 
 LAYOUT: Final = "oci-layout:"
 MAX_PASSWORD: Final = 64 * 1024
@@ -115,7 +115,7 @@ async def open_target(args: argparse.Namespace, target: Target) -> AsyncIterator
     credentials = await _credentials(args, target.place)
     if credentials is not None:
         credentials = replace(credentials, realms=tuple(str(host).lower() for host in args.token_realm))
-    access = Access(proxies=read_proxies(os.environ))
+    access = RegistryAccess(proxies=read_proxies(os.environ))
     async with open_registry(
         target.place.registry,
         scheme=target.place.scheme,

@@ -12,7 +12,7 @@ from wharfinger.cluster.api.errors import (
     UnreachableError,
     api_error,
 )
-from wharfinger.cluster.api.retrying import ATTEMPTS, is_retryable, patiently
+from wharfinger.cluster.api.retrying import ATTEMPTS, is_retryable, with_retries
 
 
 class Failing:
@@ -33,14 +33,14 @@ class Failing:
 async def test_what_passes_is_tried_again(code: int, autojump_clock: MockClock) -> None:
     act = Failing(api_error(code, "Busy", "not now"), UnreachableError("gone"))
     start = trio.current_time()
-    assert await patiently(act, draw=lambda: 0.0) == "done"
+    assert await with_retries(act, draw=lambda: 0.0) == "done"
     assert [round(at - start, 6) for at in act.at] == [0, 0.1, 0.3]
 
 
 async def test_the_server_says_when(autojump_clock: MockClock) -> None:
     act = Failing(api_error(429, "TooManyRequests", "later", retry_after_s=7.0))
     start = trio.current_time()
-    await patiently(act, draw=lambda: 0.0)
+    await with_retries(act, draw=lambda: 0.0)
     assert round(act.at[1] - start, 6) == 7
 
 
@@ -49,19 +49,19 @@ async def test_what_is_about_the_object_is_raised_at_once(code: int) -> None:
     error = api_error(code, "No", "no")
     act = Failing(error)
     with pytest.raises(ClusterError) as caught:
-        await patiently(act)
+        await with_retries(act)
     assert caught.value is error
     assert not is_retryable(error)
 
 
 async def test_more_can_be_asked_for(autojump_clock: MockClock) -> None:
-    assert await patiently(Failing(ConflictError(409, "Conflict", "raced")), also=(ConflictError,)) == "done"
+    assert await with_retries(Failing(ConflictError(409, "Conflict", "raced")), also=(ConflictError,)) == "done"
 
 
 async def test_it_ends(autojump_clock: MockClock) -> None:
     act = Failing(*(UnreachableError(f"number {number}") for number in range(9)))
     with pytest.raises(UnreachableError, match="number 4"):
-        await patiently(act)
+        await with_retries(act)
     assert len(act.at) == ATTEMPTS
 
 

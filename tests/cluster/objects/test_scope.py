@@ -99,15 +99,15 @@ async def test_a_release_is_refused_before_its_first_write(autojump_clock: MockC
 
 
 async def test_a_release_that_is_confined_again_is_refused_kept_and_not_corrected(autojump_clock: MockClock) -> None:
-    wish, far = request(config_map("a", v="1"), FAR), ObjectKey(MAPS, "kube-system", "far")
+    inputs, far = request(config_map("a", v="1"), FAR), ObjectKey(MAPS, "kube-system", "far")
     async with confined() as (client, engine, free):
         free.add(OWNER)
-        await engine.upgrade(wish)
-        assert engine.unchanged(wish) is not None
+        await engine.upgrade(inputs)
+        assert engine.unchanged(inputs) is not None
         free.clear()
-        assert engine.unchanged(wish) is None
+        assert engine.unchanged(inputs) is None
         with pytest.raises(OutsideNamespaceError):
-            await engine.upgrade(wish)
+            await engine.upgrade(inputs)
         engine.prune()
         for key in (far, ObjectKey(MAPS, "default", "a")):
             await change(client, key)

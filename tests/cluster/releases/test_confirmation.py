@@ -20,7 +20,7 @@ from wharfinger.cluster.releases.request import Outcome, ReleaseRequest
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 
-APPLIED = replace(request(config_map("b"), config_map("a", v="1")), wish=b"{}", marks={"render": "x"})
+APPLIED = replace(request(config_map("b"), config_map("a", v="1")), inputs=b"{}", marks={"render": "x"})
 WANTED = replace(APPLIED, objects=())
 """The request without its objects, which nobody has parsed."""
 
@@ -64,7 +64,7 @@ async def test_a_release_that_was_not_restored_is_not_confirmed(autojump_clock: 
         replace(WANTED, values={"a": 1}),
         replace(WANTED, labels={"a": "b"}),
         replace(WANTED, marks={"render": "y"}),
-        replace(WANTED, wish=b"[]"),
+        replace(WANTED, inputs=b"[]"),
         replace(WANTED, drift=DriftPolicy(mode=DriftMode.WARN)),
     ],
     ids=["manifest", "values", "labels", "marks", "wish", "drift"],
@@ -109,7 +109,7 @@ async def test_the_wanted_objects_of_some_kinds(autojump_clock: MockClock) -> No
 
 
 async def test_a_release_with_an_object_of_an_unserved_kind_is_left_to_the_upgrade(autojump_clock: MockClock) -> None:
-    applied = replace(request(config_map("a", v="1"), WIDGET), wish=b"{}", marks={"render": "x"})
+    applied = replace(request(config_map("a", v="1"), WIDGET), inputs=b"{}", marks={"render": "x"})
     async with cluster() as (client, _):
         async with open_engine(client) as engine:
             await engine.ensure_crds("other", "default", (widget_crd(),))
@@ -126,7 +126,7 @@ async def test_a_release_with_an_object_of_an_unserved_kind_is_left_to_the_upgra
 
 async def test_a_release_that_became_confined_is_left_to_the_upgrade(autojump_clock: MockClock) -> None:
     elsewhere = config_map("a", "namespace: kube-public", v="1")
-    applied = replace(request(elsewhere), wish=b"{}", marks={"render": "x"})
+    applied = replace(request(elsewhere), inputs=b"{}", marks={"render": "x"})
     confined: set[Owner] = set()
     async with cluster() as (client, _):
         async with open_engine(client) as engine:

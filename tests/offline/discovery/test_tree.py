@@ -157,7 +157,7 @@ def test_a_tree_is_built_from_its_root(tmp_path: Path) -> None:
     own = Repository(frozenset({"git.example.com/a/fleet"}))
     tree = discover(write_tree(tmp_path, files), root=tmp_path, repository=own)
     assert [each.id.name for each in tree.loaded] == ["fleet", "fleet"]
-    assert "apps/map.yaml" in tree.reach.files_of(".")
+    assert "apps/map.yaml" in tree.build_files.files_of(".")
     assert tree.named["ConfigMap", "c"][0].place.file == "apps/map.yaml"
 
 

@@ -17,9 +17,9 @@ from wharfinger.packages.errors import RegistryError
 from wharfinger.packages.network.proxies import read_proxies
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import RegistryAddress, Scheme
+from wharfinger.packages.registry.connection import RegistryAccess, RegistryRequest, Timeouts, open_connection
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.oci_registry import open_registry
-from wharfinger.packages.registry.wire import Access, RegistryRequest, Timeouts, open_wire
 
 HOST = "registry.test"
 GET = RegistryRequest("GET", "/v2/x", "x", "the thing")
@@ -38,7 +38,7 @@ async def test_a_registry_behind_a_proxy(login: str, tmp_path: Path) -> None:
         open_connect_proxy() as proxy,
     ):
         proxy.demands_login = bool(login)
-        access = Access(proxies=read_proxies({"HTTPS_PROXY": proxy.url(login)}))
+        access = RegistryAccess(proxies=read_proxies({"HTTPS_PROXY": proxy.url(login)}))
         async with open_registry(
             RegistryAddress(HOST, address.port),
             scheme="https",
@@ -54,7 +54,7 @@ async def test_a_registry_behind_a_proxy(login: str, tmp_path: Path) -> None:
 
 async def test_a_registry_over_http_behind_a_proxy(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path) as address, open_connect_proxy() as proxy:
-        access = Access(proxies=read_proxies({"HTTP_PROXY": proxy.url()}))
+        access = RegistryAccess(proxies=read_proxies({"HTTP_PROXY": proxy.url()}))
         async with open_registry(RegistryAddress(HOST, address.port), scheme="http", access=access) as registry:
             pushed = await push(registry, "1.0.0")
             assert await registry.resolve(REPOSITORY, "1.0.0") == pushed
@@ -67,12 +67,12 @@ async def test_a_proxy_that_demands_a_login(login: str, scheme: Scheme) -> None:
     async with open_connect_proxy() as proxy:
         proxy.demands_login = True
         address = proxy.url(login)
-        access = Access(proxies=read_proxies({"HTTPS_PROXY": address, "HTTP_PROXY": address}))
-        async with open_wire(
+        access = RegistryAccess(proxies=read_proxies({"HTTPS_PROXY": address, "HTTP_PROXY": address}))
+        async with open_connection(
             RegistryAddress(HOST), scheme=scheme, credentials=None, ca="", patience=Timeouts(), access=access
-        ) as wire:
+        ) as connection:
             with pytest.raises(RegistryError) as caught:
-                await wire.ask(GET, max_bytes=10)
+                await connection.ask(GET, max_bytes=10)
     via = f" through the proxy 127.0.0.1:{proxy.port}" if scheme == "https" else ""
     assert str(caught.value) == (
         f"the thing{via}: the proxy demands a login (407); put it into the proxy's address: "
@@ -85,22 +85,22 @@ async def test_a_proxy_that_refuses_and_one_that_does_not_run() -> None:
     async with open_connect_proxy() as proxy:
         proxy.refuses = True
         via = f"the thing through the proxy 127.0.0.1:{proxy.port}"
-        access = Access(proxies=read_proxies({"HTTPS_PROXY": proxy.url(LOGIN)}))
-        async with open_wire(
+        access = RegistryAccess(proxies=read_proxies({"HTTPS_PROXY": proxy.url(LOGIN)}))
+        async with open_connection(
             RegistryAddress(HOST), scheme="https", credentials=None, ca="", patience=Timeouts(), access=access
-        ) as wire:
+        ) as connection:
             with pytest.raises(RegistryError) as caught:
-                await wire.ask(GET, max_bytes=10)
+                await connection.ask(GET, max_bytes=10)
     assert str(caught.value) == (
         f"{via}: the proxy refused the connection (403 Forbidden); ask its operator to allow this host, or name the host in "
         "NO_PROXY"
     )
     assert caught.value.transient
-    async with open_wire(
+    async with open_connection(
         RegistryAddress(HOST), scheme="https", credentials=None, ca="", patience=Timeouts(), access=access
-    ) as wire:
+    ) as connection:
         with pytest.raises(RegistryError, match=via) as caught:
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
     assert caught.value.transient
     assert "s3cret" not in str(caught.value)
 
@@ -108,7 +108,7 @@ async def test_a_proxy_that_refuses_and_one_that_does_not_run() -> None:
 async def test_a_registry_that_demands_a_certificate(tmp_path: Path) -> None:
     server, client = await certificate(tmp_path / "server", "IP:127.0.0.1"), await certificate(tmp_path / "client")
     ca = server.file.read_text()
-    known = Access(ClientCertificate(client.file.read_text(), client.key.read_text()))
+    known = RegistryAccess(ClientCertificate(client.file.read_text(), client.key.read_text()))
     async with open_registry_server(tmp_path, certificate=server, client_ca=client.file) as address:
         async with open_registry(address, scheme="https", ca=ca, access=known) as registry:
             pushed = await push(registry, "1.0.0")
@@ -123,23 +123,23 @@ async def test_a_redirect_to_another_server_does_not_carry_the_certificate(tmp_p
     demanding = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(client.file))
     demanding.load_cert_chain(server.file, server.key)
     demanding.verify_mode = ssl.CERT_REQUIRED
-    known = Access(ClientCertificate(client.file.read_text(), client.key.read_text()))
+    known = RegistryAccess(ClientCertificate(client.file.read_text(), client.key.read_text()))
     async with (
         open_faulty_registry(demanding) as registry,
         open_faulty_registry(demanding) as other,
-        open_wire(
+        open_connection(
             registry.address,
             scheme="https",
             credentials=Credentials(USER, PASSWORD),
             ca=server.file.read_text(),
             patience=Timeouts(),
             access=known,
-        ) as wire,
+        ) as connection,
     ):
         registry.on("GET", "/v2/x", Reply(body=b"yes"), Reply(302, (("Location", f"https://{other.address}/y"),)))
-        assert (await wire.ask(GET, max_bytes=10)).body == b"yes"
+        assert (await connection.ask(GET, max_bytes=10)).body == b"yes"
         with pytest.raises(RegistryError):
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert other.requests == []
 
 
@@ -149,7 +149,7 @@ async def test_a_transfer_that_breaks_off_is_continued(tmp_path: Path) -> None:
         async with open_registry(address, scheme="http") as registry:
             pushed = await push(registry, "1.0.0", LAYER)
             layer = (await registry.manifest(REPOSITORY, pushed.digest)).layers[0]
-        access = Access(proxies=read_proxies({"HTTP_PROXY": proxy.url()}))
+        access = RegistryAccess(proxies=read_proxies({"HTTP_PROXY": proxy.url()}))
         async with open_registry(RegistryAddress(HOST, address.port), scheme="http", access=access) as registry:
             proxy.cut = [500_000, 300_000, 100_000]
             assert await read(registry, layer) == LAYER

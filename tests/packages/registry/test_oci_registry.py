@@ -18,11 +18,11 @@ from tests.packages.support.token_realm import open_token_registry
 from tests.registry_server import PASSWORD, USER, open_registry_server
 from wharfinger.packages.digest import digest_of
 from wharfinger.packages.errors import ArtifactError, DigestError, RegistryError
+from wharfinger.packages.registry.connection import Timeouts
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.manifest import HELM_CHART, MAX_MANIFEST, OCI_INDEX, OCI_MANIFEST
 from wharfinger.packages.registry.oci_registry import OciRegistry, open_registry
 from wharfinger.packages.registry.verified_blob import LeastSpeed
-from wharfinger.packages.registry.wire import Timeouts
 
 TYPE = ("Content-Type", OCI_MANIFEST)
 

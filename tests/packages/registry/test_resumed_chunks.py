@@ -12,9 +12,9 @@ from tests.packages.support.faulty_registry import (
 )
 from tests.packages.support.registry_contract import read
 from wharfinger.packages.errors import DigestError, LoginRefusedError, RegistryError
+from wharfinger.packages.registry.connection import RegistryAccess
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.oci_registry import open_registry
-from wharfinger.packages.registry.wire import Access
 
 LAYER = bytes(range(256)) * 400
 SAMPLE = sample(LAYER)
@@ -138,7 +138,7 @@ async def test_a_login_that_is_rotated_in_the_middle_of_a_layer(newer: bool, by_
             return replies.pop(0)
 
         faulty.answer = answer
-        access = Access(renew=renew)
+        access = RegistryAccess(renew=renew)
         async with open_registry(faulty.address, scheme="http", credentials=LOGIN, access=access) as registry:
             if newer:
                 assert await read(registry, SAMPLE.layer, REPOSITORY) == LAYER

@@ -5,11 +5,11 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.pools.claims.state import Line, Waiting
+from wharfinger.pools.claims.state import RequestQueue, Waiting
 
 
-def line_of(*requests: tuple[int, float]) -> Line:
-    line = Line()
+def line_of(*requests: tuple[int, float]) -> RequestQueue:
+    line = RequestQueue()
     for number, deadline in requests:
         line.put(Waiting(number, deadline))
     return line
@@ -45,7 +45,7 @@ def test_expired_requests_leave_in_the_order_of_their_deadlines() -> None:
 
 @given(st.lists(st.integers(0, 3), max_size=60))
 def test_entries_of_requests_that_left_do_not_pile_up(moves: list[int]) -> None:
-    line, number, held = Line(), 0, [Waiting(-1, 1.0)]
+    line, number, held = RequestQueue(), 0, [Waiting(-1, 1.0)]
     for move in moves * 8:
         if move <= 1:
             number += 1

@@ -16,12 +16,12 @@ from wharfinger.runtime.resources.resources import APPLICATION, resource_key
 from wharfinger.runtime.status.writer import StatusWriter
 
 
-def unheard(*_: object) -> None:
+def unknown(*_: object) -> None:
     """Nobody looks again: the controllers have ended."""
 
 
 def writer(*unwritten: str) -> StatusWriter:
-    made = StatusWriter(unheard, unheard)
+    made = StatusWriter(unknown, unknown)
     made.unwritten |= set(unwritten)
     return made
 

@@ -18,7 +18,7 @@ from wharfinger.runtime.controllers.rollback_rules import (
 )
 from wharfinger.runtime.lifecycle.way_back_record import ReadyRevision
 from wharfinger.runtime.package.state import Attempt
-from wharfinger.runtime.resources.recorded_wish import RecordedWish
+from wharfinger.runtime.resources.recorded_inputs import RecordedInputs
 from wharfinger.runtime.resources.upgrade_policy import UpgradePolicy
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import Failure
@@ -27,7 +27,7 @@ from wharfinger.runtime.status.reasons import Reason
 
 NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 POLICY: Final = UpgradePolicy(rollback=True, timeout=timedelta(minutes=5), retries=2)
-READY: Final = ReadyRevision("before", 1, RecordedWish("web", "1.0.0", "sha256:a"))
+READY: Final = ReadyRevision("before", 1, RecordedInputs("web", "1.0.0", "sha256:a"))
 NEW: Final = "other content"
 HOOK: Final = Failure(Reason.HOOK_FAILED, "no", permanent=False)
 ATTEMPT: Final = Attempt("now", NOW, changed=True)
@@ -78,7 +78,7 @@ LATE: Final = timedelta(days=1)
         judge(structs.replace(ATTEMPT, settled=True), after=LATE),
         judge(Attempt(), after=LATE),
         judge(structs.replace(ATTEMPT, asked="before"), after=LATE),
-        judge(content=READY.wish.content, after=LATE),
+        judge(content=READY.inputs.content, after=LATE),
         judge(structs.replace(ATTEMPT, changed=False), ready=None, after=LATE),
         judge(status=statuses.fresh(1, NOW), after=LATE),
         judge(status=statuses.suspended(upgrading(), NOW, suspended=True), after=LATE),

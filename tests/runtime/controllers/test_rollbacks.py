@@ -74,14 +74,16 @@ async def test_a_rollback_survives_a_restart_and_a_new_request_tries_again(tmp_p
             before = await revisions(world)
         async with ground.open_world() as world:
             await world.until_runtime(lambda: world.runtime.status("prod.shop") is not None)
-            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].wish.version == "1.0.0")
+            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].desired.version == "1.0.0")
             await world.runtime.queues.wait_idle("prod.shop")
             await world.until_state("prod", "shop", "RolledBack")
             assert await revisions(world) == before
             # A request tries again what the resource asks for, and fails again, once.
             await world.annotate("prod", "shop", REQUESTED, "now")
-            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].wish.directives.requested == "now")
-            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].wish.version == "2.0.0")
+            await world.until_runtime(
+                lambda: world.runtime.instances["prod.shop"].desired.directives.requested == "now"
+            )
+            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].desired.version == "2.0.0")
             await world.until("prod", "shop", lambda obj: find_str(obj, "status", "summary", "state") != "RolledBack")
             await world.until_state("prod", "shop", "RolledBack")
             assert len(await revisions(world)) == len(before) + 2
@@ -134,7 +136,7 @@ async def test_the_way_back_may_fail_as_well(tmp_path: Path) -> None:
             "returning to revision 1 (1.0.0), because 2.0.0 failed (HookFailed: post-upgrade hook Job late"
         )
         assert find_str(shop, "status", "summary", "state") == "Degraded"
-        assert world.runtime.instances["prod.shop"].wish.version == "1.0.0"
+        assert world.runtime.instances["prod.shop"].desired.version == "1.0.0"
         assert [description.split(":")[0] for _, _, description in await revisions(world)][:3] == [
             "Install complete",
             "Upgrade failed",
@@ -174,7 +176,7 @@ async def test_a_way_back_that_fails_at_first_is_retried_until_it_succeeds(tmp_p
         message = find_str(shop, "status", "summary", "message")
         assert message.startswith("returning to revision 1 (1.0.0), because 2.0.0 failed (PackageHookFailed")
         await world.until_runtime(lambda: tries.read_text().count("try") >= before + 2)
-        assert world.runtime.instances["prod.shop"].wish.version == "1.0.0"
+        assert world.runtime.instances["prod.shop"].desired.version == "1.0.0"
         blocks.unlink()
         shop = await world.until_state("prod", "shop", "RolledBack")
         assert find_str(shop, "status", "currentVersion", "version") == "1.0.0"
@@ -288,8 +290,8 @@ async def test_hooks_and_secret_settings_come_back_as_well(tmp_path: Path) -> No
         assert "the-first-password" in instance.secrets
         # Another text in the Secret is another thing to try.
         await world.secret("login", password="the-second-password")
-        await world.until_runtime(lambda: instance.wish.version == "2.0.0")
-        await world.until_runtime(lambda: instance.wish.version == "1.0.0")
+        await world.until_runtime(lambda: instance.desired.version == "2.0.0")
+        await world.until_runtime(lambda: instance.desired.version == "1.0.0")
         await world.until_state("prod", "shop", "RolledBack")
         assert instance.configuration.settings["mode"] == "the-first-password"
 

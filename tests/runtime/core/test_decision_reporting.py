@@ -90,6 +90,6 @@ async def test_who_lacks_what_was_never_installed_is_suspended_at_once(tmp_path:
             await world.until(
                 "",
                 "house",
-                lambda obj: "not installed" in message(obj) and not world.runtime.packages.unreported.unheard,
+                lambda obj: "not installed" in message(obj) and not world.runtime.packages.unreported.unknown,
             )
             await world.until_state("", "house", "Suspended")

@@ -24,5 +24,5 @@ async def test_each_machine_is_observed(tmp_path: Path) -> None:
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
     assert {"lifecycle prod.shop", "scheduler Resumed", "scheduler NodeAdded", "queue prod.shop Enqueued"} <= set(seen)
-    findings_and_others = {"package WishAdopted", "package Downloaded", "package UpdateDone", "package RunDone"}
+    findings_and_others = {"package DesiredAdopted", "package Downloaded", "package UpdateDone", "package RunDone"}
     assert findings_and_others <= set(seen)

@@ -105,7 +105,7 @@ def test_secrets_are_hidden_by_path_and_by_text() -> None:
         ("hunter2",),
         frozenset({("login", "key"), ("login", "pin")}),
     )
-    put(one, wish={"settings": settings}, configuration={"values": settings.settings})
+    put(one, desired={"settings": settings}, configuration={"values": settings.settings})
     snapshot = package_snapshot(one, QueueDump("prod.shop", ()))
     for shown in (snapshot.settings, snapshot.values):
         assert shown["mode"] == "fast"

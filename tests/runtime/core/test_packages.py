@@ -104,9 +104,9 @@ async def test_only_packages_with_a_script_are_asked_again_when_others_are_loade
         assert one.files.definition is not None
 
         def is_asked_again(other: str) -> bool:
-            runtime.packages.unreported.unheard.add(other)
+            runtime.packages.unreported.unknown.add(other)
             runtime.packages.emit(one, Voted(enabled=None, reason="", failed=False))
-            runtime.packages.unreported.unheard.clear()
+            runtime.packages.unreported.unknown.clear()
             assert one.vote.cast is not None
             return one.vote.cast.provisional
 

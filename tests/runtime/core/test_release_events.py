@@ -317,7 +317,7 @@ async def test_a_fight_is_told_with_the_name_of_who_fights_and_ends_with_it(tmp_
         assert "stubborn" in message_of(fought)
         assert find_str(world.condition(fought, "Stalled"), "status") == "False"
         # Looking again finds nothing new, and does not say that all is well.
-        world.runtime.packages.tell(Rescheduled("prod.shop", "again"))
+        world.runtime.packages.send(Rescheduled("prod.shop", "again"))
         assert instance_of(world).applied.fought
         await world.change("prod", "shop", {"drift": {"ignore": [{"paths": ["/data/text"]}]}})
         await world.until_state("prod", "shop", "Ready")
@@ -485,8 +485,8 @@ async def test_a_users_revision_is_told_and_left_until_something_else_is_asked_f
         assert find_str(warned, "status", "summary", "state") == "Ready"
         await set_text(world, "theirs", by="helm")
         await until(lambda: bool(world.runtime.tools.releases.drifts(OWNER)))
-        # Another look, for whatever reason, is no wish.
-        world.runtime.packages.tell(Rescheduled("prod.shop", "again"))
+        # Another look, for whatever reason, is no desired state.
+        world.runtime.packages.send(Rescheduled("prod.shop", "again"))
         await world.runtime.queues.wait_idle("prod.shop")
         assert await text_of(world) == "theirs"
         told = await world.until("prod", "shop", lambda obj: "drift: ConfigMap prod/shop" in warnings_of(obj))

@@ -1,4 +1,4 @@
-"""The life of packages, from wish to Ready to gone, on real parts."""
+"""The life of packages, from desired state to Ready to gone, on real parts."""
 
 from contextlib import suppress
 from pathlib import Path

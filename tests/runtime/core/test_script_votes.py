@@ -22,7 +22,7 @@ from wharfinger.runtime.scheduler.scheduler import Scheduler
 
 VOTING = replace(SCRIPTED, layout=Layout.MODULE_FOLDER, weight=20)
 VOTE = CastVote(True, "yes", "", may_be_early=True)
-WISH = DesiredState("folder:/x", "web", "1.0.0", "")
+DESIRED = DesiredState("folder:/x", "web", "1.0.0", "")
 
 
 @dataclass
@@ -91,13 +91,13 @@ def test_a_vote_is_provisional_while_an_installed_package_is_not_loaded() -> Non
 
 def test_a_package_that_is_not_known_makes_a_vote_provisional_and_one_that_goes_does_not() -> None:
     ground = Ground()
-    ground.unreported.unheard.add("dns")
+    ground.unreported.unknown.add("dns")
     ground.votes.record(ground.web, VOTE)
     ground.votes.record(ground.web, replace(VOTE, may_be_early=False))
-    ground.unreported.unheard.clear()
+    ground.unreported.unknown.clear()
     going = ground.add("log")
     put(going, installed(going.state).status)
-    ground.lifecycle.reconcile("log", WISH)
+    ground.lifecycle.reconcile("log", DESIRED)
     ground.lifecycle.begin_removal("log")
     ground.votes.record(ground.web, VOTE)
     assert ground.since() == [recorded(provisional=True), *[recorded(provisional=False)] * 2]
@@ -105,10 +105,10 @@ def test_a_package_that_is_not_known_makes_a_vote_provisional_and_one_that_goes_
 
 def test_a_package_that_is_gone_is_not_asked_again() -> None:
     ground = Ground()
-    ground.unreported.unheard.add("dns")
+    ground.unreported.unknown.add("dns")
     ground.votes.record(ground.web, VOTE)
     ground.votes.forget("web")
-    ground.unreported.unheard.clear()
+    ground.unreported.unknown.clear()
     ground.since()
     ground.votes.rerun_provisional()
     assert ground.since() == []
@@ -132,7 +132,7 @@ def test_a_script_that_sees_others_is_asked_once_after_a_change() -> None:
 
 def test_a_script_is_not_asked_while_its_package_is_loaded_anew() -> None:
     ground = Ground()
-    ground.lifecycle.reconcile("web", WISH)
+    ground.lifecycle.reconcile("web", DESIRED)
     ground.lifecycle.begin_update("web")
     ground.votes.rerun_one_if_modules_changed(ground.web)
     assert ground.since() == []

@@ -323,8 +323,9 @@ def wait_ready(kubeconfig: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_killed_and_started_again_it_goes_on(tmp_path: Path) -> None:
-    """`kill -9` right after the wish was heard; the next daemon takes the package to Ready, and the one after that leaves
-    it as it is: same revision."""
+    """A daemon is killed with SIGKILL right after it has read the desired state. The next daemon takes the package to Ready,
+    and the one after that keeps the revision.
+    """
     async with open_registry_server(tmp_path) as address:
         with control_plane(tmp_path) as kubeconfig:
             env = {"KUBECONFIG": str(kubeconfig)}

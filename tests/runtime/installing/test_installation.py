@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.registry.address import RepositoryAddress
 from wharfinger.runtime.installing.commands import install
-from wharfinger.runtime.installing.installation import InstallError, Wish, remove, request
+from wharfinger.runtime.installing.installation import InstallError, InstallRequest, remove, request
 from wharfinger.runtime.installing.target import ANY, InRegistry, InRepository, read_target
 from wharfinger.runtime.resources.application_scope import NAMESPACE
 from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY, SECRET
@@ -34,8 +34,8 @@ async def names(world: World, made_by_install: str = "wharfinger.dev/made-by=ins
     return found[0], found[1]
 
 
-def wish(target: Path, **more: JsonObject) -> Wish:
-    return Wish(read_target(str(target)), "prod", "shop", more.get("settings", {}))
+def wanted(target: Path, **more: JsonObject) -> InstallRequest:
+    return InstallRequest(read_target(str(target)), "prod", "shop", more.get("settings", {}))
 
 
 async def test_a_folder_of_this_machine_is_installed_changed_and_removed(
@@ -43,7 +43,7 @@ async def test_a_folder_of_this_machine_is_installed_changed_and_removed(
 ) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0", {"templates/service.yaml": SERVICE})
     async with open_world(tmp_path) as world:
-        told = await install(world.client, wish(folder), wait=True)
+        told = await install(world.client, wanted(folder), wait=True)
         assert told == ["service front.prod.svc: 80 (http)"]
         said = capsys.readouterr().err.splitlines()
         assert said[1] == "application prod/shop: requested"
@@ -51,7 +51,7 @@ async def test_a_folder_of_this_machine_is_installed_changed_and_removed(
         repositories, secrets = await names(world)
         assert (len(repositories), len(secrets)) == (1, 1)
         (folder / "templates/more.yaml").write_text(manifest("more"))  # the version stays
-        await install(world.client, wish(folder), wait=True)
+        await install(world.client, wanted(folder), wait=True)
         assert await world.config_map("prod", "more") is not None
         await world.until_no_object(ObjectKey(PACKAGE_REPOSITORY, "", repositories[0]))
         await world.until_no_object(ObjectKey(SECRET, "prod", secrets[0]))
@@ -70,7 +70,7 @@ async def test_the_warnings_of_an_installed_package_are_printed(
     (folder / "package.yaml").write_text("type: Application\nname: quiet\nversion: 1.0.0\n")
     (folder / "hooks" / "count.sh").write_text("#!/bin/sh\n")  # without the permission to execute it
     async with open_world(tmp_path) as world:
-        await install(world.client, wish(folder), wait=True)
+        await install(world.client, wanted(folder), wait=True)
         last = capsys.readouterr().err.splitlines()[-1]
         assert last.startswith("warning: hooks/count.sh: no executable permissions")
         await remove(world.client, "prod", "shop", lambda _: None)
@@ -80,14 +80,14 @@ async def test_a_package_that_needs_the_cluster_is_told_so_and_let(tmp_path: Pat
     folder = write(tmp_path / "web", {"role.yaml": ROLE})
     async with open_world(tmp_path) as world:
         with pytest.raises(InstallError, match="if you trust it, run the command again with --cluster-scope"):
-            await install(world.client, wish(folder), wait=True)
-        allowed = Wish(read_target(str(folder)), "prod", "shop", {}, cluster_scope=True)
+            await install(world.client, wanted(folder), wait=True)
+        allowed = InstallRequest(read_target(str(folder)), "prod", "shop", {}, cluster_scope=True)
         await install(world.client, allowed, wait=True)
 
 
 async def test_a_missing_namespace_is_created_only_on_request(tmp_path: Path) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
-    wanted = Wish(read_target(str(folder)), "elsewhere", "shop", {})
+    wanted = InstallRequest(read_target(str(folder)), "elsewhere", "shop", {})
     async with open_world(tmp_path) as world:
         with pytest.raises(
             InstallError,
@@ -106,7 +106,7 @@ async def test_a_missing_namespace_is_created_only_on_request(tmp_path: Path) ->
 async def test_nothing_is_made_in_a_cluster_without_the_definitions(tmp_path: Path) -> None:
     """The definitions are checked first, so a failed installation leaves no namespace behind."""
     folder = chart(tmp_path / "web", "web", "1.0.0")
-    wanted = Wish(read_target(str(folder)), "elsewhere", "shop", {}, create_namespace=True)
+    wanted = InstallRequest(read_target(str(folder)), "elsewhere", "shop", {}, create_namespace=True)
     async with cluster() as (client, transport):
         with pytest.raises(UnknownKindError, match="Application"):
             await request(client, wanted, lambda _: None)
@@ -158,7 +158,7 @@ async def test_a_user_who_may_not_read_namespaces_can_use_theirs(tmp_path: Path)
     folder = chart(tmp_path / "web", "web", "1.0.0")
     async with open_world(tmp_path) as world:
         client = restricted(world.client, "namespaces")
-        assert await request(client, wish(folder), lambda _: None) == 1
+        assert await request(client, wanted(folder), lambda _: None) == 1
 
 
 async def test_a_user_who_may_only_see_applications_installs_and_removes_one(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ async def test_a_user_who_may_only_see_applications_installs_and_removes_one(tmp
         await world.push("web", "1.0.0")
         await world.repository()
         client = restricted(world.client, "namespaces", "packagerepositories", "services")
-        assert await install(client, Wish(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True) == []
+        assert await install(client, InstallRequest(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True) == []
         await remove(client, "prod", "shop", lambda _: None)
         await world.until_gone("prod", "shop")
 
@@ -179,7 +179,7 @@ async def test_a_user_who_may_not_follow_applications_is_told_so_at_once(tmp_pat
         with pytest.raises(
             InstallError, match=r"the state of the package cannot be read: no applications.*why prod\.shop"
         ):
-            await install(client, Wish(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True)
+            await install(client, InstallRequest(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True)
         with pytest.raises(InstallError, match="the request was made"):
             await remove(client, "prod", "shop", lambda _: None)
         await world.until_gone("prod", "shop")
@@ -190,7 +190,9 @@ async def test_the_time_limit_is_for_the_wait_and_not_for_the_request(tmp_path: 
         await world.push("web", "1.0.0")
         await world.repository()
         with pytest.raises(trio.TooSlowError):
-            await install(world.client, Wish(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True, limit_s=0)
+            await install(
+                world.client, InstallRequest(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=True, limit_s=0
+            )
         await world.until_state("prod", "shop", "Ready")
         with pytest.raises(trio.TooSlowError):
             await remove(world.client, "prod", "shop", lambda _: None, limit_s=0)
@@ -204,7 +206,9 @@ async def test_a_package_of_a_registry_uses_the_repository_that_is_there(tmp_pat
         address = RepositoryAddress(world.address, "packages", "http")
         for number in range(2):
             await install(
-                world.client, Wish(InRegistry(address, "web", "", ANY), "prod", f"shop{number}", {}), wait=True
+                world.client,
+                InstallRequest(InRegistry(address, "web", "", ANY), "prod", f"shop{number}", {}),
+                wait=True,
             )
         repositories, _ = await names(world)
         assert len(repositories) == 1
@@ -220,7 +224,10 @@ async def test_a_package_of_an_existing_repository_leaves_it_alone(tmp_path: Pat
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
-        assert await install(world.client, Wish(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=False) == []
+        assert (
+            await install(world.client, InstallRequest(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=False)
+            == []
+        )
         await world.until_state("prod", "shop", "Ready")
         await remove(world.client, "prod", "shop", lambda _: None)
         listed = await world.client.list(PACKAGE_REPOSITORY)
@@ -231,7 +238,7 @@ async def test_a_secret_that_was_changed_is_not_installed(tmp_path: Path) -> Non
     folder = chart(tmp_path / "web", "web", "1.0.0")
     async with open_world(tmp_path) as world:
         await world.secret("x")
-        made = wish(folder)
+        made = wanted(folder)
         await install(world.client, made, wait=True)
         ((repository,), (name,)) = await names(world)
         key = ObjectKey(SECRET, "prod", name)

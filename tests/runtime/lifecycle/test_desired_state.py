@@ -1,4 +1,4 @@
-"""What a changed wish calls for, field by field (spec/runtime §1.4, §2.2)."""
+"""What a changed desired state calls for, field by field (spec/runtime §1.4, §2.2)."""
 
 from dataclasses import fields, replace
 from typing import Final
@@ -23,7 +23,7 @@ CHANGED: Final[dict[Change, tuple[DesiredState, DecisionKind]]] = {
     Change.SETTINGS: (replace(V1, settings_checksum="sha256:b"), DecisionKind.RECONFIGURE),
     Change.SETTINGS_VERSION: (replace(V1, settings_version=2), DecisionKind.RECONFIGURE),
     Change.MAINTENANCE: (replace(V1, maintenance="NoResourceReconciliation"), DecisionKind.RECONFIGURE),
-    Change.UPKEEP: (replace(V1, upkeep="sha256:d"), DecisionKind.RECONFIGURE),
+    Change.RELEASE_POLICY: (replace(V1, upkeep="sha256:d"), DecisionKind.RECONFIGURE),
     Change.PATCHES: (replace(V1, patches="sha256:e"), DecisionKind.RECONFIGURE),
     Change.UPGRADE: (replace(V1, upgrade="sha256:f"), DecisionKind.RECONFIGURE),
     Change.ACCOUNT: (replace(V1, account="deployer"), DecisionKind.RECONFIGURE),

@@ -6,7 +6,7 @@ Invariants that hold after every step:
 * nothing runs after a removal completed: no scope of a forgotten package lives, and none begins until it is wanted again;
 * while a package is being removed nothing lives but the removal; while it rests, nothing but the rest;
 * every scope that was begun is cancelled or ended exactly once, and never before it was begun; a cancel has a cause;
-* a wish is adopted, or answered with REMOVING; never both, never neither;
+* a desired is adopted, or answered with REMOVING; never both, never neither;
 * what is refused changes nothing.
 """
 
@@ -44,8 +44,8 @@ from wharfinger.runtime.lifecycle.lifecycle_machine import (
 )
 
 V1: Final = DesiredState("https://r", "web", "1.0.0", "sha256:a")
-WISHES: Final = (V1, replace(V1, version="2.0.0"), replace(V1, settings_checksum="sha256:b"))
-SUSPENDED: Final = tuple(replace(wish, suspended=True) for wish in WISHES)
+DESIRED_STATES: Final = (V1, replace(V1, version="2.0.0"), replace(V1, settings_checksum="sha256:b"))
+SUSPENDED: Final = tuple(replace(desired, suspended=True) for desired in DESIRED_STATES)
 BUSY: Final = Package(V1, update=1, reconciliation=2, disabling=3, vote=4, applying=True)
 
 PLAIN: Final = (Operation.UPDATE, Operation.DISABLE, Operation.VOTE)
@@ -127,7 +127,7 @@ def test_the_guard_of_the_removal_in_both_directions() -> None:
 
 def test_a_wish_during_a_removal_is_not_adopted_and_the_caller_is_told() -> None:
     removing = Package(V1, removal=1)
-    package, (answer,) = step(removing, Desired(WISHES[1]))
+    package, (answer,) = step(removing, Desired(DESIRED_STATES[1]))
     assert package == removing
     assert isinstance(answer, Decided)
     assert answer.decision.kind is DecisionKind.REMOVING
@@ -223,13 +223,13 @@ class LifecycleMachine(RuleBasedStateMachine):
     def removing(self) -> bool:
         return Operation.REMOVAL in self.live.values()
 
-    @rule(wish=st.sampled_from(WISHES + SUSPENDED))
-    def wish(self, wish: DesiredState) -> None:
-        (answer,) = self.send(Desired(wish))
+    @rule(desired=st.sampled_from(DESIRED_STATES + SUSPENDED))
+    def desired(self, desired: DesiredState) -> None:
+        (answer,) = self.send(Desired(desired))
         assert isinstance(answer, Decided)
         assert (answer.decision.kind is DecisionKind.REMOVING) is self.removing
         if not self.removing:
-            self.adopted = wish
+            self.adopted = desired
 
     @rule(operation=st.sampled_from(Operation))
     def begin(self, operation: Operation) -> None:

@@ -17,13 +17,13 @@ from wharfinger.runtime.lifecycle.way_back_record import (
     ready_document,
     rollback_document,
 )
-from wharfinger.runtime.resources.recorded_wish import RecordedWish
+from wharfinger.runtime.resources.recorded_inputs import RecordedInputs
 from wharfinger.runtime.resources.resources import SECRET
 from wharfinger.runtime.versions.rollback_note import FAILED, NO_WAY_BACK, RollbackNote
 
-WISH: Final = RecordedWish("web", "1.0.0", "sha256:a", {"text": "first"})
-READY: Final = ReadyRevision("asked-1", 1, WISH)
-BACK: Final = Rollback("asked-2", 2, WISH, RollbackNote(1, "1.0.0", "2.0.0", FAILED, "why"))
+INPUTS: Final = RecordedInputs("web", "1.0.0", "sha256:a", {"text": "first"})
+READY: Final = ReadyRevision("asked-1", 1, INPUTS)
+BACK: Final = Rollback("asked-2", 2, INPUTS, RollbackNote(1, "1.0.0", "2.0.0", FAILED, "why"))
 STUCK: Final = Rollback("asked-2", 2, None, RollbackNote(0, "", "2.0.0", NO_WAY_BACK, "why"))
 
 

@@ -8,7 +8,7 @@ from wharfinger.runtime.lifecycle.store import LifecycleStore
 from wharfinger.runtime.package.around import Around
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-WISH = DesiredState("https://r", "web", "1.0.0", "sha256:a")
+DESIRED = DesiredState("https://r", "web", "1.0.0", "sha256:a")
 
 
 def seen(store: LifecycleStore) -> tuple[bool, bool, bool]:
@@ -22,14 +22,14 @@ def test_an_unknown_package_does_nothing() -> None:
 
 def test_it_is_what_the_lifecycle_store_says() -> None:
     store = LifecycleStore()
-    store.reconcile("web", WISH)
+    store.reconcile("web", DESIRED)
     assert seen(store) == (False, False, False)
     store.begin_update("web")
     assert seen(store) == (True, False, False) == (store.is_loading("web"), store.is_suspended("web"), False)
     store.complete_update("web")
     store.begin_reconciliation("web", "test")
     assert seen(store) == (False, False, True)
-    store.reconcile("web", replace(WISH, suspended=True))
+    store.reconcile("web", replace(DESIRED, suspended=True))
     assert seen(store) == (False, True, True)
     store.begin_suspend("web")
     assert seen(store) == (False, True, False)

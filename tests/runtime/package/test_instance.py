@@ -45,7 +45,7 @@ def test_without_secrets_nothing_is_masked() -> None:
 
 def test_what_came_from_a_secret_is_masked() -> None:
     one = instance()
-    put(one, wish={"settings": ResolvedSettings({"a": "hunter2"}, ("hunter2",), frozenset({("a",)}))})
+    put(one, desired={"settings": ResolvedSettings({"a": "hunter2"}, ("hunter2",), frozenset({("a",)}))})
     assert one.secrets == ("hunter2",)
     assert one.hidden_paths == {("a",)}
     assert "hunter2" not in one.masked("cannot use hunter2")
@@ -62,7 +62,7 @@ def test_what_a_conversion_made_of_a_secret_is_masked_before_it_is_taken_over() 
 def test_secrets_are_found_again_when_anything_changes(tmp_path: Path) -> None:
     one, others = instance(), ("global1",)
     one.secrets_of_all = lambda: others
-    put(one, wish={"settings": ResolvedSettings({"token": "hunter2"})}, files={"definition": defined(tmp_path)})
+    put(one, desired={"settings": ResolvedSettings({"token": "hunter2"})}, files={"definition": defined(tmp_path)})
     assert [*one.secrets] == [*one.secrets] == ["global1", "hunter2"]
     others = ("global2",)
     assert [*one.secrets] == ["global2", "hunter2"]
@@ -88,7 +88,7 @@ def test_it_is_configured_where_that_was_done_with_what_is_loaded(tmp_path: Path
 
 def test_what_the_schema_calls_write_only_is_masked_once_it_is_loaded(tmp_path: Path) -> None:
     one = instance()
-    put(one, wish={"settings": ResolvedSettings({"token": "hunter2", "mode": "fast"})})
+    put(one, desired={"settings": ResolvedSettings({"token": "hunter2", "mode": "fast"})})
     assert not one.secrets
     put(one, files={"definition": defined(tmp_path)})
     assert one.loaded() is one.files.definition

@@ -25,15 +25,15 @@ from wharfinger.runtime.package.effects import (
 )
 from wharfinger.runtime.package.events import (
     DecisionMade,
+    DesiredAdopted,
     Event,
     NodeAccepted,
     NodeRefused,
     UpdateStarted,
     UpdateWanted,
     ValuesChanged,
-    WishAdopted,
 )
-from wharfinger.runtime.package.facts import Fact, Offered, Wished
+from wharfinger.runtime.package.facts import DesiredGiven, Fact, Offered
 from wharfinger.runtime.package.findings import HooksUnusable, PackageRead, ValuesRead, Verified
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.state import NO_SETTINGS, Package
@@ -58,21 +58,21 @@ PLAIN: Final = Definition(
 WITH_CRDS: Final = replace(PLAIN, crds=True)
 SCRIPTED: Final = replace(PLAIN, enabled_script=True)
 CYCLE: Final = Failure(Reason.DEPENDENCY_CYCLE, "a cycle", permanent=True)
-WISH: Final = DesiredState("folder:/x", "web", "1.0.0", "sha256:a")
-WISHED: Final = Wished("web", "1.0.0", FolderSource(Path("/x")), NO_SETTINGS, Directives(), first=True)
+DESIRED: Final = DesiredState("folder:/x", "web", "1.0.0", "sha256:a")
+GIVEN: Final = DesiredGiven("web", "1.0.0", FolderSource(Path("/x")), NO_SETTINGS, Directives(), first=True)
 IDLE: Final = Around(NOW, None)
 
 
 def operations(*, suspended: bool = False, loading: bool = False, applying: bool = False) -> Around:
     """The surroundings in which these operations run."""
     store = LifecycleStore()
-    store.reconcile(NAME, WISH)
+    store.reconcile(NAME, DESIRED)
     if loading:
         store.begin_update(NAME)
     if applying:
         store.begin_reconciliation(NAME, "test")
     if suspended:
-        store.reconcile(NAME, replace(WISH, suspended=True))
+        store.reconcile(NAME, replace(DESIRED, suspended=True))
     return Around(NOW, store.package(NAME))
 
 
@@ -81,9 +81,9 @@ SUSPENDED: Final = operations(suspended=True)
 
 
 def package(*facts: Fact, identity: PackageId = APP) -> Package:
-    """A package that was wished for, and of which these facts are known."""
+    """A package that was given for, and of which these facts are known."""
     known = Package(identity, statuses.fresh(1, NOW))
-    for fact in (WISHED, *facts):
+    for fact in (GIVEN, *facts):
         known = applied(known, fact)
     return known
 
@@ -131,51 +131,57 @@ def offer(definition: Definition = PLAIN, *, fresh: bool = False) -> Offer:
 )
 def test_a_wish(kind: DecisionKind, around: Around, new_login: bool, expected: tuple[Effect, ...]) -> None:
     decision = Decision(kind, (Change.SETTINGS,))
-    assert effects(loaded(), WishAdopted(WISHED, decision, 2, None, new_login, needs_changed=False), around) == expected
-    more = effects(loaded(), WishAdopted(WISHED, decision, 2, None, new_login, needs_changed=True), around)
+    assert (
+        effects(loaded(), DesiredAdopted(GIVEN, decision, 2, None, new_login, needs_changed=False), around) == expected
+    )
+    more = effects(loaded(), DesiredAdopted(GIVEN, decision, 2, None, new_login, needs_changed=True), around)
     assert more == (*expected, Simple.NEEDS_CHANGED)
 
 
 @pytest.mark.parametrize("kind", [DecisionKind.UPDATE, DecisionKind.RESUME])
 def test_a_wish_begins_its_update_in_the_same_step(kind: DecisionKind) -> None:
     scope, suspended = WorkScope("update"), Decision(DecisionKind.SUSPEND)
-    known = after(loaded(), WishAdopted(WISHED, suspended, 1, None, new_login=False, needs_changed=False))
+    known = after(loaded(), DesiredAdopted(GIVEN, suspended, 1, None, new_login=False, needs_changed=False))
     assert known.status.suspended
-    wish = WishAdopted(WISHED, Decision(kind), 2, scope, new_login=False, needs_changed=True)
-    assert effects(known, wish) == (*effects(known, UpdateStarted(scope, 2)), Simple.NEEDS_CHANGED)
-    assert after(known, wish).status.suspended is (kind is DecisionKind.UPDATE)
-    assert after(known, wish).status.generation == 2
-    refused = effects(known, replace(wish, scope=None))
+    desired = DesiredAdopted(GIVEN, Decision(kind), 2, scope, new_login=False, needs_changed=True)
+    assert effects(known, desired) == (*effects(known, UpdateStarted(scope, 2)), Simple.NEEDS_CHANGED)
+    assert after(known, desired).status.suspended is (kind is DecisionKind.UPDATE)
+    assert after(known, desired).status.generation == 2
+    refused = effects(known, replace(desired, scope=None))
     assert refused == (Simple.NEEDS_CHANGED,)
 
 
 def test_another_wish_is_another_attempt() -> None:
-    def wished(asked: str, kind: DecisionKind, known: Package) -> Package:
-        wish = replace(WISHED, directives=replace(WISHED.directives, asked=asked))
-        return after(known, WishAdopted(wish, Decision(kind), 2, None, new_login=False, needs_changed=False))
+    def given(asked: str, kind: DecisionKind, known: Package) -> Package:
+        desired = replace(GIVEN, directives=replace(GIVEN.directives, asked=asked))
+        return after(known, DesiredAdopted(desired, Decision(kind), 2, None, new_login=False, needs_changed=False))
 
-    first = wished("sha256:a", DecisionKind.UPDATE, loaded())
-    assert (first.wish.attempt.asked, first.wish.attempt.since, first.wish.attempt.changed) == ("sha256:a", NOW, False)
-    assert wished("sha256:a", DecisionKind.NONE, first).wish.attempt is first.wish.attempt
-    assert wished("sha256:b", DecisionKind.RECONFIGURE, first).wish.attempt.changed
-    assert wished("sha256:b", DecisionKind.REMOVING, first).wish.attempt is first.wish.attempt
+    first = given("sha256:a", DecisionKind.UPDATE, loaded())
+    assert (first.desired.attempt.asked, first.desired.attempt.since, first.desired.attempt.changed) == (
+        "sha256:a",
+        NOW,
+        False,
+    )
+    assert given("sha256:a", DecisionKind.NONE, first).desired.attempt is first.desired.attempt
+    assert given("sha256:b", DecisionKind.RECONFIGURE, first).desired.attempt.changed
+    assert given("sha256:b", DecisionKind.REMOVING, first).desired.attempt is first.desired.attempt
 
 
 def test_a_wish_that_changes_nothing_is_observed() -> None:
     decision = Decision(DecisionKind.NONE)
-    known = after(loaded(), WishAdopted(WISHED, decision, 2, None, new_login=False, needs_changed=False))
+    known = after(loaded(), DesiredAdopted(GIVEN, decision, 2, None, new_login=False, needs_changed=False))
     assert known.status.generation == 2
-    other = replace(WISHED, version="2.0.0", first=False)
+    other = replace(GIVEN, version="2.0.0", first=False)
     assert (
-        after(known, WishAdopted(other, decision, 2, None, new_login=False, needs_changed=False)).wish.version
+        after(known, DesiredAdopted(other, decision, 2, None, new_login=False, needs_changed=False)).desired.version
         == "2.0.0"
     )
 
 
 def test_an_update_that_is_wanted_again_asks_the_registry() -> None:
     known = loaded()
-    assert not known.wish.refresh
-    assert after(known, UpdateWanted(2)).wish.refresh
+    assert not known.desired.refresh
+    assert after(known, UpdateWanted(2)).desired.refresh
     assert effects(known, UpdateWanted(2)) == (BeginUpdate(2),)
 
 
@@ -188,7 +194,7 @@ def test_a_finding_changes_records_and_nothing_follows_from_it() -> None:
 
 def test_a_decision_during_a_removal_ensures_no_definitions() -> None:
     store = LifecycleStore()
-    store.adopt(NAME, WISH)
+    store.adopt(NAME, DESIRED)
     store.complete_update(NAME)
     known = applied(applied(package(), PackageRead(WITH_CRDS, ())), Offered(None))
     decided = DecisionMade(allowed=True)

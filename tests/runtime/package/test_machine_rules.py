@@ -25,12 +25,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.runtime.package.test_machine import (
     CYCLE,
+    DESIRED,
+    GIVEN,
     NAME,
     NOW,
     PLAIN,
     SCRIPTED,
-    WISH,
-    WISHED,
     WITH_CRDS,
     package,
 )
@@ -62,6 +62,7 @@ from wharfinger.runtime.package.events import (
     CrdsStarted,
     DecisionMade,
     DeletionChanged,
+    DesiredAdopted,
     DisableDone,
     DisableOrdered,
     Event,
@@ -89,7 +90,6 @@ from wharfinger.runtime.package.events import (
     VoteDone,
     VoteRecorded,
     VoteRepeated,
-    WishAdopted,
 )
 from wharfinger.runtime.package.findings import CrdsEstablished, PackageRead, Verified
 from wharfinger.runtime.package.machine import step
@@ -239,13 +239,13 @@ class PackageStory(RuleBasedStateMachine):
         needs=st.booleans(),
         patches=st.sampled_from(["", "sha256:p"]),
     )
-    def wish(self, version: str, suspended: bool, needs: bool, patches: str) -> None:
-        wanted = replace(WISH, version=version, suspended=suspended, patches=patches)
+    def desired(self, version: str, suspended: bool, needs: bool, patches: str) -> None:
+        wanted = replace(DESIRED, version=version, suspended=suspended, patches=patches)
         decision, scope = self.store.adopt(NAME, wanted)
         if decision.kind is not DecisionKind.REMOVING:
             if decision.kind is DecisionKind.RECONFIGURE and not self.store.is_loading(NAME):
                 self.owed = True
-            self.send(WishAdopted(WISHED, decision, 1, scope, new_login=False, needs_changed=needs))
+            self.send(DesiredAdopted(GIVEN, decision, 1, scope, new_login=False, needs_changed=needs))
 
     @rule(definition=st.sampled_from([PLAIN, WITH_CRDS, SCRIPTED]), accepts=st.booleans())
     def read(self, definition: Definition, accepts: bool) -> None:
@@ -343,7 +343,7 @@ class PackageStory(RuleBasedStateMachine):
             assert not self.store.is_removing(NAME)
 
     def is_at_rest(self) -> bool:
-        """Return whether the loaded definition is the node, and no user's wish keeps the package from following it."""
+        """Return whether the loaded definition is the node, and no user's desired state keeps the package from following it."""
         kept = self.store.is_suspended(NAME) or self.store.is_loading(NAME) or self.store.is_removing(NAME)
         return not kept and self.package.node.joined is self.package.files.definition is not None
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.runtime.package.test_machine import IDLE, NAME, PLAIN, WISH, WISHED, after, installed, loaded
+from tests.runtime.package.test_machine import DESIRED, GIVEN, IDLE, NAME, PLAIN, after, installed, loaded
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.sources.source import FolderSource
 from wharfinger.runtime.lifecycle.desired_state import Decision, DecisionKind
 from wharfinger.runtime.lifecycle.store import LifecycleStore
 from wharfinger.runtime.package.events import (
+    DesiredAdopted,
     DriftReported,
     Event,
     ForeignRevision,
@@ -31,7 +32,6 @@ from wharfinger.runtime.package.events import (
     Uninstalled,
     ValuesChanged,
     WarnedOf,
-    WishAdopted,
 )
 from wharfinger.runtime.package.findings import (
     AccountGiven,
@@ -51,17 +51,17 @@ from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
 
 KEY: Final = ObjectKey(ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True), "prod", "a")
-NOTHING_NEW: Final = WishAdopted(
-    replace(WISHED, first=False), Decision(DecisionKind.NONE), 1, None, new_login=False, needs_changed=False
+NOTHING_NEW: Final = DesiredAdopted(
+    replace(GIVEN, first=False), Decision(DecisionKind.NONE), 1, None, new_login=False, needs_changed=False
 )
-OTHER: Final = replace(WISHED, first=False, directives=Directives(maintenance="NoResourceReconciliation", asked="x"))
+OTHER: Final = replace(GIVEN, first=False, directives=Directives(maintenance="NoResourceReconciliation", asked="x"))
 EVENTS: Final[Sequence[Event]] = (
     WarnedOf("hooks", ()), WarnedOf("hooks", ("odd",)), Troubled(()), Troubled(("stuck",)), ForeignRevision("helm"),
     OverridesMatched(()), OverridesMatched(("web",)), ObjectsKnown(()), ObjectsKnown((KEY,)), ValuesRead(), Verified(),
     Placed(), Reachable(()), Reachable((("https://x", ""),)), Tracked((), ()), Tracked(("a",), ()), Tracked((), ("a",)),
     HealthSeen(), HealthSeen(any_stalled=True, stalled="a"), HealthSeen(failed="a"), HealthSeen(rolling="a"),
     DriftReported((), ()), DriftReported(("a.b",), ()), DriftReported(("a.b",), ("a.b",)),
-    NOTHING_NEW, replace(NOTHING_NEW, generation=2), replace(NOTHING_NEW, wished=OTHER), AccountGiven("deployer"),
+    NOTHING_NEW, replace(NOTHING_NEW, generation=2), replace(NOTHING_NEW, given=OTHER), AccountGiven("deployer"),
     ValuesChanged("hook"), PackageRead(PLAIN, ()), Uninstalled(), Removing("Removing", "waiting"),
     Progressed(Stage.APPLIED, "ApplyingManifests", "at work"), *(Succeeded(stage) for stage in Stage),
     StageFailed(Stage.APPLIED, Failure(Reason.DRIFT_FOUGHT, "a.b", permanent=False)),
@@ -81,8 +81,8 @@ def test_what_is_no_news_changes_nothing(events: list[Event], before: bool) -> N
 
 def settled() -> Package:
     known = installed(loaded())
-    wished = replace(NOTHING_NEW, decision=Decision(DecisionKind.RECONFIGURE))
-    events: tuple[Event, ...] = (wished, Placed(), Released(1), *(Succeeded(stage) for stage in Stage), Verified())
+    given = replace(NOTHING_NEW, decision=Decision(DecisionKind.RECONFIGURE))
+    events: tuple[Event, ...] = (given, Placed(), Released(1), *(Succeeded(stage) for stage in Stage), Verified())
     for event in events:
         known = after(known, event)
     return known
@@ -113,10 +113,10 @@ def test_health_is_news_once_the_objects_were_judged() -> None:
         replace(NOTHING_NEW, new_login=True),
         replace(NOTHING_NEW, needs_changed=True),
         replace(NOTHING_NEW, decision=Decision(DecisionKind.RECONFIGURE)),
-        replace(NOTHING_NEW, wished=WISHED),
-        replace(NOTHING_NEW, wished=OTHER),
-        replace(NOTHING_NEW, wished=replace(WISHED, first=False, source=FolderSource(Path("/y")))),
-        replace(NOTHING_NEW, wished=replace(WISHED, first=False, settings=ResolvedSettings({"a": 1}))),
+        replace(NOTHING_NEW, given=GIVEN),
+        replace(NOTHING_NEW, given=OTHER),
+        replace(NOTHING_NEW, given=replace(GIVEN, first=False, source=FolderSource(Path("/y")))),
+        replace(NOTHING_NEW, given=replace(GIVEN, first=False, settings=ResolvedSettings({"a": 1}))),
     ],
 )
 def test_another_wish_is_news(event: Event) -> None:
@@ -130,6 +130,6 @@ def test_the_same_wish_ends_what_a_removal_was_given() -> None:
 def test_the_store_decides_nothing_about_the_state_that_it_has() -> None:
     steps: list[object] = []
     store = LifecycleStore(observe=lambda *each: steps.append(each))
-    assert store.reconcile(NAME, WISH).kind is DecisionKind.UPDATE
-    assert store.reconcile(NAME, WISH) == Decision(DecisionKind.NONE)
+    assert store.reconcile(NAME, DESIRED).kind is DecisionKind.UPDATE
+    assert store.reconcile(NAME, DESIRED) == Decision(DecisionKind.NONE)
     assert len(steps) == 1

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.runtime.package.test_machine import (
+    GIVEN,
     LOADING,
     NAME,
     SCRIPTED,
-    WISHED,
     after,
     effects,
     loaded,
@@ -18,6 +18,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle.desired_state import Change, Decision, DecisionKind
 from wharfinger.runtime.package.effects import BeginVote, CastVote, Effect, EnqueueVote, RepeatVote, Simple, Tell
 from wharfinger.runtime.package.events import (
+    DesiredAdopted,
     NeedsChanged,
     OthersTurned,
     UpdateStarted,
@@ -26,7 +27,6 @@ from wharfinger.runtime.package.events import (
     VoteRecorded,
     VoteRepeated,
     VoteStarted,
-    WishAdopted,
 )
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.scheduler.events import Rescheduled, ScriptVoted
@@ -43,9 +43,9 @@ from wharfinger.runtime.scheduler.events import Rescheduled, ScriptVoted
 )
 def test_a_changed_specification(known: Package, expected: Effect) -> None:
     decision = Decision(DecisionKind.RECONFIGURE, (Change.PATCHES,))
-    wish = WishAdopted(WISHED, decision, 1, None, new_login=False, needs_changed=False)
-    assert effects(known, wish) == (Simple.UNPARK, expected)
-    assert effects(known, wish, LOADING) == (Simple.UNPARK,)
+    desired = DesiredAdopted(GIVEN, decision, 1, None, new_login=False, needs_changed=False)
+    assert effects(known, desired) == (Simple.UNPARK, expected)
+    assert effects(known, desired, LOADING) == (Simple.UNPARK,)
 
 
 def test_changed_needs_are_offered_unless_a_load_does_so_itself() -> None:

@@ -160,7 +160,7 @@ def test_a_removal() -> None:
     assert known.status.removal is not None
     assert after(known, SkipDeleteHooks()).removal.skip_delete_hooks
     assert after(known, DeletionChanged(DeletionPolicy.DELETE_ALL)).removal.deletion is DeletionPolicy.DELETE_ALL
-    assert after(known, RemovalAccountChanged("deployer")).wish.account == "deployer"
+    assert after(known, RemovalAccountChanged("deployer")).desired.account == "deployer"
     for event in (SkipDeleteHooks(), DeletionChanged(DeletionPolicy.DELETE), RemovalAccountChanged("deployer")):
         assert effects(known, event) == (Simple.RESTART_REMOVAL,)
     assert effects(known, RemovalDone()) == (Simple.CLEAN,)
@@ -186,5 +186,5 @@ def test_the_definitions_are_ensured_in_a_scope_of_their_own() -> None:
 def test_settings_for_a_removal_are_those_given_only_if_none_were_adopted() -> None:
     given = replace(NO_SETTINGS, secrets=("x",))
     start = RemovalStarted(WorkScope("removal"), given, None, disowned=False)
-    assert after(loaded(), start).wish.settings is NO_SETTINGS
-    assert after(Package(APP, statuses.fresh(1, NOW)), start).wish.settings is given
+    assert after(loaded(), start).desired.settings is NO_SETTINGS
+    assert after(Package(APP, statuses.fresh(1, NOW)), start).desired.settings is given

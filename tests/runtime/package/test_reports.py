@@ -195,7 +195,7 @@ def test_health_counts_once_the_package_was_ready(seen: HealthSeen, truth: Truth
 def test_a_package_that_an_earlier_process_found_ready_is_judged_early_only_if_something_is_stalled() -> None:
     known = ready()
     known = structs.replace(
-        known, status=structs.replace(known.status, scale_checked=False, ready_kept=known.status.told["Ready"])
+        known, status=structs.replace(known.status, scale_checked=False, ready_kept=known.status.external["Ready"])
     )
     assert known.status.is_being_verified
     assert told(known, HealthSeen(rolling="x")) is known
@@ -226,23 +226,25 @@ def test_drift_and_fights_are_logged_together() -> None:
 
 def test_the_controller_decides_about_a_failed_upgrade_that_may_be_rolled_back() -> None:
     known, failure = ready(), StageFailed(Stage.APPLIED, BROKEN)
-    directives = replace(known.wish.directives, upgrade=UpgradePolicy(rollback=True))
-    may = structs.replace(known, wish=structs.replace(known.wish, directives=directives))
+    directives = replace(known.desired.directives, upgrade=UpgradePolicy(rollback=True))
+    may = structs.replace(known, desired=structs.replace(known.desired, directives=directives))
     assert effects(may, failure) == (*effects(known, failure), Simple.NOTIFY)
 
 
 def test_an_attempt_is_settled_when_everything_is_done() -> None:
-    assert not told(loaded(), Succeeded(Stage.LOADED)).wish.attempt.settled
-    assert ready().wish.attempt.settled
+    assert not told(loaded(), Succeeded(Stage.LOADED)).desired.attempt.settled
+    assert ready().desired.attempt.settled
 
 
 def test_drift_is_a_warning_if_it_is_not_corrected() -> None:
     known = told(ready(), DriftReported(("a by x",), ()))
     assert known.warnings.get(DRIFT, ()) == ()
     assert told(known, ForeignRevision("release: helm")).warnings[DRIFT] == ("drift: a by x",)
-    directives = known.wish.directives
-    upkeep = replace(directives.upkeep, drift=replace(directives.upkeep.drift, mode=DriftMode.WARN))
-    warned = structs.replace(ready(), wish=structs.replace(known.wish, directives=replace(directives, upkeep=upkeep)))
+    directives = known.desired.directives
+    policy = replace(directives.release_policy, drift=replace(directives.release_policy.drift, mode=DriftMode.WARN))
+    warned = structs.replace(
+        ready(), desired=structs.replace(known.desired, directives=replace(directives, release_policy=policy))
+    )
     assert told(warned, DriftReported(("a by x",), ())).warnings[DRIFT] == ("drift: a by x",)
     _, said = step(known, DriftReported(("a by x", "b by y"), ()), IDLE)
     assert said == (Log("drift: b by y"),)

@@ -32,7 +32,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def ends_of(node: ast.expr) -> tuple[str, str]:
-    """Return the expression before the last attribute, and that attribute: ``instance.state``, ``wish``."""
+    """Return the expression before the last attribute, and that attribute: ``instance.state``, ``desired``."""
     return (ast.unparse(node.value), node.attr) if isinstance(node, ast.Attribute) else ("", ast.unparse(node))
 
 
@@ -100,7 +100,7 @@ def test_an_instance_is_written_by_itself() -> None:
 
 
 def test_the_check_sees_what_it_is_to_see() -> None:
-    call = ast.parse("replace(instance.state.wish, version='1')").body[0]
+    call = ast.parse("replace(instance.state.desired, version='1')").body[0]
     assert isinstance(call, ast.Expr)
     assert isinstance(call.value, ast.Call)
     owner, last = ends_of(call.value.args[0])
@@ -111,7 +111,7 @@ def test_the_check_sees_what_it_is_to_see() -> None:
 
 def test_new_packages_share_their_empty_records() -> None:
     fields = {field.name: field for field in msgspec.structs.fields(state.Package)}
-    assert fields["wish"].default is state.NO_WISH
+    assert fields["wish"].default is state.NOTHING_DESIRED
     assert fields["configuration"].default is state.NO_CONFIGURATION
     assert state.HookState().failing is state.NO_FAILURES
     assert state.HookState().history is state.NO_HISTORY

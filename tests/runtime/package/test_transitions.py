@@ -22,6 +22,7 @@ from wharfinger.runtime.package.facts import (
     AttemptSettled,
     CrdsBegun,
     CrdsEnded,
+    DesiredGiven,
     DisableBegun,
     DisableMissed,
     DriftSeen,
@@ -39,7 +40,6 @@ from wharfinger.runtime.package.facts import (
     ValuesOutdated,
     VoteBegun,
     Warned,
-    Wished,
 )
 from wharfinger.runtime.package.findings import (
     AccountGiven,
@@ -89,8 +89,8 @@ def after(*facts: Fact, known: Package | None = None) -> Package:
     return known
 
 
-def wished(requested: str = "", *, first: bool = False) -> Wished:
-    return Wished("web", "2.0.0", FolderSource(Path("/y")), SETTINGS, Directives(requested=requested), first)
+def given(requested: str = "", *, first: bool = False) -> DesiredGiven:
+    return DesiredGiven("web", "2.0.0", FolderSource(Path("/y")), SETTINGS, Directives(requested=requested), first)
 
 
 @pytest.mark.parametrize(
@@ -148,35 +148,35 @@ def test_what_was_read_is_known() -> None:
 
 
 def test_directives_that_were_found_are_in_force_and_others_stay() -> None:
-    given = Directives(account="package")
-    before = after(wished())
-    assert applied(before, FoundInstalled("other", "3.0.0", given)).wish.directives is given
-    assert applied(before, FoundInstalled("other", "3.0.0")).wish.directives is before.wish.directives
+    directives = Directives(account="package")
+    before = after(given())
+    assert applied(before, FoundInstalled("other", "3.0.0", directives)).desired.directives is directives
+    assert applied(before, FoundInstalled("other", "3.0.0")).desired.directives is before.desired.directives
 
 
 def test_an_attempt_keeps_its_permanent_failure_and_is_settled_once_it_is_reached() -> None:
     first, last = (Failure(Reason.RENDER_FAILED, text, permanent=False) for text in ("first", "last"))
     stuck = Failure(Reason.RENDER_FAILED, "stuck", permanent=True)
     tried = after(AttemptBegun("sha256:a", NOW), AttemptFailed(first), AttemptFailed(last))
-    assert (tried.wish.attempt.failures, tried.wish.attempt.failure) == (2, last)
-    kept = after(AttemptFailed(stuck), AttemptFailed(last), known=tried).wish.attempt
+    assert (tried.desired.attempt.failures, tried.desired.attempt.failure) == (2, last)
+    kept = after(AttemptFailed(stuck), AttemptFailed(last), known=tried).desired.attempt
     assert (kept.failures, kept.failure, kept.settled) == (4, stuck, False)
-    assert after(AttemptSettled(), known=tried).wish.attempt.settled
+    assert after(AttemptSettled(), known=tried).desired.attempt.settled
 
 
 def test_another_request_asks_the_registry_until_it_was_asked() -> None:
-    assert not after(wished("now", first=True), known=Package(APP, statuses.fresh(1, NOW))).wish.refresh
-    assert not after(wished()).wish.refresh
-    again = after(wished("now"))
-    assert again.wish.refresh
-    assert after(wished("now"), known=again).wish.refresh  # until a download
+    assert not after(given("now", first=True), known=Package(APP, statuses.fresh(1, NOW))).desired.refresh
+    assert not after(given()).desired.refresh
+    again = after(given("now"))
+    assert again.desired.refresh
+    assert after(given("now"), known=again).desired.refresh  # until a download
 
 
 def test_only_a_download_that_asked_the_registry_ends_a_refresh() -> None:
     manifest = cast("Manifest", "a manifest")
     for asked in (False, True):
         known = after(RefreshWanted(), Downloaded(manifest, asked))
-        assert (known.wish.refresh, known.files.manifest) == (not asked, manifest)
+        assert (known.desired.refresh, known.files.manifest) == (not asked, manifest)
 
 
 def test_configured_settings_are_in_force_with_their_definition() -> None:
@@ -215,13 +215,13 @@ def test_hooks_that_are_stopped_have_only_their_history() -> None:
 
 
 def test_an_account_that_was_given_is_in_force_until_other_directives_are() -> None:
-    before = after(wished())
+    before = after(given())
     known = applied(before, AccountGiven("deployer"))
-    assert known.wish.account == "deployer"
-    assert known.wish.directives is before.wish.directives
-    assert applied(known, FoundInstalled("other", "3.0.0")).wish.account == "deployer"
-    assert applied(known, FoundInstalled("other", "3.0.0", Directives(account="package"))).wish.account is None
-    assert applied(known, wished("now", first=False)).wish.account is None
+    assert known.desired.account == "deployer"
+    assert known.desired.directives is before.desired.directives
+    assert applied(known, FoundInstalled("other", "3.0.0")).desired.account == "deployer"
+    assert applied(known, FoundInstalled("other", "3.0.0", Directives(account="package"))).desired.account is None
+    assert applied(known, given("now", first=False)).desired.account is None
 
 
 def test_a_lane_recovers_alone() -> None:

@@ -52,12 +52,12 @@ def test_a_stand_in_has_what_the_machine_reads() -> None:
     assert "hunter2" not in str(form)
     assert read(form).checksum == settings.checksum
     directives = read(marks.form(Directives(requested="now"), lambda _: "***1"))
-    upkeep = directives.upkeep
-    assert isinstance(upkeep, StandIn)
-    assert (directives.requested, upkeep.deletion) == ("***1", DeletionPolicy.DELETE)
-    drift = upkeep.drift
+    policy = directives.release_policy
+    assert isinstance(policy, StandIn)
+    assert (directives.requested, policy.deletion) == ("***1", DeletionPolicy.DELETE)
+    drift = policy.drift
     assert isinstance(drift, StandIn)
-    assert drift.mode is Directives().upkeep.drift.mode
+    assert drift.mode is Directives().release_policy.drift.mode
     assert isinstance(drift.mode, DriftMode)
     assert directives.rolled_back is None
     assert isinstance(upgrade := directives.upgrade, StandIn)

@@ -9,7 +9,7 @@ from tests.runtime.support.recorded import DEFINITION, T0, Story
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.packages.rendering.chart_use import ChartUse
 from wharfinger.packages.sources.source import FolderSource
-from wharfinger.runtime.package.facts import HookRan, Wished
+from wharfinger.runtime.package.facts import DesiredGiven, HookRan
 from wharfinger.runtime.package.findings import CrdsEstablished, PackageRead, ValuesPatched
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.package.transitions import applied
@@ -52,8 +52,8 @@ def test_only_changed_fields_are_written() -> None:
 
 def test_no_content_of_settings_values_or_files_is_written() -> None:
     settings = ResolvedSettings({"password": "hunter2"}, ("hunter2",))
-    wished = Wished("web", "1.0.0", FolderSource(Path("/x")), settings, Directives(), first=True)
-    known = applied(applied(FRESH, wished), ValuesPatched({"token": "hunter2"}))
+    given = DesiredGiven("web", "1.0.0", FolderSource(Path("/x")), settings, Directives(), first=True)
+    known = applied(applied(FRESH, given), ValuesPatched({"token": "hunter2"}))
     known = applied(known, PackageRead(DEFINITION, ()))
     assert "hunter2" not in str(changes(None, known))
     assert {id(settings), id(DEFINITION), id(known.configuration.values)} <= {

@@ -18,12 +18,12 @@ from wharfinger.runtime.package.events import (
     Changed,
     CrdsStarted,
     DecisionMade,
+    DesiredAdopted,
     Event,
     NodeAccepted,
     StageFailed,
-    WishAdopted,
 )
-from wharfinger.runtime.package.facts import VoteBegun, Wished
+from wharfinger.runtime.package.facts import DesiredGiven, VoteBegun
 from wharfinger.runtime.package.findings import AccountGiven, PackageRead, Verified
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.state import NO_SETTINGS, Package
@@ -43,12 +43,12 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.versions.rollback_note import RollbackNote
 
 FRESH = Package(AppId("shop", "web"), statuses.fresh(1, T0))
-WISH = DesiredState("oci://r/x", "web", "1.0.0", "sha256:a")
+DESIRED = DesiredState("oci://r/x", "web", "1.0.0", "sha256:a")
 NOTE = RollbackNote(3, "1.0.0", "2.0.0", "UpgradeFailed", "no")
 DIRECTIVES = Directives(account="package", asked="sha256:b", upgrade=UpgradePolicy(rollback=True), rolled_back=NOTE)
-WISHED = Wished("web", "2.0.0", FolderSource(Path("/x")), NO_SETTINGS, DIRECTIVES, first=False)
-ADOPTED = WishAdopted(
-    WISHED, Decision(DecisionKind.UPDATE), 2, WorkScope("update"), new_login=False, needs_changed=True
+GIVEN = DesiredGiven("web", "2.0.0", FolderSource(Path("/x")), NO_SETTINGS, DIRECTIVES, first=False)
+ADOPTED = DesiredAdopted(
+    GIVEN, Decision(DecisionKind.UPDATE), 2, WorkScope("update"), new_login=False, needs_changed=True
 )
 
 
@@ -62,7 +62,7 @@ def test_the_codec_knows_all_records(module: ModuleType) -> None:
 
 def test_what_runs_and_what_is_cancelled_is_recorded_with_an_event() -> None:
     store = LifecycleStore()
-    store.reconcile("shop.web", WISH)
+    store.reconcile("shop.web", DESIRED)
     store.begin_update("shop.web")
     assert surroundings(FRESH, Around(T0, store.package("shop.web"))) == [T0, 1]
     store.begin_reconciliation("shop.web", "again")
@@ -99,8 +99,8 @@ def test_a_step_is_stepped_again() -> None:
         assert isinstance(after, Package)
         assert after.status == expected.status
         assert after.applied.verified == expected.applied.verified
-        assert after.wish.attempt == expected.wish.attempt
-        assert after.wish.account == expected.wish.account
+        assert after.desired.attempt == expected.desired.attempt
+        assert after.desired.account == expected.desired.account
         assert normal(PACKAGE.changes(reader, again, after, lambda _: unmasked)) == plain(
             normal(PACKAGE.changes(writer, loaded, expected, lambda _: unmasked))
         )

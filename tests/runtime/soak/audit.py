@@ -75,7 +75,7 @@ class Audit:
     after: str = "nothing"
     allowed: list[Allows] = field(default_factory=list)
     excused: set[App] = field(default_factory=set)
-    """Those that may become unready without another wish, since something of them is broken for long."""
+    """Those that may become unready without another desired state, since something of them is broken for long."""
     told: dict[App, Told] = field(default_factory=dict)
 
     def noted(self, write: Write) -> None:

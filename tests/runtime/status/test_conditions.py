@@ -55,7 +55,7 @@ STATES: dict[Stage, dict[Phase, tuple[str, str]]] = {
 def letters(status: PackageStatus) -> str:
     said = ""
     for kind in MAPPERS:
-        told = status.told.get(kind)
+        told = status.external.get(kind)
         letter = "-" if told is None else told.truth.value[0]
         said += letter.lower() if told is not None and told.generation == 1 else letter
     return said
@@ -83,7 +83,7 @@ def test_every_failure_in_every_phase(stage: Stage, phase: Phase, permanent: boo
             expected = expected[:3] + "-" + expected[4:]  # hooks that were never brought to life have managed nothing
         assert letters(status) == expected, reason
         for kind in MAPPERS:
-            told = status.told.get(kind)
+            told = status.external.get(kind)
             if told is not None and told.generation == 2 and told.truth is not Truth.TRUE:
                 pending = kind == "Installed" and stage is Stage.SCALED
                 assert (told.reason, told.message) == ((Reason.PENDING, "") if pending else (reason, "why"))
@@ -123,7 +123,7 @@ def test_a_routine_look_moves_none_of_them_and_none_of_their_times() -> None:
         statuses.update_started(status, 1, T1, version="1.0.0"),
         statuses.progressing(status, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1),
     ):
-        assert {kind: each.told[kind] for kind in MAPPERS} == {kind: status.told[kind] for kind in MAPPERS}
+        assert {kind: each.external[kind] for kind in MAPPERS} == {kind: status.external[kind] for kind in MAPPERS}
         assert summarize(each).state == "Updating"
 
 
@@ -140,7 +140,7 @@ def test_an_update_that_failed_is_told_as_applying_when_it_is_applied() -> None:
 def test_scaled_is_told_of_an_installation_once_it_was_true() -> None:
     status = before(Stage.SCALED, Phase.INSTALL)
     status = statuses.failed(status, Stage.HOOKS, Reason.EVENT_HOOK_FAILED, "why", T1, permanent=False)
-    assert "Scaled" not in status.told
+    assert "Scaled" not in status.external
     status = statuses.succeeded(status, Stage.SCALED, T1)
     assert conditions(status)["Scaled"] == ("True", "Scaled")
     status = statuses.progressing(status, Stage.SCALED, Reason.NOT_READY, "1 of 2", T2)
@@ -151,7 +151,7 @@ def test_a_failure_without_words_is_told_in_those_of_its_reason() -> None:
     status = statuses.failed(
         before(Stage.CRDS, Phase.UPDATE), Stage.CRDS, Reason.CLUSTER_FAILED, "", T2, permanent=False
     )
-    assert {status.told[kind].message for kind in ("Ready", "Managed", "Scaled")} == {Reason.CLUSTER_FAILED.text}
+    assert {status.external[kind].message for kind in ("Ready", "Managed", "Scaled")} == {Reason.CLUSTER_FAILED.text}
     assert summarize(status).message == Reason.CLUSTER_FAILED.text
 
 
@@ -169,14 +169,16 @@ def test_maintenance_is_told_by_managed_and_is_no_failure() -> None:
 def test_what_is_removed_is_false_and_keeps_its_last_words() -> None:
     failed = statuses.failed(replace(ready(), generation=2), Stage.HOOKS, Reason.HOOK_FAILED, "why", T1, permanent=True)
     status = statuses.removing(failed, Reason.REMOVING, "going", T2)
-    assert {kind: (told.truth, told.reason, told.message) for kind, told in status.told.items() if kind in MAPPERS} == {
+    assert {
+        kind: (told.truth, told.reason, told.message) for kind, told in status.external.items() if kind in MAPPERS
+    } == {
         "Installed": (Truth.FALSE, "Removing", ""),
         "UpdateInstalled": (Truth.FALSE, "Removing", "why"),
         "Scaled": (Truth.FALSE, "Removing", ""),
         "Managed": (Truth.FALSE, "Removing", "why"),
         "ConfigurationApplied": (Truth.FALSE, "Removing", "why"),
     }
-    assert set(statuses.removing(statuses.fresh(1, T1), Reason.REMOVING, "going", T2).told) == set(KINDS[:4])
+    assert set(statuses.removing(statuses.fresh(1, T1), Reason.REMOVING, "going", T2).external) == set(KINDS[:4])
 
 
 def test_a_removal_that_is_held_leaves_what_is_there_as_it_is() -> None:
@@ -194,7 +196,7 @@ def test_a_removal_that_is_held_leaves_what_is_there_as_it_is() -> None:
 def test_what_is_suspended_stays_as_it_is_while_its_removal_is_held() -> None:
     status = statuses.suspended(ready(), T1, suspended=True)
     held = statuses.removal_held(status, 2, Reason.WOULD_BREAK_DEPENDENTS, "it would", T2)
-    assert {kind: held.told[kind] for kind in MAPPERS} == {kind: status.told[kind] for kind in MAPPERS}
+    assert {kind: held.external[kind] for kind in MAPPERS} == {kind: status.external[kind] for kind in MAPPERS}
     assert conditions(held)["Ready"] == ("False", "WouldBreakDependents")
     assert conditions(held)["Reconciling"] == ("True", "WouldBreakDependents")
 
@@ -221,6 +223,6 @@ def test_whichever_stage_is_the_last_it_is_installed_then(last: Stage) -> None:
 def test_conditions_that_did_not_change_are_the_same_objects() -> None:
     earlier = ready()
     later = statuses.failed(earlier, Stage.APPLIED, "ApplyFailed", "no", T2, permanent=False)
-    same = {kind for kind, told in later.told.items() if told == earlier.told[kind]}
+    same = {kind for kind, told in later.external.items() if told == earlier.external[kind]}
     assert same
-    assert all(later.told[kind] is earlier.told[kind] for kind in same)
+    assert all(later.external[kind] is earlier.external[kind] for kind in same)

@@ -22,7 +22,7 @@ from wharfinger.process.errors import SpawnError, StuckError
 from wharfinger.runtime.lifecycle.journal import JournalError
 from wharfinger.runtime.lifecycle.package_state import PackageStateError
 from wharfinger.runtime.resources.identity import IdentityError
-from wharfinger.runtime.resources.release_policy import UpkeepError
+from wharfinger.runtime.resources.release_policy import ReleasePolicyError
 from wharfinger.runtime.status import failures
 from wharfinger.runtime.status.failures import (
     EXPECTED,
@@ -48,7 +48,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (packages.ArtifactError("x"), "ArtifactInvalid", True),
     (packages.AddressError("x"), "SpecInvalid", True),
     (packages.PackageError("x"), "ArtifactInvalid", True),
-    (UpkeepError("x"), "SpecInvalid", True),
+    (ReleasePolicyError("x"), "SpecInvalid", True),
     (FormatError("x"), "ArtifactInvalid", True),
     (IdentityError("x"), "SpecInvalid", True),
     (api_error(422, "Invalid", "x"), "ApplyFailed", True),

@@ -291,8 +291,8 @@ def test_suspended_everything_stays_as_it_was(status: PackageStatus, is_ready: s
     assert "spec.suspend" in tip
     assert kstatus(paused) == [is_ready, "False", "False"]
     # Of the generation it was: nothing is said of the new one.
-    assert {kind: told for kind, told in paused.told.items() if kind in ("Ready", *MAPPERS)} == {
-        kind: told for kind, told in status.told.items() if kind in ("Ready", *MAPPERS)
+    assert {kind: told for kind, told in paused.external.items() if kind in ("Ready", *MAPPERS)} == {
+        kind: told for kind, told in status.external.items() if kind in ("Ready", *MAPPERS)
     }
     assert not statuses.is_stalled(paused)
     # Saying it again changes nothing; taking it back, it is what its stages say.
@@ -308,7 +308,7 @@ def test_a_spec_that_cannot_be_read_is_said_also_of_what_is_suspended() -> None:
     assert kstatus(status) == ["False", "False", "True"]
     again = statuses.observed(status, 3, T2)
     assert summarize(again).state == "Suspended"
-    assert again.told["Ready"] == ready().told["Ready"]
+    assert again.external["Ready"] == ready().external["Ready"]
     # The other way round it is the same.
     later = statuses.suspended(statuses.blocked(ready(), 2, Reason.SPEC_INVALID, "why", T1), T1, suspended=True)
     assert summarize(later)[:2] == ("Degraded", "why; it is suspended")
@@ -348,7 +348,7 @@ def test_what_a_restart_finds_unready_is_reconciling_until_it_failed() -> None:
         status = statuses.succeeded(status, stage, T1)
     waits = statuses.progressing(status, Stage.SCALED, Reason.NOT_READY, "Deployment a: 1 of 2", T2)
     assert kstatus(waits) == ["True", "True", "False"]
-    assert (waits.told["Reconciling"].reason, waits.told["Reconciling"].message) == (
+    assert (waits.external["Reconciling"].reason, waits.external["Reconciling"].message) == (
         "NotReady",
         "Deployment a: 1 of 2",
     )
@@ -364,7 +364,7 @@ def test_what_a_restart_finds_to_be_wished_otherwise_is_not_ready() -> None:
 
 def test_a_restart_moves_no_condition_of_what_is_there() -> None:
     status = statuses.restored(1, statuses.external(ready()), T2)
-    assert {kind: status.told[kind] for kind in MAPPERS} == {kind: ready().told[kind] for kind in MAPPERS}
+    assert {kind: status.external[kind] for kind in MAPPERS} == {kind: ready().external[kind] for kind in MAPPERS}
 
 
 def test_progress_is_told_while_something_is_under_way() -> None:
@@ -410,7 +410,7 @@ def test_where_it_can_be_reached_is_told_until_it_is_uninstalled() -> None:
 def test_what_was_ready_and_is_not_any_more_is_degraded() -> None:
     status = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 1", T1)
     assert summarize(status)[:2] == ("Degraded", "Deployment a: 0 of 1")
-    told = {kind: condition.truth.value for kind, condition in status.told.items()}
+    told = {kind: condition.truth.value for kind, condition in status.external.items()}
     assert (told["Ready"], told["Scaled"], told["Installed"]) == ("False", "False", "True")
     assert summarize(statuses.succeeded(status, Stage.SCALED, T2)).state == "Ready"
 
@@ -431,20 +431,20 @@ def test_what_is_rolled_out_stays_ready_and_is_reconciling() -> None:
     status = statuses.rolling_out(ready(), "Deployment a: 1 of 3", T1)
     message = summarize(ready()).message
     assert summarize(status)[:2] == ("Ready", f"{message}; Deployment a: 1 of 3")
-    told = {kind: (told.truth.value, told.reason, told.message) for kind, told in status.told.items()}
+    told = {kind: (told.truth.value, told.reason, told.message) for kind, told in status.external.items()}
     assert told["Ready"] == ("True", "Ready", message)
     assert told["Reconciling"] == ("True", "RollingOut", "Deployment a: 1 of 3")
     assert (told["Stalled"][0], told["Scaled"][0]) == ("False", "True")
-    assert status.told["Ready"].since == ready().told["Ready"].since
+    assert status.external["Ready"].since == ready().external["Ready"].since
     over = statuses.succeeded(status, Stage.SCALED, T2)
-    assert (summarize(over), over.told["Reconciling"].truth) == (summarize(ready()), Truth.FALSE)
+    assert (summarize(over), over.external["Reconciling"].truth) == (summarize(ready()), Truth.FALSE)
 
 
 def test_what_broke_down_is_not_ready_because_it_moves() -> None:
     broken = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 2", T1)
     moves = statuses.rolling_out(broken, "Deployment a: 1 of 2", T2)
     assert summarize(moves)[:2] == ("Degraded", "Deployment a: 1 of 2")
-    assert moves.told["Ready"].truth is Truth.FALSE
+    assert moves.external["Ready"].truth is Truth.FALSE
 
 
 def test_what_another_writer_wrote_is_told_in_so_many_characters_and_no_more() -> None:
@@ -507,7 +507,7 @@ def test_whatever_was_written_can_be_taken_up(written: dict[str, JsonValue]) -> 
     status = statuses.restored(1, written, T2)
     again = statuses.restored(1, statuses.external(status), T2)
     assert statuses.external(again) == statuses.external(status)
-    assert status.told["Ready"].truth is Truth.FALSE
+    assert status.external["Ready"].truth is Truth.FALSE
 
 
 def test_a_time_without_a_zone_is_none_of_ours() -> None:
@@ -552,7 +552,7 @@ def test_what_an_earlier_process_said_is_not_true_of_what_is_uninstalled() -> No
 def test_a_package_in_a_former_revision_is_ready_for_an_earlier_generation() -> None:
     note = RollbackNote(3, "1.0.0", "2.0.0", "UpgradeFailed", "HookFailed: no")
     back = statuses.rolled_back(statuses.observed(ready(), 5, T2), note, T2)
-    conditions = {kind: (told.truth, told.reason, told.generation) for kind, told in back.told.items()}
+    conditions = {kind: (told.truth, told.reason, told.generation) for kind, told in back.external.items()}
     assert conditions["Ready"] == (Truth.TRUE, Reason.ROLLED_BACK, 4)
     assert conditions["Stalled"] == (Truth.TRUE, Reason.ROLLED_BACK, 5)
     assert conditions["Reconciling"] == (Truth.FALSE, Reason.STALLED, 5)

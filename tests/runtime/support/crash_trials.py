@@ -197,7 +197,7 @@ class Ground:
         with trio.fail_after(2 * PATIENCE_S):
             async with self._cluster() as client:
                 async with self._daemon("first", at) as first:
-                    await self._wish(client, phase, first)
+                    await self._desired(client, phase, first)
                     if at:
                         await first.wait_ended(-signal.SIGKILL)
                     else:
@@ -209,7 +209,7 @@ class Ground:
         started = self._started("second" if at else "first")
         return Result(found, self._notes(), said.count("write"), said.count("request"), started, death)
 
-    async def _wish(self, client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
+    async def _desired(self, client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
         """Request the phase's operation, once the daemon has nothing else to do."""
         await daemon.wait_line("ready:" if phase is Phase.INSTALL else READY)
         assert self._notes() == ()  # what an earlier process has done is not done again

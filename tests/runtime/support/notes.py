@@ -117,6 +117,6 @@ def learn(one: Instance, finding: Finding) -> None:
 
 
 def put(one: Instance, status: PackageStatus | None = None, **records: Mapping[str, object]) -> None:
-    """Set fields of an instance's records, as if its machine had made them: ``put(one, wish={"version": "1.2.3"})``."""
+    """Set fields of an instance's records, as if its machine had made them: ``put(one, desired={"version": "1.2.3"})``."""
     made = {name: structs.replace(getattr(one.state, name), **fields) for name, fields in records.items()}
     one.state = structs.replace(one.state, status=status or one.state.status, **made)

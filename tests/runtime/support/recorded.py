@@ -28,7 +28,7 @@ from wharfinger.runtime.lifecycle.store import LifecycleStore
 from wharfinger.runtime.package import events, findings
 from wharfinger.runtime.package.around import Around
 from wharfinger.runtime.package.enabled_vote import KeptVote
-from wharfinger.runtime.package.facts import Wished
+from wharfinger.runtime.package.facts import DesiredGiven
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.package.state import Brought, Package
 from wharfinger.runtime.recording.log_file import MAGIC, frame
@@ -334,9 +334,9 @@ class Story:
             rolled_back=choice((note, None)),
         )
 
-    def _wished(self) -> Wished:
+    def _adopted_desired(self) -> DesiredGiven:
         source, first = FolderSource(Path("/packages")), self.random.random() < 0.5
-        return Wished(
+        return DesiredGiven(
             "web", self.random.choice(("1.0.0", "2.0.0")), source, self._settings(), self._directives(), first=first
         )
 
@@ -443,10 +443,12 @@ class Story:
         )
         return choice(kinds)
 
-    def _adopted(self, kind: DecisionKind, generation: int) -> events.WishAdopted:
+    def _adopted(self, kind: DecisionKind, generation: int) -> events.DesiredAdopted:
         scope = self._scope() if kind in (DecisionKind.UPDATE, DecisionKind.RESUME) else None
         new_login, needs_changed = self.random.random() < 0.5, self.random.random() < 0.5
-        return events.WishAdopted(self._wished(), Decision(kind), generation, scope, new_login, needs_changed)
+        return events.DesiredAdopted(
+            self._adopted_desired(), Decision(kind), generation, scope, new_login, needs_changed
+        )
 
     def _any_status(self, before: PackageStatus) -> PackageStatus:
         stage, now, text = self.random.choice(tuple(Stage)), self.clock, self.text()

@@ -88,7 +88,7 @@ class SimulatedPackage:
 
     # --- what people and the world do ----------------------------------------------------------------------------------
 
-    def wish(self, desired: DesiredState) -> Decision:
+    def desired(self, desired: DesiredState) -> Decision:
         """Set the desired state, as a resource does."""
         (answer,) = self._lifecycle(lifecycle.Desired(desired))
         assert isinstance(answer, lifecycle.Decided)
@@ -202,7 +202,7 @@ class SimulatedPackage:
         self.off = False
         if self.again is not None:
             desired, self.again = self.again, None
-            self.wish(desired)
+            self.desired(desired)
 
     def settle(self) -> None:
         """Let everything succeed at once from now on, and continue until nothing happens any more."""

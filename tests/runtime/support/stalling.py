@@ -136,7 +136,7 @@ class Stalled:
     processes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The processes that a package's hook or helm reported before it hung."""
 
-    def wish(self, name: str, version: str, generation: int, *, suspended: bool = False) -> None:
+    def desired(self, name: str, version: str, generation: int, *, suspended: bool = False) -> None:
         """Set the desired state of a package."""
         instance = AppId("prod", name)
         directives = Directives(suspended=suspended)
@@ -178,7 +178,7 @@ async def open_stalled(folder: Path, wheres: Sequence[Where], log: TaskLog) -> A
                 stalled = Stalled(runtime, source, log, shelf, placed)
                 nursery.start_soon(_listen, descriptor, stalled)
                 for name in placed:
-                    stalled.wish(name, OLD, 1)
+                    stalled.desired(name, OLD, 1)
                 await stalled.until_still()
                 yield stalled
             nursery.cancel_scope.cancel()

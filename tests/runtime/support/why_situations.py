@@ -316,4 +316,4 @@ async def tell_facts(world: World) -> None:
     """Set the facts that a daemon gets about the cluster: a version of the platform, and a bundle."""
     kubernetes = await world.client.server_version()
     facts = Facts(kubernetes=kubernetes, platform="1.0.0", edition="ce", bundle="minimal")
-    world.runtime.packages.tell(FactsChanged(facts))
+    world.runtime.packages.send(FactsChanged(facts))

@@ -163,7 +163,7 @@ class World:
         await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": annotations}})
         runtime_name = f"{namespace}.{name}" if namespace else name
         with trio.fail_after(PATIENCE_S):
-            while self.runtime.instances[runtime_name].wish.directives.requested != str(self.requests):
+            while self.runtime.instances[runtime_name].desired.directives.requested != str(self.requests):
                 await trio.testing.wait_all_tasks_blocked(0.005)
 
     async def annotate(self, namespace: str, name: str, key: str, value: str) -> None:

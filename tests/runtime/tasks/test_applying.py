@@ -94,7 +94,7 @@ class CountedClient(LimitedClient):
 def look_again(world: World, *names: str) -> None:
     """Have packages reconciled once more, though nothing else is wanted."""
     for name in names:
-        world.runtime.packages.tell(Rescheduled(name, "again"))
+        world.runtime.packages.send(Rescheduled(name, "again"))
 
 
 def versions(world: World) -> dict[str, str]:

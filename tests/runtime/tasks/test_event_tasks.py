@@ -143,7 +143,7 @@ async def test_an_event_run_that_may_fail_is_none_of_its_packages_problems(
 
 async def test_a_defect_is_retried_and_shown_not_swallowed() -> None:
     notes_, one = Notes(), instance()
-    put(one, wish={"settings": ResolvedSettings({"p": "hunter22"}, ("hunter22",), frozenset({("p",)}))})
+    put(one, desired={"settings": ResolvedSettings({"p": "hunter22"}, ("hunter22",), frozenset({("p",)}))})
     hook = a_hook(WATCHING % "main")
     hooks = package_hooks(hook)
     inbox = Inbox(hook, "main")

@@ -9,7 +9,7 @@ from wharfinger.cluster.health.rules import HealthRule, judged
 from wharfinger.cluster.watch.readiness import Current, Failed, InProgress
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.settings.cel_pool import open_cel_pool
-from wharfinger.runtime.resources.release_policy import UpkeepError
+from wharfinger.runtime.resources.release_policy import ReleasePolicyError
 from wharfinger.runtime.status.failures import classify
 from wharfinger.runtime.tasks.health_expressions import HealthExpressionError, HealthExpressions, check_health_rules
 
@@ -67,6 +67,6 @@ async def test_an_expression_that_is_none_is_refused_by_name() -> None:
     async with open_cel_pool(None) as pool:
         await check_health_rules([RULE], pool)
         broken = replace(RULE, current="status.phase ==")
-        with pytest.raises(UpkeepError, match=r"spec\.healthChecks of Backup: current: ") as caught:
+        with pytest.raises(ReleasePolicyError, match=r"spec\.healthChecks of Backup: current: ") as caught:
             await check_health_rules([RULE, broken], pool)
         assert classify(caught.value).reason == "SpecInvalid"

@@ -15,7 +15,7 @@ from wharfinger.runtime.tasks.pipeline import Pipeline
 
 def pipeline() -> Pipeline:
     one = instance()
-    put(one, wish={"version": "1.2.3"})
+    put(one, desired={"version": "1.2.3"})
     return Pipeline(one, NO_TOOLS, Notes(), WorkScope("x"))
 
 

@@ -277,7 +277,8 @@ async def test_asking_for_another_look_draws_nothing(tmp_path: Path, annotation:
             await world.annotate("prod", "shop", annotation, "now")
             await until(
                 lambda: (
-                    "now" in {instance_of(world).wish.directives.forced, instance_of(world).wish.directives.requested}
+                    "now"
+                    in {instance_of(world).desired.directives.forced, instance_of(world).desired.directives.requested}
                 )
             )
             await world.until_state("prod", "shop", "Ready")

@@ -14,7 +14,7 @@ from wharfinger.packages.rendering.chart_use import ChartUse
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.packages.rendering.resource_overrides import WorkloadOverride
 from wharfinger.runtime.resources.manifests import UNMANAGED_LABEL
-from wharfinger.runtime.resources.release_policy import read_upkeep
+from wharfinger.runtime.resources.release_policy import read_release_policy
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.tasks.rendering import SHOWN_LAGGARDS, Wanted, rendered, waiting_for
 
@@ -74,7 +74,7 @@ def test_what_goes_over_a_render_tells_what_was_applied_from_what_is_to_come() -
     wanted = Wanted(request, "a" * 30, Directives(), ChartUse(), Layout.CHART)
     over = Directives(overrides=(WorkloadOverride("Deployment", "web", 2),))
     held = Directives(maintenance="NoResourceReconciliation")
-    warned = Directives(upkeep=read_upkeep({"drift": {"mode": "warn"}}))
+    warned = Directives(release_policy=read_release_policy({"drift": {"mode": "warn"}}))
     brought = {replace(wanted, directives=one).brought_by for one in (Directives(), over, held, warned)}
     assert len(brought) == 4
     assert replace(wanted, inputs="").brought_by == ""

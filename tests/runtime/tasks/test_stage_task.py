@@ -83,7 +83,7 @@ async def test_what_is_secret_is_not_in_what_is_said() -> None:
 
     notes, one = Notes(), instance()
     settings = ResolvedSettings({"password": "hunter22"}, ("hunter22",), frozenset({("password",)}))
-    put(one, wish={"settings": settings})
+    put(one, desired={"settings": settings})
     with pytest.raises(TaskFailed) as caught:
         await task(tells, notes, of=one).execute()
     assert "hunter22" not in str(caught.value)

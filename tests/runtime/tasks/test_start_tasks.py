@@ -173,7 +173,7 @@ def test_lanes(queue: str) -> None:
 
 @pytest.mark.slow
 async def test_what_a_synchronisation_that_no_one_waits_for_changes_is_applied_whenever_it_ends(tmp_path: Path) -> None:
-    """Also long after the operation that began it, which another wish has taken the place of."""
+    """Also long after the operation that began it, which another desired state has taken the place of."""
     os.mkfifo(tmp_path / "go")
     config = (
         "configVersion: v1\nkubernetes:\n"

@@ -240,7 +240,7 @@ def test_a_tier_is_come_through_by_all_who_hold_it() -> None:
     assert cause.through == tuple(f"m{number}" for number in range(7))
 
 
-@pytest.mark.parametrize("order", ["10", "unheard"])
+@pytest.mark.parametrize("order", ["10", "unknown"])
 def test_a_tier_that_no_one_holds_goes_by_itself(order: str) -> None:
     (cause,) = lacks(known(), waiting("shop.web", f"order {order}"))
     assert (cause.through, cause.remedy, cause.by_hand) == ((), WAIT, False)

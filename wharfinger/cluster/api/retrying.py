@@ -26,7 +26,7 @@ def is_retryable(error: ClusterError) -> bool:
     return isinstance(error, UnreachableError)
 
 
-async def patiently(
+async def with_retries(
     act: Callable[[], Awaitable[Result]],
     *,
     also: tuple[type[ClusterError], ...] = (),

@@ -16,7 +16,7 @@ from wharfinger.cluster.api.bounded_map import each
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ApiError
 from wharfinger.cluster.api.http_errors import NotServedError
-from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.api.retrying import with_retries
 from wharfinger.cluster.apply.removal import is_ours
 from wharfinger.cluster.objects.desired import DesiredObject, desired_object
 from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
@@ -36,13 +36,13 @@ async def find_remaining(client: ClusterClient, owner: Owner, manager: str) -> t
     answer) are skipped, with a warning: the release most probably has no objects of these kinds, and the deletion of a
     namespace must not wait for them. If a list fails for another reason, its ClusterError is raised.
     """
-    served = await patiently(client.served_kinds)
+    served = await with_retries(client.served_kinds)
     hidden = list(served.silent)
 
     async def look(resource: ResourceType) -> list[DesiredObject]:
         selector = f"{RELEASE_LABEL}={owner.name}"
         try:
-            listed = await patiently(partial(client.list, resource, label_selector=selector))
+            listed = await with_retries(partial(client.list, resource, label_selector=selector))
         except NotServedError:
             return []
         except ApiError as error:

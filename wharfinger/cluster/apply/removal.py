@@ -16,7 +16,7 @@ from wharfinger.cluster.api.bounded_map import each
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.api.http_errors import NotServedError
-from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.api.retrying import with_retries
 from wharfinger.cluster.fields.owners import own_entry
 from wharfinger.cluster.objects.accounts import Acting, always
 from wharfinger.cluster.objects.desired import DesiredObject, Identity, identity_of
@@ -111,7 +111,7 @@ async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
         live = await look_up(client, key)
         if live is not None and owner_of(live) == owner and find_str(live, "metadata", "labels", RELEASE_LABEL):
             nothing: JsonObject = {"metadata": {"labels": {RELEASE_LABEL: None}}}
-            await patiently(partial(client.merge_patch, key, nothing), also=(ConflictError,))
+            await with_retries(partial(client.merge_patch, key, nothing), also=(ConflictError,))
 
 
 def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:

@@ -21,7 +21,7 @@ from wharfinger.cluster.api.bounded_map import each
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ReleaseError
 from wharfinger.cluster.api.interruption import Interruption
-from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.api.retrying import with_retries
 from wharfinger.cluster.apply.writer import ObjectWriter, rules_of
 from wharfinger.cluster.drift.comparison import find_drift
 from wharfinger.cluster.objects.accounts import Acting, always
@@ -98,7 +98,7 @@ class Definitions:
                 written = await writer.write(key, wanted, live, before=lambda: wanted, drift=_POLICY)
                 return written.live
 
-            return key, await patiently(attempt)
+            return key, await with_retries(attempt)
 
         written = await each(crds, write, limit=CONCURRENCY)
         await self.established([key for key, obj in written if not isinstance(readiness(obj), Current)], progress)

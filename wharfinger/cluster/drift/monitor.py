@@ -63,7 +63,7 @@ JITTER: Final = 0.1
 
 Corrected: TypeAlias = Callable[[Owner, Drift], None]
 """A callback with the drift of an object that was corrected, after the object was applied again. Must not block."""
-Told: TypeAlias = Callable[[Owner, tuple[Drift, ...], tuple[Fight, ...]], None]
+DriftReport: TypeAlias = Callable[[Owner, tuple[Drift, ...], tuple[Fight, ...]], None]
 """A callback with all drift of an owner's objects and all fights for them, whenever either changed. Must not block."""
 
 
@@ -128,7 +128,7 @@ class DriftMonitor:
         client: ClusterClient,
         *,
         correct: Callable[[Iterable[Identity]], None],
-        told: Told,
+        told: DriftReport,
         settled: Callable[[Identity], bool],
         full_s: float = 600.0,
         rules: FightRules | None = None,

@@ -7,7 +7,7 @@ from typing import Final
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ConflictError, NotFoundError, SilentKindError, UnknownKindError
-from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.api.retrying import with_retries
 from wharfinger.cluster.objects.desired import DesiredObject, Identity, desired_object
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
 from wharfinger.cluster.objects.install_order import in_install_order
@@ -21,7 +21,7 @@ CONCURRENCY: Final = 16
 
 async def key_of(client: ClusterClient, owner: Owner, obj: JsonObject) -> ObjectKey:
     """Return the key of an object of a release. Raises UnknownKindError."""
-    resource = await patiently(partial(client.resource_type, *kind_of(obj)))
+    resource = await with_retries(partial(client.resource_type, *kind_of(obj)))
     namespace = (namespace_of(obj) or owner.namespace) if resource.namespaced else ""
     return ObjectKey(resource, namespace, name_of(obj))
 
@@ -29,13 +29,13 @@ async def key_of(client: ClusterClient, owner: Owner, obj: JsonObject) -> Object
 async def look_up(client: ClusterClient, key: ObjectKey) -> JsonObject | None:
     """Return an object as it is in the cluster; None if it does not exist."""
     with suppress(NotFoundError):
-        return await patiently(partial(client.get, key), also=(ConflictError,))
+        return await with_retries(partial(client.get, key), also=(ConflictError,))
     return None
 
 
 async def is_namespace_deleted(client: ClusterClient, name: str) -> bool:
     """Return whether a namespace is being deleted, or does not exist (any more)."""
-    resource = await patiently(partial(client.resource_type, "v1", "Namespace"))
+    resource = await with_retries(partial(client.resource_type, "v1", "Namespace"))
     namespace = await look_up(client, ObjectKey(resource, "", name))
     return namespace is None or bool(find_str(namespace, "metadata", "deletionTimestamp"))
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ReleaseError, UnknownKindError
-from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.api.retrying import with_retries
 from wharfinger.cluster.objects.desired import DesiredObject
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.json.value import JsonObject
@@ -94,7 +94,7 @@ async def _keys(client: ClusterClient, owner: Owner, objects: Iterable[JsonObjec
         kind = kind_of(obj)
         if kind not in known:
             try:
-                known[kind] = await patiently(partial(client.resource_type, *kind))
+                known[kind] = await with_retries(partial(client.resource_type, *kind))
             except UnknownKindError:
                 known[kind] = None
         resource = known[kind]

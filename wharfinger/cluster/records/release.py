@@ -62,7 +62,7 @@ STAMP_LABEL: Final = "wharfinger.dev/applied"
 """The label with the stamp of a revision: its number, a dot, and the caller's text. Helm copies labels to revisions that
 users make; the number of such a revision differs from the number in the copied stamp.
 """
-WISH_FILE: Final = "wharfinger.dev/wish"
+INPUTS_FILE: Final = "wharfinger.dev/wish"
 """The name of the file that holds the desired state that the revision was made from, beside the base."""
 COMPRESSION: Final = 6
 """The gzip level; Helm's 9 takes twice the time and saves 1% (600 KB of manifests: 12.8 ms against 6.3)."""
@@ -166,18 +166,18 @@ class Release:
         return self._file(BASE_FILE)
 
     @property
-    def wish(self) -> bytes:
-        """Return the desired state that the revision was made from, as the request gave it (:attr:`ReleaseRequest.wish`); b"" if
+    def inputs(self) -> bytes:
+        """Return the inputs that the revision was made from, as the request gave them (:attr:`ReleaseRequest.inputs`); b"" if
         the request gave none.
         """
-        return self._file(WISH_FILE)
+        return self._file(INPUTS_FILE)
 
-    def with_wish(self, wish: bytes) -> "Release":
+    def with_inputs(self, inputs: bytes) -> "Release":
         """Return the same record with another desired state."""
         self._need_whole()
         found = find(self.document, "chart", "files")
-        files = [each for each in (found if isinstance(found, list) else []) if find(each, "name") != WISH_FILE]
-        chart: JsonObject = {**find_object(self.document, "chart"), "files": [*files, *_files({WISH_FILE: wish})]}
+        files = [each for each in (found if isinstance(found, list) else []) if find(each, "name") != INPUTS_FILE]
+        chart: JsonObject = {**find_object(self.document, "chart"), "files": [*files, *_files({INPUTS_FILE: inputs})]}
         return replace(self, document={**self.document, "chart": chart})
 
     @property
@@ -257,14 +257,14 @@ def new_release(
     holder: Holder | str = "",
     notes: str = "",
     base: bytes = b"",
-    wish: bytes = b"",
+    inputs: bytes = b"",
 ) -> Release:
     """Return a record of our own.
 
     ``chart`` is the metadata of Chart.yaml, ``chart_values`` are the chart's defaults, ``notes`` is the rendered NOTES.txt,
-    ``base`` is the source of the manifest if it is to be kept, ``wish`` is the desired state that the revision was made from.
+    ``base`` is the source of the manifest if it is to be kept, ``inputs`` are the inputs that the revision was made from.
     """
-    files = _files({BASE_FILE: base, WISH_FILE: wish})
+    files = _files({BASE_FILE: base, INPUTS_FILE: inputs})
     stamp = format_exact_time(now)
     by = Holder(holder) if isinstance(holder, str) else holder
     document: JsonObject = {

@@ -20,7 +20,7 @@ async def confirmed(tools: Tools, request: ReleaseRequest, restored: int) -> Rel
     last = history[-1].release if history else None
     if last is None or last.revision != restored or not last.holder or not same_release(last, request, ()):
         return None
-    if not request.marks.items() <= last.labels.items() or request.wish != last.wish:
+    if not request.marks.items() <= last.labels.items() or request.inputs != last.inputs:
         return None
     rows = tools.rows.of(owner)
     if not rows or not all(row.drift == request.drift and tools.surveyor.is_as_last_applied(row) for row in rows):

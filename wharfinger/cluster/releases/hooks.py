@@ -27,7 +27,7 @@ import trio
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, ReleaseError
 from wharfinger.cluster.api.interruption import Interruption, WaitInterruptedError
-from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.api.retrying import with_retries
 from wharfinger.cluster.apply.removal import delete_exactly
 from wharfinger.cluster.objects.install_order import rank
 from wharfinger.cluster.objects.lookup import CRD, look_up
@@ -218,11 +218,11 @@ class HookRunner:
                 unanswered = True
                 raise
 
-        await patiently(create, also=(ConflictError,))
+        await with_retries(create, also=(ConflictError,))
 
     async def _key(self, hook: Hook) -> ObjectKey:
         """Return the key of a hook's object. Raises OutsideNamespaceError."""
-        resource = await patiently(partial(self._client.resource_type, *kind_of(hook.obj)))
+        resource = await with_retries(partial(self._client.resource_type, *kind_of(hook.obj)))
         namespace = (namespace_of(hook.obj) or self._namespace) if resource.namespaced else ""
         key = ObjectKey(resource, namespace, name_of(hook.obj))
         if self._confined_to is not None:
@@ -248,7 +248,7 @@ class HookRunner:
         live = await look_up(self._client, key)
         if live is not None:
             uid = find_str(live, "metadata", "uid")
-            await patiently(partial(delete_exactly, self._client, key, uid), also=(ConflictError,))
+            await with_retries(partial(delete_exactly, self._client, key, uid), also=(ConflictError,))
             with until.waiting(f"the end of {key}") if until is not None else nullcontext():
                 await wait_gone(self._client, {key: uid}, progress=self._progress)
 

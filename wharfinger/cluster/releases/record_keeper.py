@@ -15,7 +15,7 @@ import trio
 
 from wharfinger.cluster.api.errors import ConflictError, ReleaseError
 from wharfinger.cluster.api.interruption import WaitInterruptedError
-from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.api.retrying import with_retries
 from wharfinger.cluster.lease.fencing import Holder
 from wharfinger.cluster.objects.ownership import Owner, flattened
 from wharfinger.cluster.records.record_cache import Stored
@@ -54,11 +54,11 @@ class RecordKeeper:
 
     async def history(self, owner: Owner) -> list[Stored]:
         """Return all revisions, oldest first."""
-        return await patiently(partial(self._store.history, owner.name, owner.namespace))
+        return await with_retries(partial(self._store.history, owner.name, owner.namespace))
 
     async def settled(self, owner: Owner) -> list[Stored]:
         """Return the history if no operation is under way in it. Raises ReleaseBusyError."""
-        return await patiently(partial(self._store.settled, owner.name, owner.namespace))
+        return await with_retries(partial(self._store.settled, owner.name, owner.namespace))
 
     async def pending(self, owner: Owner) -> Stored | None:
         """Return the last revision if it is pending and was written by this process."""
@@ -69,7 +69,7 @@ class RecordKeeper:
 
     async def whole(self, release: Release) -> Release | None:
         """Return a revision of a history, with its manifest; None if the revision is gone. Raises ReleaseRecordError."""
-        return release if release.whole else await patiently(partial(self._store.revision, release))
+        return release if release.whole else await with_retries(partial(self._store.revision, release))
 
     async def begin(
         self, request: ReleaseRequest, last: Release | None, hooks: list[JsonObject], *, back: bool = False
@@ -121,7 +121,7 @@ class RecordKeeper:
             holder=self._holder,
             notes=request.notes,
             base=request.base,
-            wish=request.wish,
+            inputs=request.inputs,
         )
 
     async def mark(self, stored: Stored, status: ReleaseStatus, description: str) -> Stored:
@@ -132,9 +132,9 @@ class RecordKeeper:
         """Add labels to a record. Raises ReleaseBusyError if another process wrote the record."""
         return await self._update(stored, replace(stored.release, labels={**stored.release.labels, **labels}))
 
-    async def note_wish(self, stored: Stored, wish: bytes) -> Stored:
+    async def note_inputs(self, stored: Stored, inputs: bytes) -> Stored:
         """Replace the desired state in a record. Raises ReleaseBusyError if another process wrote the record."""
-        return await self._update(stored, stored.release.with_wish(wish))
+        return await self._update(stored, stored.release.with_inputs(inputs))
 
     async def _update(self, stored: Stored, release: Release) -> Stored:
         now = stored
@@ -144,7 +144,7 @@ class RecordKeeper:
 
         for _ in range(ATTEMPTS - 1):
             try:
-                return await patiently(update)
+                return await with_retries(update)
             except ReleaseBusyError:
                 there = await self._find(release)
                 if there is None or there.release.written_by != release.written_by:
@@ -154,7 +154,7 @@ class RecordKeeper:
                 if there.release.status is not stored.release.status:
                     raise
                 now = there
-        return await patiently(update)
+        return await with_retries(update)
 
     async def fail(self, stored: Stored, history: Sequence[Stored], description: str) -> None:
         """Mark a record as failed, and trim the history."""
@@ -176,18 +176,18 @@ class RecordKeeper:
         """
         for _ in range(ATTEMPTS - 1):
             try:
-                return await patiently(partial(self._store.tidy, history, self._history))
+                return await with_retries(partial(self._store.tidy, history, self._history))
             except ReleaseBusyError:  # a conflict without another writer: read the records again, and tidy them
                 release = history[-1].release
                 history = await self.history(Owner(release.name, release.namespace))
                 if not history or history[-1].release.status is not ReleaseStatus.DEPLOYED:
                     return None
-        return await patiently(partial(self._store.tidy, history, self._history))
+        return await with_retries(partial(self._store.tidy, history, self._history))
 
     async def remove_all(self, owner: Owner) -> None:
         """Delete all records of a release."""
         for stored in await self.history(owner):
-            await patiently(partial(self._store.remove, stored), also=(ConflictError,))
+            await with_retries(partial(self._store.remove, stored), also=(ConflictError,))
 
     async def objects_of(self, release: Release) -> list[JsonObject]:
         """Return the objects of a revision's manifest. Raises ReleaseError if it cannot be read."""
@@ -214,7 +214,7 @@ class RecordKeeper:
         create = partial(self._store.create, release)
         for _ in range(ATTEMPTS - 1):
             try:
-                return await patiently(create)
+                return await with_retries(create)
             except ReleaseBusyError:
                 there = await self._find(release)
                 if there is None:
@@ -222,7 +222,7 @@ class RecordKeeper:
                 if there.release.written_by == release.written_by and there.release.document == release.document:
                     return there
                 raise
-        return await patiently(create)
+        return await with_retries(create)
 
     async def _find(self, release: Release) -> Stored | None:
         history = await self.history(Owner(release.name, release.namespace))

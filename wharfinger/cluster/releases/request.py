@@ -29,8 +29,8 @@ class ReleaseRequest:
     revision, without a new one. ``base`` is the source from which the caller made manifest and hooks, in a form that only the
     caller knows; ``base`` is kept in the record.
 
-    ``wish`` is everything that the caller needs to make the same request again. ``wish`` is kept in the record; if only
-    ``wish`` changes, it is put on the last revision, without a new one. ``rollback_to`` is the revision that the request
+    ``inputs`` is everything that the caller needs to make the same request again. ``inputs`` is kept in the record; if only
+    ``inputs`` changes, it is put on the last revision, without a new one. ``rollback_to`` is the revision that the request
     returns to; 0: the request is not a rollback.
 
     ``stamp`` is a short text that a new revision gets as a label (STAMP_LABEL). The stamp does not describe the desired
@@ -52,7 +52,7 @@ class ReleaseRequest:
     prune_to_empty: bool = False
     marks: Mapping[str, str] = field(default_factory=dict)
     base: bytes = b""
-    wish: bytes = b""
+    inputs: bytes = b""
     rollback_to: int = 0
     stamp: str = ""
 
@@ -69,7 +69,7 @@ class ReleaseRequest:
             encode_json([self.chart, self.values, dict(self.labels), dict(self.marks), self.notes]),
             self.manifest.encode(),
             self.base,
-            self.wish,
+            self.inputs,
             encode_json([[*self.crds], [*self.objects], [*self.hooks]]),
             repr((self.drift, self.health, self.prune_to_empty)).encode(),
         ):

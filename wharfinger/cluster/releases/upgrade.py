@@ -20,7 +20,7 @@ from wharfinger.cluster.api.bounded_map import each
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ReleaseError, UnknownKindError
 from wharfinger.cluster.api.interruption import Interruption
-from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.api.retrying import with_retries
 from wharfinger.cluster.apply.removal import RemovalDecision, judge_leaving
 from wharfinger.cluster.crds.definitions import Definitions
 from wharfinger.cluster.objects.accounts import Acting
@@ -238,11 +238,11 @@ class Upgrade:
 
     async def _marked(self, history: list[Stored]) -> list[Stored]:
         """Put the request's marks on the last revision, and return the history with them."""
-        last, marks, wish = history[-1], self._request.marks, self._request.wish
+        last, marks, inputs = history[-1], self._request.marks, self._request.inputs
         if not marks.items() <= last.release.labels.items():
             last = await self._tools.keeper.label(last, marks)
-        if wish and wish != last.release.wish and last.release.holder:
-            last = await self._tools.keeper.note_wish(last, wish)
+        if inputs and inputs != last.release.inputs and last.release.holder:
+            last = await self._tools.keeper.note_inputs(last, inputs)
         return [*history[:-1], last]
 
     # -- the way back
@@ -309,7 +309,7 @@ class Upgrade:
         rows, survey = list(view.survey.rows), view.survey
         for wave in Wave:
             if wave is Wave.CUSTOM and survey.coming:
-                arrived = await patiently(self._arrived(survey.coming), also=(UnknownKindError,))
+                arrived = await with_retries(self._arrived(survey.coming), also=(UnknownKindError,))
                 rows += arrived.rows
                 await self._put(arrived.rows, replace(view, survey=arrived))
             part = [row for row in survey.rows if row.wave == wave]
@@ -381,7 +381,7 @@ async def check_namespace(tools: Tools, owner: Owner) -> None:
     ):
         await trio.lowlevel.checkpoint()
         return  # an object of the release exists in the namespace, so the namespace exists
-    resource = await patiently(partial(tools.client.resource_type, "v1", "Namespace"))
+    resource = await with_retries(partial(tools.client.resource_type, "v1", "Namespace"))
     namespace = await look_up(tools.client, ObjectKey(resource, "", owner.namespace))
     if namespace is None:
         raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} does not exist; create it")

@@ -10,6 +10,7 @@ from wharfinger.debug.fields import duration
 from wharfinger.debug.listing.packages import ARROW, versions_text
 from wharfinger.debug.printing.stage import stage_text, state_counts
 from wharfinger.debug.printing.task import task_state_text, task_why_text
+from wharfinger.formats.listing import counted
 from wharfinger.kube.times import format_time
 from wharfinger.runtime.daemon_details import DaemonSnapshot
 from wharfinger.runtime.inspector import PackageSnapshot, QueueSnapshot
@@ -36,7 +37,7 @@ def overview_page(whole: DaemonAnswer, find: str, picture: Picture | None) -> Pa
             Section("graph", "Dependencies", (_drawn(whole, picture),)),
             Section("packages", "Packages", (_packages(whole.packages, find),)),
         ),
-        announcement=f"{len(whole.packages)} packages: {counts or 'none'}",
+        announcement=f"{counted(len(whole.packages), 'package')}: {counts or 'none'}",
         find=find,
     )
 
@@ -52,7 +53,7 @@ def queues_page(whole: DaemonAnswer) -> Page:
             Section("tasks", "Tasks", (tasks_table(queues, with_package=True),)),
             Section("limits", "Limits", (_limits(whole),)),
         ),
-        announcement=f"{total} tasks in {sum(bool(queue.tasks) for queue in queues)} queues",
+        announcement=f"{counted(total, 'task')} in {counted(sum(bool(queue.tasks) for queue in queues), 'queue')}",
     )
 
 

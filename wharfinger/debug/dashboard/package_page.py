@@ -24,6 +24,7 @@ from wharfinger.debug.listing.packages import ARROW, versions_text
 from wharfinger.debug.package.description import RECENT
 from wharfinger.debug.printing.log_line import log_line_text
 from wharfinger.debug.printing.stage import stage_text
+from wharfinger.formats.listing import counted
 from wharfinger.kube.times import format_time
 from wharfinger.runtime.inspector import HistorySnapshot, HookSnapshot, PackageSnapshot
 from wharfinger.runtime.package_details import ClusterEventSnapshot, LogSnapshot, ResourceSnapshot
@@ -165,7 +166,7 @@ def _hook_log(number: int, hook: HookSnapshot, log: LogSnapshot | None) -> Folde
     lines = tuple(log_line_text(line) for line in kept[-MOST_HOOK_LINES:])
     title = f"Output of {hook.name}"
     body = Preformatted(title, lines, "No output is kept.", f"hook-{number}-lines")
-    return Folded(f"hook-{number}", f"{title} ({len(lines)} lines)", body)
+    return Folded(f"hook-{number}", f"{title} ({counted(len(lines), 'line')})", body)
 
 
 def _history(history: HistorySnapshot | None) -> Table:

@@ -193,22 +193,22 @@ def _settle(
     """Move the nodes of a column as near to their neighbours as their order allows; long lines weigh most, so they become
     straight."""
     offsets = _offsets(members, heights)
-    wished: list[tuple[float, float]] = []
+    ideal: list[tuple[float, float]] = []
     for each, offset in zip(members, offsets, strict=True):
         joint, total, weight = each >= len(heights), 0.0, 0.0
         for near in (*(rows.left[each] if left else ()), *(rows.right[each] if right else ())):
             pull = 1.0 + 3.0 * joint + 3.0 * (near >= len(heights)) * joint
             total += pull * middle[near]
             weight += pull
-        wished.append((total / weight - offset, weight) if weight else (middle[each] - offset, 0.1))
-    for each, offset, at in zip(members, offsets, _monotone(wished), strict=True):
+        ideal.append((total / weight - offset, weight) if weight else (middle[each] - offset, 0.1))
+    for each, offset, at in zip(members, offsets, _monotone(ideal), strict=True):
         middle[each] = at + offset
 
 
-def _monotone(wished: Iterable[tuple[float, float]]) -> Iterator[float]:
+def _monotone(ideal: Iterable[tuple[float, float]]) -> Iterator[float]:
     """Yield the non-decreasing numbers nearest to the wanted numbers, by weighted squares (pool adjacent violators)."""
     pools: list[tuple[float, float, int]] = []
-    for value, weight in wished:
+    for value, weight in ideal:
         pool = (value, weight, 1)
         while pools and pools[-1][0] > pool[0]:
             mean, heavy, count = pools.pop()

@@ -17,6 +17,7 @@ from wharfinger.debug.graph.layout import Box, Layout, Point, Size, lay_out
 from wharfinger.debug.graph.look import HEADS, SHIFTS, SIGNS, class_of, style_lines
 from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState
 from wharfinger.debug.printing.node import moment_text
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import shorten, width
 
@@ -80,7 +81,10 @@ def _summary(graph: Graph) -> str:
     kinds = Counter(edge.kind for edge in graph.edges)
     nodes = ", ".join(f"{states[state]} {state}" for state in NodeState if states[state])
     edges = ", ".join(f"{kinds[kind]} {kind}" for kind in EdgeKind if kinds[kind])
-    return f"{len(graph.nodes)} packages: {nodes or 'none'}. {len(graph.edges)} edges: {edges or 'none'}."
+    return (
+        f"{counted(len(graph.nodes), 'package')}: {nodes or 'none'}. "
+        f"{counted(len(graph.edges), 'edge')}: {edges or 'none'}."
+    )
 
 
 # --- boxes -----------------------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ async def _queues(inspector: Inspector) -> dict[str, list[str]]:
 
 
 def _described(task: TaskSnapshot) -> str:
-    return f"{task.name}: failed {task.attempt} times: {task.error}" if task.error else task.name
+    return f"{task.name}: failed {counted(task.attempt, 'time')}: {task.error}" if task.error else task.name
 
 
 def _queue_document(name: str, tasks: list[str]) -> JsonObject:

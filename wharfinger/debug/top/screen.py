@@ -13,6 +13,7 @@ from wharfinger.debug.top.columns import fitted_widths
 from wharfinger.debug.top.lists import COLUMNS, ListKind, Row, Style, state_style
 from wharfinger.debug.top.machine import shown_lines
 from wharfinger.debug.top.view import View
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import shorten, width
 from wharfinger.runtime.daemon_details import DaemonSnapshot
@@ -143,7 +144,7 @@ def _readiness(daemon: DaemonSnapshot) -> tuple[str, Style]:
 
 
 def _counts_line(view: View) -> Line:
-    spans = [Span(f"{len(view.overview.packages)} packages")]
+    spans = [Span(f"{counted(len(view.overview.packages), 'package')}")]
     for state, count in state_counts(view.overview.packages):
         spans += [Span(_GAP), Span(f"{count} {printable(state)}", state_style(state))]
     found = view.overview.statistics

@@ -25,8 +25,8 @@ from wharfinger.offline.controllers.gate import Gate, ReconcileError
 from wharfinger.offline.controllers.inputs import inputs_digest
 from wharfinger.offline.controllers.kustomization import build_error, check_build
 from wharfinger.offline.discovery.argo import ArgoSource, argo_sources
+from wharfinger.offline.discovery.build_files import normal_path
 from wharfinger.offline.discovery.documents import SUFFIXES, is_encrypted, read_documents, without_encryption
-from wharfinger.offline.discovery.reach import normal_path
 from wharfinger.offline.discovery.repository_address import plain_address
 from wharfinger.offline.discovery.tree import MAX_FILE
 from wharfinger.offline.discovery.walk import TreeError

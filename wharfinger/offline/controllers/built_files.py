@@ -6,8 +6,8 @@ from typing import Final
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import find_list, find_str
 from wharfinger.offline.discovery.argo import argo_folders
+from wharfinger.offline.discovery.build_files import normal_path
 from wharfinger.offline.discovery.builders import copied_folders, source_of
-from wharfinger.offline.discovery.reach import normal_path
 from wharfinger.offline.discovery.repository_address import plain_address
 from wharfinger.offline.discovery.tree import Tree
 from wharfinger.offline.store.kinds import (
@@ -27,7 +27,7 @@ BUILDERS: Final = (ARGO_APPLICATION, ARTIFACT_GENERATOR, FOLDER, KUSTOMIZATION)
 def files_of(stored: Stored, tree: Tree) -> frozenset[str]:
     """Return the files of the tree that a node builds, even if its build fails; empty for nodes that build none."""
     try:
-        return frozenset(file for folder in _folders(stored, tree) for file in tree.reach.files_of(folder))
+        return frozenset(file for folder in _folders(stored, tree) for file in tree.build_files.files_of(folder))
     except FormatError:
         return frozenset()  # the node's controller reports the error
 

@@ -13,9 +13,9 @@ from wharfinger.offline.controllers.controller import NodeResult, RunContext
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
 from wharfinger.offline.controllers.readiness import Readiness
 from wharfinger.offline.controllers.references import texts_of
+from wharfinger.offline.discovery.build_files import normal_path
 from wharfinger.offline.discovery.builders import source_of
 from wharfinger.offline.discovery.documents import Problem, is_encrypted, without_encryption
-from wharfinger.offline.discovery.reach import normal_path
 from wharfinger.offline.discovery.tree import repository_above
 from wharfinger.offline.discovery.walk import TreeError
 from wharfinger.offline.store.identity import shown
@@ -159,7 +159,7 @@ def check_build(run: RunContext, root: Path, folder: str, fields: JsonObject) ->
     """Check the files that a build of a folder would load, before the build. Blocking. Raises ReconcileError."""
     tree, limit = run.tree, root
     if root == tree.root:
-        files = tree.reach.files_of(folder)
+        files = tree.build_files.files_of(folder)
         refused = next((each for each in tree.hidden_problems if each.is_limit and each.place.file in files), None)
         if refused is not None:
             raise ReconcileError(f"{refused.place.file}: {refused.message}", refused.place)

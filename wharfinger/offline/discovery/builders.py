@@ -10,8 +10,8 @@ from typing import Final
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.offline.discovery.argo import argo_folders
+from wharfinger.offline.discovery.build_files import is_below, normal_path
 from wharfinger.offline.discovery.documents import Document
-from wharfinger.offline.discovery.reach import is_below, normal_path
 from wharfinger.offline.discovery.repository_address import plain_address
 from wharfinger.offline.store.kinds import ARGO_APPLICATION, ARTIFACT_GENERATOR, GIT_REPOSITORY, KUSTOMIZATION
 from wharfinger.runtime.fixpoint.model import Id

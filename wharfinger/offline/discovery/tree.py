@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.yaml.parsed_texts import ParsedTexts
+from wharfinger.offline.discovery.build_files import BuildFiles, is_below, is_below_any, listed_by
 from wharfinger.offline.discovery.builders import (
     ArgoFolder,
     CopiedFolder,
@@ -30,7 +31,6 @@ from wharfinger.offline.discovery.builders import (
 )
 from wharfinger.offline.discovery.documents import SUFFIXES, Document, Problem, read_documents
 from wharfinger.offline.discovery.flux_instance import synced_objects
-from wharfinger.offline.discovery.reach import Reach, is_below, is_below_any, listed_by
 from wharfinger.offline.discovery.repository_address import Repository, plain_address, repository_of
 from wharfinger.offline.discovery.walk import TreeError, list_tree
 from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, naming_problem, object_id, shown
@@ -65,7 +65,7 @@ class Tree:
     local_addresses: frozenset[str] = frozenset()
     """The addresses of the tree's own repository, in the form of `plain_address`."""
     namespace: str = DEFAULT_NAMESPACE
-    reach: Reach = field(default_factory=lambda: Reach({}, ()))
+    build_files: BuildFiles = field(default_factory=lambda: BuildFiles({}, ()))
     """The files that the builds of folders read."""
     named: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
     """The documents by kind and name. Namespaces are left out: an object often gets its namespace only when it is built."""
@@ -218,8 +218,8 @@ class _Scan:
         synced = [each for each in own if each.synced]
         found |= {each.id for each in synced for path in paths if _overlap(path, each.folder)}
         if whole := [each for each in own if each.folder == "."]:
-            reach = Reach(self.lists, tuple(self.documents))
-            others: set[str] = set().union(*(reach.files_of(each.folder) for each in own if each.folder != "."))
+            build_files = BuildFiles(self.lists, tuple(self.documents))
+            others: set[str] = set().union(*(build_files.files_of(each.folder) for each in own if each.folder != "."))
             found |= {each.id for each in whole if each.file not in others}
         return found
 
@@ -273,7 +273,7 @@ class _Scan:
             local,
             addresses,
             self.namespace,
-            Reach(self.lists, tuple({*self.documents, *self.problems})),
+            BuildFiles(self.lists, tuple({*self.documents, *self.problems})),
             _by_name(every),
             self.limit,
         )

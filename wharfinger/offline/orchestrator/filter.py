@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from wharfinger.formats.listing import listed
-from wharfinger.offline.discovery.reach import is_below, normal_path
+from wharfinger.offline.discovery.build_files import is_below, normal_path
 from wharfinger.offline.store.kinds import SCHEDULABLE
 from wharfinger.runtime.fixpoint.model import Id
 

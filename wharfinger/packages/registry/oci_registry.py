@@ -1,7 +1,7 @@
 """A registry over the OCI distribution protocol: its requests, and the checks of their answers.
 
-:class:`~wharfinger.packages.registry.wire.Wire` handles connections, redirects and credentials; this module handles manifests,
-blobs, tags and uploads (distribution spec 1.1). Its invariants:
+:class:`~wharfinger.packages.registry.connection.RegistryConnection` handles connections, redirects and credentials; this
+module handles manifests, blobs, tags and uploads (distribution spec 1.1). Its invariants:
 
 * every result matches its digest: manifests are hashed before they are read, blobs while they stream, and digests in a
   registry's headers are ignored;
@@ -20,6 +20,15 @@ from wharfinger.formats.json.value import decode_json, find_list
 from wharfinger.packages.digest import Digest, digest_of
 from wharfinger.packages.errors import ArtifactNotFoundError, DigestError, RegistryError
 from wharfinger.packages.registry.address import RegistryAddress, Scheme, check_repository, check_tag, is_tag
+from wharfinger.packages.registry.connection import (
+    DIRECT,
+    Answer,
+    RegistryAccess,
+    RegistryConnection,
+    RegistryRequest,
+    Timeouts,
+    open_connection,
+)
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.image_index import choose_manifest, is_index, read_referrers, referrers_tag
 from wharfinger.packages.registry.manifest import (
@@ -33,7 +42,6 @@ from wharfinger.packages.registry.manifest import (
 from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
 from wharfinger.packages.registry.resumed_chunks import ResumedChunks
 from wharfinger.packages.registry.verified_blob import VerifiedBlob
-from wharfinger.packages.registry.wire import DIRECT, Access, Answer, RegistryRequest, Timeouts, Wire, open_wire
 
 MAX_TAG_PAGES: Final = 1_000
 MAX_TAGS: Final = 100_000
@@ -50,17 +58,17 @@ _ACCEPT: Final = ", ".join((*READABLE, *INDEXES))
 class OciRegistry:
     """One registry; made by `open_registry`, implements :class:`~wharfinger.packages.registry.registry.WritableRegistry`."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, connection: RegistryConnection) -> None:
+        self._connection = connection
 
     def __str__(self) -> str:
         """Return scheme, host and port."""
-        return str(self._wire.base)
+        return str(self._connection.base)
 
     async def check(self, repository: str) -> None:
         """Check that the server is a registry, and that it accepts the login. Raises RegistryError otherwise."""
-        await self._wire.ask(
-            RegistryRequest("GET", "/v2/", _checked(repository), self._wire.name), max_bytes=MAX_MANIFEST
+        await self._connection.ask(
+            RegistryRequest("GET", "/v2/", _checked(repository), self._connection.name), max_bytes=MAX_MANIFEST
         )
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
@@ -82,19 +90,19 @@ class OciRegistry:
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
         """Stream a blob in chunks as they arrive; it is checked at its end, or at the first byte beyond its size."""
         path = f"/v2/{_checked(repository)}/blobs/{blob.digest}"
-        what = f"{self._wire.name}/{repository}@{blob.digest}"
+        what = f"{self._connection.name}/{repository}@{blob.digest}"
         async with AsyncExitStack() as stack:
-            chunks = ResumedChunks(self._wire, RegistryRequest("GET", path, repository, what), blob, stack)
+            chunks = ResumedChunks(self._connection, RegistryRequest("GET", path, repository, what), blob, stack)
             await chunks.begin()
-            yield VerifiedBlob(chunks, blob, what, self._wire.patience.least)
+            yield VerifiedBlob(chunks, blob, what, self._connection.patience.least)
 
     async def tags(self, repository: str) -> tuple[str, ...]:
         """Return all tags, sorted as text. Names that the grammar does not allow cannot be requested, and are left out."""
         url: str | httpx.URL = f"/v2/{_checked(repository)}/tags/list?n={TAGS_ASKED_FOR}"
-        what = f"tags of {self._wire.name}/{repository}"
+        what = f"tags of {self._connection.name}/{repository}"
         found: set[str] = set()
         for _ in range(MAX_TAG_PAGES):
-            answer = await self._wire.ask(RegistryRequest("GET", url, repository, what), max_bytes=MAX_TAG_PAGE)
+            answer = await self._connection.ask(RegistryRequest("GET", url, repository, what), max_bytes=MAX_TAG_PAGE)
             try:
                 listed = find_list(decode_json(answer.body, max_bytes=MAX_TAG_PAGE, what=what), "tags")
             except FormatError as error:
@@ -126,9 +134,9 @@ class OciRegistry:
         referrers.
         """
         path = f"/v2/{_checked(repository)}/referrers/{digest}"
-        what = f"referrers of {self._wire.name}/{repository}@{digest}"
+        what = f"referrers of {self._connection.name}/{repository}@{digest}"
         ask = RegistryRequest("GET", path, repository, what, accept=OCI_INDEX, accepted=(200, 400, 404, 405))
-        answer = await self._wire.ask(ask, max_bytes=MAX_MANIFEST)
+        answer = await self._connection.ask(ask, max_bytes=MAX_MANIFEST)
         if answer.status == 200:
             return read_referrers(answer.body, what)
         try:
@@ -141,19 +149,19 @@ class OciRegistry:
         """Upload a blob in one piece, unless the registry has it. Raises RegistryError if the registry refuses it."""
         descriptor = Descriptor(media_type, digest_of(data), len(data))
         base = f"/v2/{_checked(repository)}/blobs"
-        what = f"push of {self._wire.name}/{repository}@{descriptor.digest}"
-        head = await self._wire.ask(
+        what = f"push of {self._connection.name}/{repository}@{descriptor.digest}"
+        head = await self._connection.ask(
             RegistryRequest("HEAD", f"{base}/{descriptor.digest}", repository, what, write=True, accepted=(200, 404)),
             max_bytes=0,
         )
         if head.status == 200 and head.headers.get("content-length") == str(len(data)):
             return descriptor
-        start = await self._wire.ask(
+        start = await self._connection.ask(
             RegistryRequest("POST", f"{base}/uploads/", repository, what, write=True, accepted=(202,)),
             max_bytes=MAX_MANIFEST,
         )
         place = self._upload_place(start, what).copy_merge_params({"digest": descriptor.digest.text})
-        await self._wire.ask(
+        await self._connection.ask(
             RegistryRequest(
                 "PUT", place, repository, what, write=True, accepted=(201,), content=data, content_type=_BYTES
             ),
@@ -163,9 +171,12 @@ class OciRegistry:
 
     async def has_blob(self, repository: str, blob: Descriptor) -> bool:
         """Return whether the registry has a blob with this digest and size."""
-        path, what = f"/v2/{_checked(repository)}/blobs/{blob.digest}", f"{self._wire.name}/{repository}@{blob.digest}"
+        path, what = (
+            f"/v2/{_checked(repository)}/blobs/{blob.digest}",
+            f"{self._connection.name}/{repository}@{blob.digest}",
+        )
         ask = RegistryRequest("HEAD", path, repository, what, write=True, accepted=(200, 404))
-        head = await self._wire.ask(ask, max_bytes=0)
+        head = await self._connection.ask(ask, max_bytes=0)
         return head.status == 200 and head.headers.get("content-length") == str(blob.size)
 
     async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
@@ -173,9 +184,9 @@ class OciRegistry:
         is read.
         """
         path = f"/v2/{_checked(repository)}/blobs/uploads/"
-        what = f"push of {self._wire.name}/{repository}@{blob.digest}"
+        what = f"push of {self._connection.name}/{repository}@{blob.digest}"
         start = RegistryRequest("POST", path, repository, what, write=True, accepted=(202,))
-        place, sent = self._upload_place(await self._wire.ask(start, max_bytes=MAX_MANIFEST), what), 0
+        place, sent = self._upload_place(await self._connection.ask(start, max_bytes=MAX_MANIFEST), what), 0
         async with source.blob(source_repository, blob) as chunks, aclosing(_pieces(chunks)) as pieces:
             async for piece in pieces:
                 span = ("Content-Range", f"{sent}-{sent + len(piece) - 1}")
@@ -183,10 +194,10 @@ class OciRegistry:
                     "PATCH", place, repository, what, write=True, accepted=(202, 204), headers=(span,)
                 )
                 ask = replace(ask, content=piece, content_type=_BYTES)
-                place = self._upload_place(await self._wire.ask(ask, max_bytes=MAX_MANIFEST), what)
+                place = self._upload_place(await self._connection.ask(ask, max_bytes=MAX_MANIFEST), what)
                 sent += len(piece)
         place = place.copy_merge_params({"digest": blob.digest.text})
-        await self._wire.ask(
+        await self._connection.ask(
             RegistryRequest("PUT", place, repository, what, write=True, accepted=(201,), content_type=_BYTES),
             max_bytes=MAX_MANIFEST,
         )
@@ -195,15 +206,15 @@ class OciRegistry:
         location = answer.headers.get("location", "")
         if not location:
             raise RegistryError(f"{what}: the registry gave no location for the upload", transient=True)
-        return self._wire.own_url(location, what)
+        return self._connection.own_url(location, what)
 
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
         """Upload a manifest and point ``tag`` at it; its blobs must have been uploaded."""
         if tag:
             check_tag(tag)
         path = f"/v2/{_checked(repository)}/manifests/{tag or digest_of(manifest)}"
-        what = f"push of {self._wire.name}/{repository}{f':{tag}' if tag else f'@{digest_of(manifest)}'}"
-        await self._wire.ask(
+        what = f"push of {self._connection.name}/{repository}{f':{tag}' if tag else f'@{digest_of(manifest)}'}"
+        await self._connection.ask(
             RegistryRequest(
                 "PUT", path, repository, what, write=True, accepted=(201,), content=manifest, content_type=media_type
             ),
@@ -222,14 +233,14 @@ class OciRegistry:
     def _check(self, repository: str, found: Descriptor, digest: Digest) -> None:
         if found.digest != digest:
             raise DigestError(
-                f"{self._wire.name}/{repository}@{digest}: the registry sent {found.size} bytes of another digest",
+                f"{self._connection.name}/{repository}@{digest}: the registry sent {found.size} bytes of another digest",
                 transient=True,
             )
 
     async def _get_manifest(self, repository: str, reference: str) -> tuple[bytes, str]:
         path = f"/v2/{_checked(repository)}/manifests/{reference}"
-        what = f"{self._wire.name}/{repository}{'@' if ':' in reference else ':'}{reference}"
-        answer = await self._wire.ask(
+        what = f"{self._connection.name}/{repository}{'@' if ':' in reference else ':'}{reference}"
+        answer = await self._connection.ask(
             RegistryRequest("GET", path, repository, what, accept=_ACCEPT), max_bytes=MAX_MANIFEST
         )
         return answer.body, answer.headers.get("content-type", "")
@@ -243,16 +254,16 @@ async def open_registry(
     credentials: Credentials | None = None,
     ca: str = "",
     patience: Timeouts = _PATIENCE,
-    access: Access = DIRECT,
+    access: RegistryAccess = DIRECT,
 ) -> AsyncIterator[OciRegistry]:
     """Open connections to one registry; they are closed on exit. Raises RegistryError.
 
     ``ca`` (PEM text) adds authorities to the system's.
     """
-    async with open_wire(
+    async with open_connection(
         address, scheme=scheme, credentials=credentials, ca=ca, patience=patience, access=access
-    ) as wire:
-        yield OciRegistry(wire)
+    ) as connection:
+        yield OciRegistry(connection)
 
 
 async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 from wharfinger.packages.errors import DigestError, RegistryError
+from wharfinger.packages.registry.connection import OpenAnswer, RegistryConnection, RegistryRequest
 from wharfinger.packages.registry.registry import Descriptor
-from wharfinger.packages.registry.wire import OpenAnswer, RegistryRequest, Wire
 
 MAX_EMPTY: Final = 2
 _RANGE: Final = re.compile(r"bytes (?P<start>[0-9]{1,20})-[0-9]{1,20}/(?P<size>[0-9]{1,20}|\*)\Z")
@@ -23,9 +23,11 @@ _RANGE: Final = re.compile(r"bytes (?P<start>[0-9]{1,20})-[0-9]{1,20}/(?P<size>[
 class ResumedChunks:
     """The bytes of a blob in order. It is not a generator, because a generator must be closed if it ends early."""
 
-    def __init__(self, wire: Wire, ask: RegistryRequest, blob: Descriptor, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, connection: RegistryConnection, ask: RegistryRequest, blob: Descriptor, stack: AsyncExitStack
+    ) -> None:
         """``stack`` holds the open response; the caller closes the stack."""
-        self._wire = wire
+        self._connection = connection
         self._ask = ask
         self._blob = blob
         self._outer = stack
@@ -70,7 +72,7 @@ class ResumedChunks:
         ask = self._ask
         if self._offset:
             ask = replace(ask, accepted=(200, 206), headers=(("Range", f"bytes={self._offset}-"),))
-        incoming = await self._stack.enter_async_context(self._wire.exchange(ask))
+        incoming = await self._stack.enter_async_context(self._connection.exchange(ask))
         self._skip = self._skipped(incoming)
         self._chunks = incoming.chunks
 

@@ -16,6 +16,7 @@ from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, checked_package
 from wharfinger.packages.registry.authorizations import Authorizations
+from wharfinger.packages.registry.connection import RegistryAccess, Timeouts
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.docker_logins import DockerLogins
 from wharfinger.packages.registry.folder_packs import FolderPacks
@@ -23,7 +24,6 @@ from wharfinger.packages.registry.folder_registry import FolderRegistry
 from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.registry import Registry
-from wharfinger.packages.registry.wire import Access, Timeouts
 from wharfinger.packages.sources.archives import ArchivePacker, ArchiveSource
 from wharfinger.packages.sources.git_repository import GitPacker, GitRepositories, GitSource, read_git_url
 from wharfinger.packages.sources.helm_repository import HelmPacker, HelmRepositories
@@ -156,7 +156,9 @@ async def _open_place(source: RegistrySource, network: Network, candidate: Candi
     address = candidate.address
     own = address.registry == source.address.registry and address.scheme == source.address.scheme
     logins = _Logins(source, address, network.logins, own=own)
-    access = Access(source.client if own else None, network.proxies, logins.renewed, known=network.authorizations)
+    access = RegistryAccess(
+        source.client if own else None, network.proxies, logins.renewed, known=network.authorizations
+    )
     async with open_registry(
         address.registry,
         scheme=address.scheme,

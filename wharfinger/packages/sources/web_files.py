@@ -12,8 +12,8 @@ from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.errors import AddressError
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import RegistryAddress, Scheme, parse_registry
+from wharfinger.packages.registry.connection import Answer, RegistryAccess, RegistryRequest, Timeouts, open_connection
 from wharfinger.packages.registry.credentials import Credentials
-from wharfinger.packages.registry.wire import Access, Answer, RegistryRequest, Timeouts, open_wire
 
 ANSWER_S: Final = 600.0
 """The longest time for a whole file, in seconds."""
@@ -65,16 +65,16 @@ async def get_file(server: WebServer, url: str, *, max_bytes: int, headers: tupl
     """
     place = read_url(url)
     own = is_same_server(server.url, url)
-    access = Access(server.client if own else None, server.proxies, unasked=True)
+    access = RegistryAccess(server.client if own else None, server.proxies, unasked=True)
     patience = replace(server.patience, answer_s=ANSWER_S)
-    async with open_wire(
+    async with open_connection(
         place.registry,
         scheme=place.scheme,
         credentials=server.credentials if own else None,
         ca=server.ca,
         patience=patience,
         access=access,
-    ) as wire:
+    ) as connection:
         shown = url.partition("?")[0]
         ask = RegistryRequest("GET", place.path, "", shown, accepted=(200, 304) if headers else (200,), headers=headers)
-        return await wire.ask(ask, max_bytes=max_bytes)
+        return await connection.ask(ask, max_bytes=max_bytes)

@@ -8,6 +8,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
+from wharfinger.formats.listing import counted
 from wharfinger.packages.trust.envelopes import Statement
 
 MAX_LINE: Final = 300
@@ -45,4 +46,4 @@ def _built(builder: str, source: str) -> str:
 
 
 def _listed(form: str, name: str, count: int) -> str:
-    return f"{form}{f' of {name}' if name else ''}: {count} packages"
+    return f"{form}{f' of {name}' if name else ''}: {counted(count, 'package')}"

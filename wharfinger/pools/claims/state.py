@@ -54,7 +54,7 @@ class Counters:
     recycled: int = 0
 
 
-class Line:
+class RequestQueue:
     """The requests that wait, in the order of their numbers, and the earliest of their deadlines.
 
     A request that lost its member comes back with its old number, so it is the first again. Entries of requests that no longer
@@ -127,7 +127,7 @@ class PoolState:
     members: dict[str, Member] = field(default_factory=dict)
     ready: dict[str, None] = field(default_factory=dict)
     reserved: dict[str, int | None] = field(default_factory=dict)
-    line: Line = field(default_factory=Line)
+    line: RequestQueue = field(default_factory=RequestQueue)
     claims: dict[int, Claim] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     closed: bool = False

@@ -110,7 +110,7 @@ class Judge:
             return ()
         if spec.enabled is False:
             return self._would_break(name, "spec.enabled: false", None) if scheduler.enabled(name) else ()
-        if spec.version in {"", instance.wish.version} or not is_version(spec.version):
+        if spec.version in {"", instance.desired.version} or not is_version(spec.version):
             return ()
         return self._would_break(name, f"version {spec.version}", replace(node, version=spec.version))
 
@@ -169,7 +169,7 @@ class Judge:
         instance = self.runtime.instances.get(spec.id.name)
         if instance is None or instance.files.definition is None:
             return None
-        same = (instance.wish.package, instance.wish.version) == (spec.package, spec.version)
+        same = (instance.desired.package, instance.desired.version) == (spec.package, spec.version)
         return instance if same and instance.files.definition.version == spec.version else None
 
 

@@ -97,7 +97,7 @@ class Guard:
         self.object_of = object_of
         self.look = look
         self.held: dict[str, Hold] = {}
-        self._unheard = runtime.packages.unreported.unheard
+        self._unheard = runtime.packages.unreported.unknown
         """Installed packages whose load in this process has neither succeeded nor failed yet."""
         self._unheard.update(installed)
         self._leaving: dict[str, frozenset[str]] = {}
@@ -211,7 +211,7 @@ class Guard:
             return hold and replace(hold, off=True)
         if spec.directives.suspended:
             return None  # the change is judged and carried out when the package is resumed
-        version = instance.wish.version
+        version = instance.desired.version
         if self.runtime.lifecycle.is_suspended(name) and instance.record is not None:
             version = instance.record.state.version
         return self._becoming(name, spec.version) if version not in ("", spec.version) else None
@@ -356,7 +356,7 @@ class Guard:
         unknown packages by name.
         """
         before = len(self._unheard)
-        self.runtime.packages.heard(names)
+        self.runtime.packages.mark_known(names)
         left = len(self._unheard)
         if left < before and (left <= MOST_NAMED or left.bit_length() < before.bit_length()):
             for each in sorted(each for each, hold in self.held.items() if hold.unknown):
@@ -392,7 +392,7 @@ class Guard:
         name, instance = spec.id.name, self.runtime.instances.get(spec.id.name)
         if instance is None or name in self._unheard:
             return
-        if hold.unknown and instance.wish.source is None:
+        if hold.unknown and instance.desired.source is None:
             now = self.runtime.now()
             status = statuses.progressing(instance.status, Stage.FETCHED, hold.reason, hold.message, now)
             self.runtime.set_status(instance, status)

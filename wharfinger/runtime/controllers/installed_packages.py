@@ -101,12 +101,12 @@ def suspend_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject,
     instance.know_record(installed.record)
     runtime.packages.emit(instance, FoundInstalled(package, version, Directives(suspended=True)))
     if isinstance(identity, ModuleId):
-        runtime.packages.tell(IntentSet(name, enabled=True))
+        runtime.packages.send(IntentSet(name, enabled=True))
     try:
-        runtime.packages.tell(NodeAdded(installed.node))
+        runtime.packages.send(NodeAdded(installed.node))
     except CycleError as error:
         log.warning("%s: %s", identity, error)
-    runtime.packages.tell(ScriptVoted(name, None))
+    runtime.packages.send(ScriptVoted(name, None))
 
 
 class IdlePackages:
@@ -124,7 +124,12 @@ class IdlePackages:
         resource as read; all of its fields are used except for the held change.
         """
         instance = self.runtime.instances.get(spec.id.name)
-        if instance is None or instance.wish.source is not None or instance.record is None or spec.directives.suspended:
+        if (
+            instance is None
+            or instance.desired.source is not None
+            or instance.record is None
+            or spec.directives.suspended
+        ):
             return
         try:
             found = self.lookup.of(spec)
@@ -141,7 +146,11 @@ class IdlePackages:
         enabled = None if spec.enabled is None else True
         generation = instance.status.generation
         kept = replace(
-            spec, generation=generation, package=instance.wish.package, version=instance.wish.version, enabled=enabled
+            spec,
+            generation=generation,
+            package=instance.desired.package,
+            version=instance.desired.version,
+            enabled=enabled,
         )
         (self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module)(kept, source, settings)
 
@@ -160,5 +169,5 @@ def _is_as_applied(
     Return False for a package from a folder, because the folder's content at the last apply is not known.
     """
     applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
-    origin = f"{source_text(source)} {instance.wish.package}"
+    origin = f"{source_text(source)} {instance.desired.package}"
     return not isinstance(source, FolderSource) and origin == state.source and state.is_of(applied)

@@ -54,7 +54,7 @@ def judge_upgrade(
     digest: str = "",
 ) -> Verdict:
     """Judge the attempt; ``content`` is the checksum of the package, version and settings that the attempt installs
-    (:class:`RecordedWish`); ``ready`` is the revision that was Ready before, None if no such revision is recorded.
+    (:class:`RecordedInputs`); ``ready`` is the revision that was Ready before, None if no such revision is recorded.
     """
     if (
         not policy.rollback
@@ -82,7 +82,7 @@ def judge_upgrade(
 def _is_upgrade(attempt: Attempt, ready: ReadyRevision | None, content: str, digest: str) -> bool:
     if ready is None:
         return attempt.changed
-    return ready.asked != attempt.asked and ready.wish.differs(content, digest)
+    return ready.asked != attempt.asked and ready.inputs.differs(content, digest)
 
 
 def _seconds(time: timedelta) -> str:

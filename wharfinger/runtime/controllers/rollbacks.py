@@ -29,13 +29,13 @@ from wharfinger.runtime.controllers.rollback_rules import (
     judge_upgrade,
     was_deployed,
 )
+from wharfinger.runtime.core.desired_states import asked_checksum, desired_state
 from wharfinger.runtime.core.runtime import Runtime
-from wharfinger.runtime.core.wishes import asked_checksum, desired_state
 from wharfinger.runtime.lifecycle.package_state import PackageState, PackageStateError, StateRecord
 from wharfinger.runtime.lifecycle.way_back_record import Rollback
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.resources.identity import PackageId, has_release
-from wharfinger.runtime.resources.recorded_wish import RecordedWish, decode_wish, wish_of
+from wharfinger.runtime.resources.recorded_inputs import RecordedInputs, decode_inputs, inputs_of
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.resources.upgrade_policy import ROLLBACK
@@ -61,7 +61,7 @@ class _Due:
     revision: int = 0
 
 
-Found: TypeAlias = tuple[int, RecordedWish]
+Found: TypeAlias = tuple[int, RecordedInputs]
 
 
 class Rollbacks:
@@ -106,14 +106,14 @@ class Rollbacks:
         self._due.pop(spec.id.name, None)
         in_force = state.rollback if state.rollback is not None and state.rollback.asked == asked else None
         acted = spec if in_force is None else _returned(spec, in_force)
-        wish = in_force.wish if in_force is not None else None
-        content = (wish or wish_of(spec, settings)).content
+        inputs = in_force.inputs if in_force is not None else None
+        content = (inputs or inputs_of(spec, settings)).content
         if request is not None and request.text != state.rollback_asked:
             why = f"the annotation {ROLLBACK} requests it"
             self._due[spec.id.name] = _Due(spec, content, why, request.text, request.revision)
         elif in_force is None and spec.directives.upgrade.rollback:
             self._judge(spec, state, content)
-        return acted, settings if wish is None else wish.resolved
+        return acted, settings if inputs is None else inputs.resolved
 
     def share(self, name: str) -> None:
         """Pass the record that was read for a package to the runtime, once the runtime knows the package."""
@@ -146,12 +146,12 @@ class Rollbacks:
         wanted, why = due.spec.version, instance.masked(due.why)
         if isinstance(found, NoTarget):
             text = found.why if due.request else f"{found.why}; the upgrade failed: {why}"
-            note, wish = RollbackNote(0, "", wanted, NO_WAY_BACK, text), None
+            note, inputs = RollbackNote(0, "", wanted, NO_WAY_BACK, text), None
         else:
-            revision, wish = found
-            note = RollbackNote(revision, wish.version, wanted, REQUESTED if due.request else FAILED, why)
+            revision, inputs = found
+            note = RollbackNote(revision, inputs.version, wanted, REQUESTED if due.request else FAILED, why)
         log.warning("%s: %s", instance.id, note.line)
-        rollback = Rollback(due.spec.directives.asked, due.spec.generation, wish, note)
+        rollback = Rollback(due.spec.directives.asked, due.spec.generation, inputs, note)
         try:
             await record.update(lambda state: state.rolled_back(rollback, due.request))
         except PackageStateError as error:
@@ -171,11 +171,11 @@ class Rollbacks:
     def _judge(self, spec: PackageSpec, state: PackageState, content: str) -> None:
         name, now = spec.id.name, self._runtime.now()
         instance = self._runtime.instances.get(name)
-        if instance is None or instance.wish.attempt.asked != spec.directives.asked:
+        if instance is None or instance.desired.attempt.asked != spec.directives.asked:
             return
         policy = spec.directives.upgrade
         verdict = judge_upgrade(
-            policy, instance.wish.attempt, instance.status, state.ready, content, now, _digest(spec, instance)
+            policy, instance.desired.attempt, instance.status, state.ready, content, now, _digest(spec, instance)
         )
         match verdict:
             case HasFailed(why):
@@ -187,41 +187,41 @@ class Rollbacks:
     async def _find(self, due: _Due, state: PackageState, history: Sequence[Release], digest: str) -> Found | NoTarget:
         """Return the revision to return to, with the package, version and settings that it was made from. Raises ClusterError."""
         if not due.request and state.ready is not None:
-            return state.ready.revision, state.ready.wish
+            return state.ready.revision, state.ready.inputs
         if not due.revision:
             return await self._former(history, due.content, digest)
         target = find_target(history, due.revision)
         if isinstance(target, NoTarget):
             return target
-        wish = await self._wish(target.release)
-        return wish if isinstance(wish, NoTarget) else (due.revision, wish)
+        inputs = await self._inputs(target.release)
+        return inputs if isinstance(inputs, NoTarget) else (due.revision, inputs)
 
     async def _former(self, history: Sequence[Release], content: str, digest: str) -> Found | NoTarget:
         """Return the newest deployed revision whose version or settings differ from the present ones."""
         why = "no revision of the package with another version or other settings is recorded"
         for release in reversed(history):
             if was_deployed(release):
-                wish = await self._wish(release)
-                if isinstance(wish, NoTarget):
-                    why = wish.why
-                elif wish.differs(content, digest):
-                    return release.revision, wish
+                inputs = await self._inputs(release)
+                if isinstance(inputs, NoTarget):
+                    why = inputs.why
+                elif inputs.differs(content, digest):
+                    return release.revision, inputs
         return NoTarget(why)
 
-    async def _wish(self, release: Release) -> RecordedWish | NoTarget:
+    async def _inputs(self, release: Release) -> RecordedInputs | NoTarget:
         """Return the package, version and settings that a revision was made from. Raises ClusterError."""
         what = f"the record of revision {release.revision}"
         try:
             whole = await self._runtime.tools.releases.whole(release)
-            wish = decode_wish(whole.wish) if whole is not None else None
+            inputs = decode_inputs(whole.inputs) if whole is not None else None
         except (ReleaseError, FormatError) as error:
             return NoTarget(f"{what} cannot be read: {error}")
-        if wish is None:
+        if inputs is None:
             return NoTarget(
                 f"{what} does not name the package, version and settings that the revision was made from, because Helm, another "
                 "program or an older version of Wharfinger wrote it"
             )
-        return wish
+        return inputs
 
 
 def _digest(spec: PackageSpec, instance: Instance) -> str:
@@ -235,16 +235,16 @@ def _returned(spec: PackageSpec, rollback: Rollback) -> PackageSpec:
 
     Options about how the package is managed are kept.
     """
-    wish, directives = rollback.wish, replace(spec.directives, rolled_back=rollback.note)
-    if wish is None:
+    inputs, directives = rollback.inputs, replace(spec.directives, rolled_back=rollback.note)
+    if inputs is None:
         return replace(spec, directives=directives)
     directives = replace(
         directives,
-        digest=wish.digest,
+        digest=inputs.digest,
         kept_digest="",
         is_digest_named=True,
-        settings_version=wish.settings_version,
-        overrides=wish.overrides,
-        patches=wish.patches,
+        settings_version=inputs.settings_version,
+        overrides=inputs.overrides,
+        patches=inputs.patches,
     )
-    return replace(spec, package=wish.package, version=wish.version, directives=directives)
+    return replace(spec, package=inputs.package, version=inputs.version, directives=directives)

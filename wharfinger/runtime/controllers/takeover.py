@@ -83,7 +83,7 @@ class Takeover:
     async def _try(self, instance: Instance | None, owner: Owner) -> None:
         releases = self._runtime.tools.releases
         if instance is not None and Owner(instance.id.release, instance.id.namespace) == owner:
-            if instance.wish.source is None:
+            if instance.desired.source is None:
                 releases.suspend(owner)
             self._runtime.packages.emit(instance, await restore(instance, self._runtime.tools))
         elif self._runtime.claims.owner_of(owner.namespace, owner.name) is None:

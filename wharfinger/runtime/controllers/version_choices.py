@@ -120,8 +120,8 @@ class VersionChoices:
     def _chosen_before(self, spec: PackageSpec) -> str:
         """Return the version that is installed or being installed; "" for a new package."""
         instance = self.runtime.instances.get(spec.id.name)
-        if instance is not None and instance.wish.source is not None:
-            return instance.wish.version
+        if instance is not None and instance.desired.source is not None:
+            return instance.desired.version
         return find_str(spec.status, "update", "chosen") or find_str(spec.status, "currentVersion", "version")
 
     def _noted(self, spec: PackageSpec) -> VersionNote | None:

@@ -3,7 +3,7 @@
 A starting process decides about a package when it is loaded, while other installed packages may not be loaded yet. While a
 package is not loaded, its dependents may not be on, and nothing is begun for them. But this decision is not *reported*,
 because the status of a dependent would say for a moment that its dependency is not installed, which is wrong. Until the
-missing packages were loaded or have failed once (`heard`), the dependent keeps its earlier status.
+missing packages were loaded or have failed once (`mark_known`), the dependent keeps its earlier status.
 
 A decision stays unreported only if the package was installed, and only if it misses a package that is not known yet, directly
 or through packages whose decisions are unreported for the same reason. Every installed package is loaded or fails eventually,
@@ -22,7 +22,7 @@ class UnreportedDecisions:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self.unheard: set[str] = set()
+        self.unknown: set[str] = set()
         """Packages that an earlier process installed, and that this process has neither loaded yet nor failed to load."""
         self._unsaid: set[str] = set()
 
@@ -42,18 +42,18 @@ class UnreportedDecisions:
         self._unsaid.discard(name)
         return self._kept_dependents(name)
 
-    def heard(self, names: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    def mark_known(self, names: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
         """Record that these packages are known from now on.
 
         Return the packages that were not known before, and the packages whose unreported decisions have to be checked again.
         """
-        heard = frozenset(self.unheard.intersection(names))
-        self.unheard -= heard
-        return heard, tuple(each for name in sorted(heard) for each in self._kept_dependents(name))
+        new = frozenset(self.unknown.intersection(names))
+        self.unknown -= new
+        return new, tuple(each for name in sorted(new) for each in self._kept_dependents(name))
 
-    def others_unheard(self, name: str) -> bool:
+    def others_unknown(self, name: str) -> bool:
         """Return whether any package beside ``name`` is not known yet."""
-        return len(self.unheard) > (name in self.unheard)
+        return len(self.unknown) > (name in self.unknown)
 
     def _kept_dependents(self, name: str) -> tuple[str, ...]:
         return tuple(each for each in self._scheduler.dependents(name) if each in self._unsaid)
@@ -65,7 +65,7 @@ class UnreportedDecisions:
         seen, to_see = {name}, [name]
         while to_see:
             missing = self._missing(to_see.pop())
-            if missing & self.unheard:
+            if missing & self.unknown:
                 return True
             through = (missing & self._unsaid) - seen
             seen |= through

@@ -33,15 +33,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """The access of rounds to the packages. ``tell`` passes an event to the scheduler, ``take`` passes an event to a package,
+    """The access of rounds to the packages. ``send`` passes an event to the scheduler, ``take`` passes an event to a package,
     and ``settle`` does the work that results from such events.
     """
 
     instances: Mapping[str, Instance]
     scheduler: Scheduler
     lifecycle: LifecycleStore
-    unheard: AbstractSet[str]
-    tell: Callable[[SchedulerEvent], None]
+    unknown: AbstractSet[str]
+    send: Callable[[SchedulerEvent], None]
     take: Callable[[Instance, Event], None]
     settle: Callable[[], None]
     queues: Queues
@@ -61,7 +61,7 @@ class GlobalRounds:
     def expect(self) -> None:
         """Record that there are global hooks that were not read yet."""
         if self._others.scheduler.node(GLOBAL) is None:
-            self._take(events.ModuleExpected(tuple(filter(may_be_flagged, self._others.unheard))))
+            self._take(events.ModuleExpected(tuple(filter(may_be_flagged, self._others.unknown))))
 
     def decided(self, name: str, *, on: bool) -> None:
         """Record the decision that a package is on or off; a package that is gone counts as off."""
@@ -85,7 +85,7 @@ class GlobalRounds:
         """End a round that is complete or interrupted, or begin a round that is due. To be called after any event."""
         instance = self._others.instances.get(GLOBAL)
         if instance is not None:
-            idle = self._others.scheduler.at_rest and not self._others.unheard
+            idle = self._others.scheduler.at_rest and not self._others.unknown
             started, recorded = instance.hooks.started is not None, instance.record is not None
             self._take(events.Looked(self._is_active(), started, recorded, idle))
 
@@ -132,7 +132,7 @@ class GlobalRounds:
         instance = self._others.instances.get(GLOBAL)
         match effect:
             case events.Tell(event):
-                self._others.tell(event)
+                self._others.send(event)
             case events.Survey(purpose):
                 self._take(events.Surveyed(self._others.scheduler.enabled_names() - {GLOBAL}, purpose))
             case events.RunAnew(name):

@@ -16,6 +16,7 @@ from wharfinger.cluster.objects.desired import Identity
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.listing import counted
 from wharfinger.formats.redaction.redaction import redact_object
 from wharfinger.hooks.running.discovery import Hook
 from wharfinger.hooks.watching.monitor import Monitor
@@ -85,7 +86,7 @@ def failure_line(failure: Failure[Identity], now: float, today: datetime) -> str
     """
     pause = failure.next_at - now
     next_try = f"next at {moment_after(today, pause)}" if pause > 0 else f"attempt {failure.attempts + 1} is under way"
-    before = "; ".join(f"{one.message} ({one.times} times)" for one in reversed(failure.history[:-1]))
+    before = "; ".join(f"{one.message} ({counted(one.times, 'time')})" for one in reversed(failure.history[:-1]))
     text = f"{failure.key}: {failure.error}; attempt {failure.attempts} failed, {next_try}"
     return f"{text}; before: {before}" if before else text
 
@@ -133,14 +134,14 @@ def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
         name=instance.id.name,
         kind=instance.id.kind,
         namespace=instance.id.namespace,
-        package=instance.wish.package,
-        version=instance.wish.version,
+        package=instance.desired.package,
+        version=instance.desired.version,
         digest=str(instance.files.manifest.descriptor.digest) if instance.files.manifest else "",
         release_revision=instance.status.revision,
         state=state,
         message=message,
         tip=tip,
-        settings=_shown(instance, instance.wish.settings.settings),
+        settings=_shown(instance, instance.desired.settings.settings),
         conditions=condition_snapshots(instance.status),
         queue=queue_snapshot(queue),
         installed_version=instance.status.version,

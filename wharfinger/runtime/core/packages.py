@@ -127,11 +127,11 @@ class Packages:
         Module takes precedence over a new one.
         """
         self._orders = PendingDecisions()
-        self._told = False
+        self._changed = False
         """True if an event was passed to the scheduler since the rounds were last checked."""
         self._votes = ScriptVotes(self.instances, self.lifecycle, self.unreported, self.modules, self._take)
         others = Others(
-            self.instances, self.scheduler, self.lifecycle, self.unreported.unheard,
+            self.instances, self.scheduler, self.lifecycle, self.unreported.unknown,
             self.note, self._take, self.settle, queues, tools, self,
         )  # fmt: skip
         self.rounds = GlobalRounds(others)
@@ -144,7 +144,7 @@ class Packages:
             self._take(instance, event)
             self.settle()
 
-    def tell(self, event: SchedulerEvent) -> None:
+    def send(self, event: SchedulerEvent) -> None:
         """Pass an event to the scheduler, and do all resulting work. Raises CycleError, without any change."""
         self.note(event)
         self.settle()
@@ -152,17 +152,17 @@ class Packages:
     def note(self, event: SchedulerEvent) -> None:
         """Pass an event to the scheduler; `settle` carries out the orders that result. Raises CycleError, without any change."""
         self._orders.put(self.scheduler.apply(event, self.changes.now()))
-        self._told = True
+        self._changed = True
         if isinstance(event, NodeRemoved):
             self._votes.node_removed(event.name)
             self.rounds.decided(event.name, on=False)
 
-    def heard(self, names: Iterable[str]) -> None:
+    def mark_known(self, names: Iterable[str]) -> None:
         """Record that these packages are known from now on, and report the decisions that were unreported because of them."""
-        heard, due = self.unreported.heard(names)
+        new, due = self.unreported.mark_known(names)
         self._restate(due)
-        if heard:
-            self._told = True
+        if new:
+            self._changed = True
             self._votes.rerun_provisional()
             self._effects.extend(self._early.values())
         self.settle()
@@ -178,7 +178,7 @@ class Packages:
         self._votes.forget(name)
         self._early.pop(name, None)
         self.lifecycle.complete_removal(name)
-        self.tell(IntentSet(name, None))
+        self.send(IntentSet(name, None))
         if name == GLOBAL:
             self.rounds.gone()
             self.settle()
@@ -227,8 +227,8 @@ class Packages:
                 self._perform(*self._effects.popleft())
             elif (orders := self._orders.take()) is not None:
                 self._carry_out(orders)
-            elif self._told:
-                self._told = False
+            elif self._changed:
+                self._changed = False
                 self.rounds.look()
                 self._votes.rerun_if_modules_changed()
             else:
@@ -344,11 +344,11 @@ class Packages:
         if self._early.pop(name, None) is not None and self.lifecycle.is_removing(name):
             return
         new = instance.status.installed_since is None
-        if new and definition.exclusive_group and self.unreported.others_unheard(name):
+        if new and definition.exclusive_group and self.unreported.others_unknown(name):
             self._early[name] = instance, offer
             return
         try:
-            self.note(NodeAdded(node_of(instance.id, definition, instance.wish.directives)))
+            self.note(NodeAdded(node_of(instance.id, definition, instance.desired.directives)))
         except CycleError as error:
             if offer.stored:
                 log.warning("%s: %s", instance.id, error)

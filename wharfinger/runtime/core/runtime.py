@@ -35,12 +35,12 @@ from wharfinger.packages.definition.requirements import Requirements
 from wharfinger.packages.sources.source import Source
 from wharfinger.queue.service import Queues
 from wharfinger.runtime.core.confinement import Confinement
+from wharfinger.runtime.core.desired_states import desired_state, have_other_needs
 from wharfinger.runtime.core.hook_events import event_task
 from wharfinger.runtime.core.package_snapshot import package_snapshot
 from wharfinger.runtime.core.packages import Packages
 from wharfinger.runtime.core.release_events import ReleaseEvents
 from wharfinger.runtime.core.validate import validate_settings
-from wharfinger.runtime.core.wishes import desired_state, have_other_needs
 from wharfinger.runtime.inspector import PackageSnapshot, SettingsAnswer
 from wharfinger.runtime.lifecycle.desired_state import Change, Decision, DecisionKind
 from wharfinger.runtime.lifecycle.journal import JournalError
@@ -48,13 +48,13 @@ from wharfinger.runtime.lifecycle.store import RemovalStart
 from wharfinger.runtime.package.events import (
     Changed,
     DeletionChanged,
+    DesiredAdopted,
     RemovalAccountChanged,
     RemovalStarted,
     SkipDeleteHooks,
     UpdateWanted,
-    WishAdopted,
 )
-from wharfinger.runtime.package.facts import Wished
+from wharfinger.runtime.package.facts import DesiredGiven
 from wharfinger.runtime.package.findings import AccountGiven, Renamed
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.package.state import Package
@@ -108,7 +108,7 @@ class Runtime:
         """Do the same as `update_app` for a Module, and pass its ``spec.enabled`` to the scheduler."""
         decision = self._update(spec, source, settings)
         if decision.kind is not DecisionKind.REMOVING:
-            self.packages.tell(IntentSet(spec.id.name, spec.enabled))
+            self.packages.send(IntentSet(spec.id.name, spec.enabled))
         return decision
 
     def retry_stalled(self, name: str) -> bool:
@@ -116,7 +116,7 @@ class Runtime:
         instance = self.instances.get(name)
         if instance is None or not statuses.is_stalled(instance.status):
             return False
-        if instance.wish.begun is None or self.now() - instance.wish.begun >= STALLED_RETRY:
+        if instance.desired.begun is None or self.now() - instance.desired.begun >= STALLED_RETRY:
             # Somebody may have pushed a corrected package under the same version.
             self.packages.emit(instance, UpdateWanted(instance.status.generation))
             return False
@@ -190,11 +190,11 @@ class Runtime:
         if self.lifecycle.is_removing(spec.id.name):
             return
         if spec.enabled is False:
-            self.packages.tell(IntentSet(spec.id.name, enabled=False))
-        if instance is None or instance.wish.source is None:
+            self.packages.send(IntentSet(spec.id.name, enabled=False))
+        if instance is None or instance.desired.source is None:
             return
         if spec.directives.suspended and not self.lifecycle.is_suspended(spec.id.name):
-            self._update(spec, instance.wish.source, instance.wish.settings)
+            self._update(spec, instance.desired.source, instance.desired.settings)
 
     def skip_delete_hooks(self, name: str) -> None:
         """Continue a removal without the package's own delete hooks, as a user has requested."""
@@ -287,11 +287,11 @@ class Runtime:
             self.packages.expect_global()
         before = self.instances.get(name)
         # If the version is still being fetched, it is fetched again with the new login; a fetched version needs no login.
-        new_login = before is not None and before.wish.source != source and loading
-        needs_changed = have_other_needs(before.wish.directives if before is not None else Directives(), directives)
+        new_login = before is not None and before.desired.source != source and loading
+        needs_changed = have_other_needs(before.desired.directives if before is not None else Directives(), directives)
         instance = before or self.restored(spec.id, spec.generation, spec.status)
-        wished = Wished(spec.package, spec.version, source, settings, directives, first=before is None)
-        self.packages.emit(instance, WishAdopted(wished, decision, spec.generation, scope, new_login, needs_changed))
+        given = DesiredGiven(spec.package, spec.version, source, settings, directives, first=before is None)
+        self.packages.emit(instance, DesiredAdopted(given, decision, spec.generation, scope, new_login, needs_changed))
         return decision
 
     def _remove(

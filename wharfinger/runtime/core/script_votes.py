@@ -94,7 +94,7 @@ class ScriptVotes:
         """Return whether any package beside ``name`` is installed but not loaded by this process; a package that failed to load
         counts.
         """
-        return self._unreported.others_unheard(name) or any(
+        return self._unreported.others_unknown(name) or any(
             instance.status.installed_since is not None
             and instance.files.definition is None
             and each != name

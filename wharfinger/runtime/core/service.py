@@ -165,8 +165,8 @@ async def _remember(runtime: Runtime) -> None:
 
 
 def _resume(runtime: Runtime, facts: Facts, *, bootstrapped: bool) -> None:
-    runtime.packages.tell(FactsChanged(facts.gate_facts(bootstrapped=bootstrapped)))
-    runtime.packages.tell(Resumed())
+    runtime.packages.send(FactsChanged(facts.gate_facts(bootstrapped=bootstrapped)))
+    runtime.packages.send(Resumed())
 
 
 async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts, marker: ObjectKey) -> None:
@@ -178,4 +178,4 @@ async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts
         if bootstrap.finished:
             return
         await bootstrap.wait_finished()
-    runtime.packages.tell(FactsChanged(facts.gate_facts(bootstrapped=True)))
+    runtime.packages.send(FactsChanged(facts.gate_facts(bootstrapped=True)))

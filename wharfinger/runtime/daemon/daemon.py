@@ -46,8 +46,8 @@ from wharfinger.hooks.running.config_reader import ProcessConfigReader
 from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.packages.kustomizing.engine_kustomize import kustomize_builder
+from wharfinger.packages.registry.connection import Timeouts
 from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
-from wharfinger.packages.registry.wire import Timeouts
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.sources.source import Network, open_source

@@ -30,8 +30,8 @@ from wharfinger.kube.resource import name_of
 from wharfinger.kube.times import parse_time
 from wharfinger.packages.errors import LoginRefusedError, RegistryError, RenderError
 from wharfinger.packages.network.proxies import read_proxies
+from wharfinger.packages.registry.connection import RegistryAccess
 from wharfinger.packages.registry.oci_registry import open_registry
-from wharfinger.packages.registry.wire import Access
 from wharfinger.packages.rendering.chart_engine import EngineLimits, open_chart_engine
 from wharfinger.packages.rendering.helm_program import HelmProgram
 from wharfinger.packages.rendering.helm_renderer import RenderLimits
@@ -335,7 +335,7 @@ async def _registry_problem(source: RegistrySource) -> str:
     address = source.address
     with trio.move_on_after(REGISTRY_S):
         try:
-            access = Access(proxies=read_proxies(os.environ))
+            access = RegistryAccess(proxies=read_proxies(os.environ))
             async with open_registry(address.registry, scheme=address.scheme, ca=source.ca, access=access) as registry:
                 await registry.check(address.path)
         except LoginRefusedError:

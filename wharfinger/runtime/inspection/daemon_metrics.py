@@ -159,7 +159,9 @@ def _packages(runtime: Runtime) -> Iterator[_Family]:
         for instance in runtime.instances.values()
     ]
     yield _Family(PACKAGES, summed((((each.id.kind, state), 1) for each, state, _ in found), ("", OTHERS)))
-    info = (((*name, each.id.kind, each.wish.package, each.wish.version, state), 1) for each, state, name in found)
+    info = (
+        ((*name, each.id.kind, each.desired.package, each.desired.version, state), 1) for each, state, name in found
+    )
     yield _Family(INFO, summed(info, (OTHERS, "", "", "", "", "")))
     queues = ((name, len(runtime.queues.dump_one(name).tasks)) for name in runtime.queues.names())
     yield _Family(LENGTH, summed((((name,), length) for name, length in queues), (OTHERS,)))

@@ -60,7 +60,7 @@ async def _predicted(
     over = (await overlaid(found.rendered, wanted.directives, instance.id.name, tools)).rendered
     request = await trio.to_thread.run_sync(partial(release_request, wanted, found, over, definition, instance))
     notes = _notes(instance, tools)
-    if instance.wish.directives.maintenance and history and is_unmanaged(history[-1]):
+    if instance.desired.directives.maintenance and history and is_unmanaged(history[-1]):
         notes.append("the package is in maintenance (spec.maintenance): nothing is applied before the maintenance ends")
     return tuple(notes), await tools.releases.predict(request)
 

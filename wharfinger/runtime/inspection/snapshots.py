@@ -252,7 +252,7 @@ class RuntimeInspector:
         instance = instances.get(name)
         if instance is None:
             return ()
-        settings, values = instance.wish.settings.settings, instance.configuration.values
+        settings, values = instance.desired.settings.settings, instance.configuration.values
         known = self._secrets.get(name)
         if known is None or known[0] is not settings or known[1] is not values:
             # Settings and values are searched only once, because this method is called for each new text. If they change,
@@ -351,7 +351,7 @@ def _needed(instance: Instance) -> frozenset[str]:
     """Return the packages that the requirements of the loaded version name."""
     if instance.files.definition is None:
         return frozenset()
-    return frozenset(node_of(instance.id, instance.files.definition, instance.wish.directives).names())
+    return frozenset(node_of(instance.id, instance.files.definition, instance.desired.directives).names())
 
 
 def _asked(instance: Instance | None) -> tuple[str, ...]:
@@ -359,7 +359,7 @@ def _asked(instance: Instance | None) -> tuple[str, ...]:
     if instance is None or instance.files.definition is None:
         return ()
     own = node_of(instance.id, instance.files.definition, Directives()).dependencies()
-    names = {each.package for each in instance.wish.directives.depends_on} - {each.name for each, _ in own}
+    names = {each.package for each in instance.desired.directives.depends_on} - {each.name for each, _ in own}
     return tuple(sorted(names))
 
 

@@ -22,7 +22,7 @@ from wharfinger.packages.errors import PackageError
 from wharfinger.runtime.installing.command_arguments import add_cluster, complete_names
 from wharfinger.runtime.installing.installation import (
     InstallError,
-    Wish,
+    InstallRequest,
     clean_up,
     reachable,
     remove,
@@ -96,20 +96,20 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
 
 
-async def install(client: ClusterClient, wish: Wish, *, wait: bool, limit_s: float = math.inf) -> list[str]:
+async def install(client: ClusterClient, wanted: InstallRequest, *, wait: bool, limit_s: float = math.inf) -> list[str]:
     """Install a package, and return one line for each address at which it can be reached.
 
     Raises InstallError, ClusterError, and TooSlowError if the package was requested but is not ready after ``limit_s``.
     """
-    generation = await request(client, wish, _report)
+    generation = await request(client, wanted, _report)
     if not wait:
         return []
     with trio.fail_after(limit_s):
-        obj = await wait_ready(client, wish, generation, _report)
-        await clean_up(client, wish)
+        obj = await wait_ready(client, wanted, generation, _report)
+        await clean_up(client, wanted)
         for warning in find_list(obj, "status", "warnings"):
             _report(f"warning: {warning}")
-        return await reachable(client, wish, obj)
+        return await reachable(client, wanted, obj)
 
 
 def _install(args: argparse.Namespace) -> int:
@@ -124,7 +124,7 @@ def _install(args: argparse.Namespace) -> int:
         return _failed(
             f"--name {name!r:.100}: expected a name of lower-case letters, digits, '-' and '.', at most 53", 2
         )
-    wish = Wish(
+    wanted = InstallRequest(
         target,
         namespace,
         name,
@@ -135,7 +135,7 @@ def _install(args: argparse.Namespace) -> int:
     )
 
     async def work(client: ClusterClient) -> None:
-        lines = await install(client, wish, wait=not args.no_wait, limit_s=cast("float", args.timeout))
+        lines = await install(client, wanted, wait=not args.no_wait, limit_s=cast("float", args.timeout))
         for line in lines:
             sys.stdout.write(f"{printable(line)}\n")
 

@@ -45,7 +45,7 @@ class InstallError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class InstallRequest:
     """A package to install as an instance in a namespace."""
 
     target: Target
@@ -64,48 +64,48 @@ class Wish:
         return ObjectKey(APPLICATION, self.namespace, self.name)
 
 
-async def request(client: ClusterClient, wish: Wish, report: Report) -> int:
+async def request(client: ClusterClient, wanted: InstallRequest, report: Report) -> int:
     """Create the resources of a package; return the generation of its Application. Raises InstallError, ClusterError."""
     for resource in (APPLICATION, PACKAGE_REPOSITORY):  # checked before any object is created
         await client.resource_type(resource.api_version, resource.kind)
-    await _check_namespace(client, wish, report)
-    if wish.cluster_scope:
+    await _check_namespace(client, wanted, report)
+    if wanted.cluster_scope:
         labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED}
-        await client.merge_patch(ObjectKey(NAMESPACE, "", wish.namespace), {"metadata": {"labels": labels}})
-        report(f"namespace {wish.namespace}: its Applications may reach the whole cluster")
-    repository = wish.repository or await _known_repository(client, wish.target)
-    made = made_objects(wish.target, wish.namespace, wish.name, wish.settings, repository)
+        await client.merge_patch(ObjectKey(NAMESPACE, "", wanted.namespace), {"metadata": {"labels": labels}})
+        report(f"namespace {wanted.namespace}: its Applications may reach the whole cluster")
+    repository = wanted.repository or await _known_repository(client, wanted.target)
+    made = made_objects(wanted.target, wanted.namespace, wanted.name, wanted.settings, repository)
     await _carry(client, made, report)
     applied = await client.apply(made.application, field_manager=FIELD_MANAGER)
-    report(f"application {wish.namespace}/{wish.name}: requested")
+    report(f"application {wanted.namespace}/{wanted.name}: requested")
     return find_int(applied, "metadata", "generation")
 
 
-async def _check_namespace(client: ClusterClient, wish: Wish, report: Report) -> None:
+async def _check_namespace(client: ClusterClient, wanted: InstallRequest, report: Report) -> None:
     """Create the namespace if it is missing and may be created. Raises InstallError if it is missing, ClusterError."""
     try:
-        await client.get(ObjectKey(NAMESPACE, "", wish.namespace))
+        await client.get(ObjectKey(NAMESPACE, "", wanted.namespace))
     except ForbiddenError:
         return  # a user who may not read the namespace may still have rights in it
     except NotFoundError as error:
-        if not wish.create_namespace:
-            text = f"there is no namespace {wish.namespace}; correct the name, or create the namespace with --create-namespace"
+        if not wanted.create_namespace:
+            text = f"there is no namespace {wanted.namespace}; correct the name, or create the namespace with --create-namespace"
             raise InstallError(text) from error
         try:
-            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": wish.namespace}})
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": wanted.namespace}})
         except ConflictError:
             return  # somebody else has created the namespace meanwhile
-        report(f"namespace {wish.namespace}: created")
+        report(f"namespace {wanted.namespace}: created")
 
 
-async def wait_ready(client: ClusterClient, wish: Wish, generation: int, report: Report) -> JsonObject:
+async def wait_ready(client: ClusterClient, wanted: InstallRequest, generation: int, report: Report) -> JsonObject:
     """Return the Application when it is Ready; report its state whenever that changes.
 
     Raises InstallError if a user has to change something first, ClusterError. There is no time limit.
     """
-    selector = f"metadata.name={wish.name}"
-    async with open_informer(client, APPLICATION, wish.namespace, field_selector=selector) as informer:
-        outcome = await _refusal(informer, wish.key) or await _outcome(informer, wish.key, generation, report)
+    selector = f"metadata.name={wanted.name}"
+    async with open_informer(client, APPLICATION, wanted.namespace, field_selector=selector) as informer:
+        outcome = await _refusal(informer, wanted.key) or await _outcome(informer, wanted.key, generation, report)
     if isinstance(outcome, str):  # raised here, because a nursery of the informer would wrap it
         raise InstallError(outcome)
     return outcome
@@ -146,18 +146,18 @@ async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: 
             await changes.wait()
 
 
-async def clean_up(client: ClusterClient, wish: Wish) -> None:
+async def clean_up(client: ClusterClient, wanted: InstallRequest) -> None:
     """Delete the PackageRepositories and Secrets with archives that earlier commands made for the instance. Raises
     ClusterError.
 
     A user who may not list repositories has made none, so there is nothing to delete.
     """
-    made = made_objects(wish.target, wish.namespace, wish.name, wish.settings, wish.repository)
+    made = made_objects(wanted.target, wanted.namespace, wanted.name, wanted.settings, wanted.repository)
     with suppress(ForbiddenError):
-        await _drop_carried(client, wish.namespace, wish.name, keep=find_str(made.repository, "metadata", "name"))
+        await _drop_carried(client, wanted.namespace, wanted.name, keep=find_str(made.repository, "metadata", "name"))
 
 
-async def reachable(client: ClusterClient, wish: Wish, obj: JsonObject) -> list[str]:
+async def reachable(client: ClusterClient, wanted: InstallRequest, obj: JsonObject) -> list[str]:
     """Return a line for each address at which an installed package can be reached. Services are left out if the user may not
     list them. Raises ClusterError.
     """
@@ -168,14 +168,14 @@ async def reachable(client: ClusterClient, wish: Wish, obj: JsonObject) -> list[
     service = await client.resource_type("v1", "Service")
     lines: list[str] = []
     try:
-        services = (await client.list(service, wish.namespace)).items
+        services = (await client.list(service, wanted.namespace)).items
     except ForbiddenError:
         return urls
     for each in services:
-        if find(each, "metadata", "annotations", RELEASE_NAME) == wish.name:
+        if find(each, "metadata", "annotations", RELEASE_NAME) == wanted.name:
             name = find_str(each, "metadata", "name")
             ports = ", ".join(_port(port) for port in find_list(each, "spec", "ports"))
-            lines.append(f"service {name}.{wish.namespace}.svc: {ports or 'no port'}")
+            lines.append(f"service {name}.{wanted.namespace}.svc: {ports or 'no port'}")
     return [*urls, *sorted(lines)]
 
 

@@ -55,7 +55,7 @@ class Change(StrEnum):
     SETTINGS_VERSION = "SettingsVersionChanged"
     MAINTENANCE = "MaintenanceChanged"
     PATCHES = "PatchesChanged"
-    UPKEEP = "UpkeepChanged"
+    RELEASE_POLICY = "ReleasePolicyChanged"
     UPGRADE = "UpgradePolicyChanged"
     SCOPE = "ClusterScopeChanged"
     ACCOUNT = "ServiceAccountChanged"
@@ -68,7 +68,7 @@ _RECONFIGURING: Final = (
     Change.SETTINGS_VERSION,
     Change.MAINTENANCE,
     Change.PATCHES,
-    Change.UPKEEP,
+    Change.RELEASE_POLICY,
     Change.UPGRADE,
     Change.SCOPE,
     Change.ACCOUNT,
@@ -166,7 +166,7 @@ def _changes(before: DesiredState, after: DesiredState) -> Iterator[Change]:
         Change.SETTINGS_VERSION: before.settings_version != after.settings_version,
         Change.MAINTENANCE: before.maintenance != after.maintenance,
         Change.PATCHES: before.patches != after.patches,
-        Change.UPKEEP: before.upkeep != after.upkeep,
+        Change.RELEASE_POLICY: before.upkeep != after.upkeep,
         Change.UPGRADE: before.upgrade != after.upgrade,
         Change.SCOPE: before.cluster_scope != after.cluster_scope,
         Change.ACCOUNT: before.account != after.account,

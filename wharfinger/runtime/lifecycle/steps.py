@@ -102,7 +102,7 @@ def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted:
             "settingsVersion": wanted.settings_version,
             "maintenance": wanted.maintenance,
             "overrides": overrides_checksum(wanted.overrides),
-            "upkeep": wanted.upkeep.digest,
+            "upkeep": wanted.release_policy.digest,
             "requested": [wanted.requested, wanted.forced, wanted.reset],
         }
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_object, find_str
-from wharfinger.runtime.resources.recorded_wish import RecordedWish, read_wish
+from wharfinger.runtime.resources.recorded_inputs import RecordedInputs, read_inputs
 from wharfinger.runtime.versions.rollback_note import RollbackNote
 
 MAX_MESSAGE: Final = 1_000
@@ -19,25 +19,25 @@ MAX_MESSAGE: Final = 1_000
 class ReadyRevision:
     """A revision with which the package was Ready.
 
-    ``wish`` has the package, the version and the settings that the revision was made from. ``asked`` identifies the state
+    ``inputs`` has the package, the version and the settings that the revision was made from. ``asked`` identifies the state
     that the resource asked for at that time; it is empty if a rollback made the revision, because the resource asked for
     another state then.
     """
 
     asked: str
     revision: int
-    wish: RecordedWish
+    inputs: RecordedInputs
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """A rollback, or the finding that a rollback is impossible. ``generation`` is the resource's generation; ``wish`` has the
+    """A rollback, or the finding that a rollback is impossible. ``generation`` is the resource's generation; ``inputs`` has the
     package, the version and the settings to return to, None if a rollback is impossible.
     """
 
     asked: str
     generation: int
-    wish: RecordedWish | None
+    inputs: RecordedInputs | None
     note: RollbackNote
 
 
@@ -45,7 +45,7 @@ def ready_document(ready: ReadyRevision | None) -> JsonObject | None:
     """Return the document that records a ready revision."""
     if ready is None:
         return None
-    return {"asked": ready.asked, "revision": ready.revision, "wish": ready.wish.document}
+    return {"asked": ready.asked, "revision": ready.revision, "wish": ready.inputs.document}
 
 
 def read_ready(value: JsonObject) -> ReadyRevision | None:
@@ -53,7 +53,7 @@ def read_ready(value: JsonObject) -> ReadyRevision | None:
     if find(value, "ready") is None:
         return None
     found = find_object(value, "ready")
-    return ReadyRevision(find_str(found, "asked"), find_int(found, "revision"), read_wish(find_object(found, "wish")))
+    return ReadyRevision(find_str(found, "asked"), find_int(found, "revision"), read_inputs(find_object(found, "wish")))
 
 
 def rollback_document(rollback: Rollback | None) -> JsonObject | None:
@@ -64,7 +64,7 @@ def rollback_document(rollback: Rollback | None) -> JsonObject | None:
     return {
         "asked": rollback.asked,
         "generation": rollback.generation,
-        "wish": rollback.wish.document if rollback.wish is not None else None,
+        "wish": rollback.inputs.document if rollback.inputs is not None else None,
         "revision": note.revision,
         "version": note.version,
         "wanted": note.wanted,
@@ -79,6 +79,6 @@ def read_rollback(value: JsonObject) -> Rollback | None:
         return None
     found = find_object(value, "rollback")
     version, wanted, reason, message = (find_str(found, name) for name in ("version", "wanted", "reason", "message"))
-    wish = read_wish(find_object(found, "wish")) if found.get("wish") is not None else None
+    inputs = read_inputs(find_object(found, "wish")) if found.get("wish") is not None else None
     note = RollbackNote(find_int(found, "revision"), version, wanted, reason, message)
-    return Rollback(find_str(found, "asked"), find_int(found, "generation"), wish, note)
+    return Rollback(find_str(found, "asked"), find_int(found, "generation"), inputs, note)

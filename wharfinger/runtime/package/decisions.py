@@ -62,7 +62,7 @@ def _settled(package: Package, around: Around, *, enabled: bool, unwanted: bool)
         # Whether to uninstall is decided again: a package that was unwanted when the Disable was missed may now be wanted,
         # and only lack a requirement.
         package, effects = disable_ordered(package, missed[0], around, uninstall=unwanted)
-    definition, is_current = package.files.definition, package.vote.asked_about == package.wish.settings.checksum
+    definition, is_current = package.files.definition, package.vote.asked_about == package.desired.settings.checksum
     if definition is not None and definition.enabled_script and not is_current:
         package, more = reconfigured(package, "SettingsChanged")
         effects = (*effects, *more)

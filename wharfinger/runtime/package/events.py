@@ -12,7 +12,7 @@ from wharfinger.packages.definition.definition import Definition
 from wharfinger.queue.record import record
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle.desired_state import Decision
-from wharfinger.runtime.package.facts import Wished
+from wharfinger.runtime.package.facts import DesiredGiven
 from wharfinger.runtime.package.findings import Finding
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.resources.settings import ResolvedSettings
@@ -368,7 +368,7 @@ class RemovalDone(OutcomeBase):
 
 
 @dataclass(frozen=True, slots=True)
-class WishAdopted(RequestBase):
+class DesiredAdopted(RequestBase):
     """A desired state was adopted, and the lifecycle store decided what it requires.
 
     ``scope`` is the scope of the required update; None if no update is required. ``new_login`` is True if a version that is
@@ -376,7 +376,7 @@ class WishAdopted(RequestBase):
     is on by default, differ from the node.
     """
 
-    wished: Wished
+    given: DesiredGiven
     decision: Decision
     generation: int
     scope: WorkScope | None
@@ -482,7 +482,7 @@ Outcome: TypeAlias = (
     | RemovalDone
 )
 Request: TypeAlias = (
-    WishAdopted
+    DesiredAdopted
     | UpdateWanted
     | NeedsChanged
     | OthersTurned

@@ -23,6 +23,7 @@ from wharfinger.runtime.package.findings import (
     CrdsBase,
     CrdsEstablished,
     DeletionChosen,
+    DesiredBase,
     Downloaded,
     FilesBase,
     FoundInstalled,
@@ -50,7 +51,6 @@ from wharfinger.runtime.package.findings import (
     Verified,
     VoteReported,
     WebhooksSearched,
-    WishBase,
 )
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.resources.resources import Directives
@@ -79,7 +79,7 @@ class Warned:
 
 
 @dataclass(frozen=True, slots=True)
-class Wished(WishBase):
+class DesiredGiven(DesiredBase):
     """The resource asks for this state. ``first`` is True if the package was not known before."""
 
     package: str
@@ -91,19 +91,19 @@ class Wished(WishBase):
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsGiven(WishBase):
+class SettingsGiven(DesiredBase):
     """The settings for the hooks of a removal are known, although no desired state was adopted."""
 
     settings: ResolvedSettings
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshWanted(WishBase):
+class RefreshWanted(DesiredBase):
     """The next download must ask the registry, because the content of the version may have changed."""
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateBegun(WishBase):
+class UpdateBegun(DesiredBase):
     """An update of the package began."""
 
     at: datetime
@@ -322,7 +322,7 @@ class AttemptSettled(AttemptBase):
     """The package is Ready with the state that its resource asks for."""
 
 
-WishFact: TypeAlias = Wished | FoundInstalled | SettingsGiven | AccountGiven | RefreshWanted | UpdateBegun
+DesiredFact: TypeAlias = DesiredGiven | FoundInstalled | SettingsGiven | AccountGiven | RefreshWanted | UpdateBegun
 FilesFact: TypeAlias = (
     Downloaded | Unpacked | FoundStored | PackageRead | HooksUnusable | LoadCompleted | ChartSearched | WebhooksSearched
 )
@@ -353,7 +353,7 @@ Fact: TypeAlias = (
     StatusSet
     | Warned
     | Renamed
-    | WishFact
+    | DesiredFact
     | FilesFact
     | NodeFact
     | ScriptFact

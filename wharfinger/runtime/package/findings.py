@@ -27,7 +27,7 @@ from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.resources.settings import ResolvedSettings
 
 
-class WishBase:
+class DesiredBase:
     """The base of all facts about the desired state."""
 
     __slots__ = ()
@@ -98,14 +98,14 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
-class AccountGiven(WishBase):
+class AccountGiven(DesiredBase):
     """The service account that a removal acts as is known; "" means the daemon itself."""
 
     account: str
 
 
 @dataclass(frozen=True, slots=True)
-class FoundInstalled(WishBase):
+class FoundInstalled(DesiredBase):
     """An earlier process installed this version of the package; no other part of the desired state is known."""
 
     package: str

@@ -60,13 +60,13 @@ from wharfinger.runtime.package.state import (
     Applied,
     Configuration,
     Crds,
+    DesiredPackage,
     Files,
     HookState,
     Node,
     Package,
     Removal,
     Vote,
-    Wish,
 )
 from wharfinger.runtime.resources.identity import AppId, PackageId, has_release
 from wharfinger.runtime.resources.settings import texts_at
@@ -212,9 +212,9 @@ class Instance:
         return self.state.status
 
     @property
-    def wish(self) -> Wish:
+    def desired(self) -> DesiredPackage:
         """The wanted state."""
-        return self.state.wish
+        return self.state.desired
 
     @property
     def files(self) -> Files:
@@ -321,8 +321,8 @@ class Instance:
     @property
     def account(self) -> ServiceAccount | None:
         """Return the service account that the package acts as; None for the daemon itself."""
-        given = self.wish.account
-        name = self.wish.directives.account if given is None else given
+        given = self.desired.account
+        name = self.desired.directives.account if given is None else given
         return ServiceAccount(self.id.namespace, name) if name else None
 
     def acting(self, tools: Tools, *, comment: str = "") -> ClusterClient:
@@ -352,7 +352,7 @@ class Instance:
     @property
     def is_in_folder(self) -> bool:
         """True if the package comes from a folder of packages on this machine, not from a registry."""
-        return isinstance(self.wish.source, FolderSource)
+        return isinstance(self.desired.source, FolderSource)
 
     def masked(self, text: str) -> str:
         """Return a text with secrets masked."""
@@ -366,7 +366,7 @@ class Instance:
         Secrets of earlier settings are included until the package is configured with the new settings.
         """
         configuration = self.configuration
-        known = (self.wish.settings, configuration.newest, configuration.configured)
+        known = (self.desired.settings, configuration.newest, configuration.configured)
         searched = (*known, configuration.values, self.files.definition)
         before, own = self._secrets
         if not before or any(map(is_not, before, searched)):  # each of these objects is replaced when it changes
@@ -386,9 +386,9 @@ class Instance:
     @property
     def hidden_paths(self) -> frozenset[tuple[str | int, ...]]:
         """The paths of secrets in settings and values."""
-        known = (self.wish.settings, self.configuration.newest, self.configuration.configured)
+        known = (self.desired.settings, self.configuration.newest, self.configuration.configured)
         found: set[tuple[str | int, ...]] = {path for settings in known for path in settings.hidden}
-        for document in (self.wish.settings.settings, self.configuration.values):
+        for document in (self.desired.settings.settings, self.configuration.values):
             found |= self._write_only(document)
         return frozenset(found)
 

@@ -25,7 +25,7 @@ RunOrdered         reconciliation   the run failed; the    done, if it is       
 DisableOrdered     Disable          Disable; missed if     missed                Disable            Disable
                                     nothing was read
 DecisionMade, on   -                -                      -                     -                  its CRDs
-WishAdopted [2]    Rescheduled      - (the load reads      - [3]                 offer again        vote if it has a
+DesiredAdopted [2]    Rescheduled      - (the load reads      - [3]                 offer again        vote if it has a
                                     the settings late)                                              script, else Rescheduled
 NeedsChanged       -                -                      offer                 offer              offer
 ValuesChanged      Rescheduled      Rescheduled            Rescheduled           Rescheduled        Rescheduled; noted while
@@ -70,6 +70,7 @@ from wharfinger.runtime.package.events import (
     DecisionMade,
     DecisionReported,
     DeletionChanged,
+    DesiredAdopted,
     DisableDone,
     DisableOrdered,
     DisableStarted,
@@ -100,7 +101,6 @@ from wharfinger.runtime.package.events import (
     VoteRecorded,
     VoteRepeated,
     VoteStarted,
-    WishAdopted,
 )
 from wharfinger.runtime.package.facts import AttemptBegun, CrdsBegun, DeleteHooksSkipped, RefreshWanted
 from wharfinger.runtime.package.findings import AccountGiven, DeletionChosen
@@ -129,8 +129,8 @@ def _request(package: Package, event: Request, around: Around) -> Next:
     match event:
         case UpdateWanted(generation):
             return applied(package, RefreshWanted()), (BeginUpdate(generation),)
-        case WishAdopted():
-            return _wished(package, event, around)
+        case DesiredAdopted():
+            return _adopted_desired(package, event, around)
         case NeedsChanged():
             return (package, ()) if around.loading else offer(package)
         case OthersTurned(before, forced):
@@ -173,14 +173,14 @@ def _outcome(package: Package, event: Outcome, around: Around) -> Next:
             assert_never(event)
 
 
-def _wished(package: Package, event: WishAdopted, around: Around) -> Next:
+def _adopted_desired(package: Package, event: DesiredAdopted, around: Around) -> Next:
     now, generation, kind = around.now, event.generation, event.decision.kind
-    package = applied(package, event.wished)
-    mode = package.wish.directives.maintenance
+    package = applied(package, event.given)
+    mode = package.desired.directives.maintenance
     status = statuses.set_maintenance(package.status, mode, now)
-    package = with_status(package, statuses.rolled_back(status, package.wish.directives.rolled_back, now))
-    asked = package.wish.directives.asked
-    if asked != package.wish.attempt.asked and kind is not DecisionKind.REMOVING:
+    package = with_status(package, statuses.rolled_back(status, package.desired.directives.rolled_back, now))
+    asked = package.desired.directives.asked
+    if asked != package.desired.attempt.asked and kind is not DecisionKind.REMOVING:
         package = applied(package, AttemptBegun(asked, now))
     unblocked = package.status.blocked is not None
     effects: tuple[Effect, ...] = ()

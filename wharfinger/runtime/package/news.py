@@ -10,6 +10,7 @@ from typing import assert_never
 
 from wharfinger.runtime.lifecycle.desired_state import DecisionKind
 from wharfinger.runtime.package.events import (
+    DesiredAdopted,
     DriftReported,
     Event,
     HealthSeen,
@@ -19,7 +20,6 @@ from wharfinger.runtime.package.events import (
     Tracked,
     Troubled,
     WarnedOf,
-    WishAdopted,
 )
 from wharfinger.runtime.package.findings import ObjectsKnown, OverridesMatched, ValuesRead, Verified
 from wharfinger.runtime.package.reports import DRIFT, UPKEEP
@@ -41,7 +41,7 @@ def is_news(package: Package, event: Event) -> bool:
             return package.applied.dirty
         case Verified():
             return not package.applied.verified
-        case WishAdopted():
+        case DesiredAdopted():
             return not _is_adopted(package, event)
         case Placed() | Released() | Reachable() | Tracked():
             return _is_shown_anew(package, event)
@@ -58,7 +58,7 @@ def _is_shown_anew(package: Package, event: Placed | Released | Reachable | Trac
             return status.namespace != package.id.namespace
         case Released(revision):
             digest = manifest.descriptor.digest.text if manifest is not None else ""
-            return (status.version, status.digest, status.revision) != (package.wish.version, digest, revision)
+            return (status.version, status.digest, status.revision) != (package.desired.version, digest, revision)
         case Reachable(urls):
             return status.urls != urls
         case Tracked():
@@ -81,20 +81,20 @@ def _is_found_anew(package: Package, event: HealthSeen | DriftReported | Trouble
             assert_never(event)
 
 
-def _is_adopted(package: Package, event: WishAdopted) -> bool:
+def _is_adopted(package: Package, event: DesiredAdopted) -> bool:
     """Return whether the package already has exactly the desired state of the event."""
-    wished, wish, status = event.wished, package.wish, package.status
-    directives = wished.directives
-    if event.decision.kind is not DecisionKind.NONE or event.new_login or event.needs_changed or wished.first:
+    given, desired, status = event.given, package.desired, package.status
+    directives = given.directives
+    if event.decision.kind is not DecisionKind.NONE or event.new_login or event.needs_changed or given.first:
         return False
-    if status.blocked is not None or status.generation != event.generation or wish.account is not None:
+    if status.blocked is not None or status.generation != event.generation or desired.account is not None:
         return False
     maintenance = status.maintenance.reason if status.maintenance is not None else ""
-    shown = (maintenance, status.rollback, wish.attempt.asked)
+    shown = (maintenance, status.rollback, desired.attempt.asked)
     return shown == (directives.maintenance, directives.rolled_back, directives.asked) and (
-        wish.package,
-        wish.version,
-        wish.source,
-        wish.settings,
-        wish.directives,
-    ) == (wished.package, wished.version, wished.source, wished.settings, directives)
+        desired.package,
+        desired.version,
+        desired.source,
+        desired.settings,
+        desired.directives,
+    ) == (given.package, given.version, given.source, given.settings, directives)

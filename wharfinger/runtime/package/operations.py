@@ -73,7 +73,7 @@ def updated(package: Package, event: UpdateStarted | UpdateDone, around: Around)
             package, ended = _without_crds(applied(package, UpdateBegun(around.now)), "update started")
             # Other packages do not wait for the interrupted run.
             interrupted = Tell(Failed(package.id.name, package.node.run))
-            status = statuses.update_started(package.status, generation, around.now, version=package.wish.version)
+            status = statuses.update_started(package.status, generation, around.now, version=package.desired.version)
             return with_status(package, status), (*loads, *ended, *tries, interrupted, EnqueueUpdate(scope))
         case UpdateDone():
             package, ended = _without_crds(applied(package, LoadCompleted()), "loaded anew")
@@ -184,10 +184,10 @@ def suspended(package: Package, event: SuspendStarted | StoredLoaded) -> Next:
 def removed(package: Package, event: RemovalStarted, around: Around) -> Next:
     """Return the package and the effects after the beginning of a removal."""
     if (
-        package.wish.source is None and event.settings is not None
+        package.desired.source is None and event.settings is not None
     ):  # this process has not adopted a desired state of the package
         package = applied(package, SettingsGiven(event.settings))
-    deletion = event.deletion or package.wish.directives.upkeep.deletion
+    deletion = event.deletion or package.desired.directives.release_policy.deletion
     cause = "moved to another daemon" if event.moved else "removal started"
     package, ended = _without_crds(applied(package, RemovalBegun(deletion, event.disowned, event.moved)), cause)
     if event.moved:  # the node stays until the package is known as one of another shard, so that its dependents stay on

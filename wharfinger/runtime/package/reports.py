@@ -102,7 +102,7 @@ def _shown(
         case Released(revision):
             manifest = package.files.manifest
             digest = str(manifest.descriptor.digest) if manifest else ""
-            status = statuses.released(before, package.wish.version, digest, revision)
+            status = statuses.released(before, package.desired.version, digest, revision)
         case Tracked(completed, remaining):
             status = statuses.tracking(before, completed, remaining, now)
         case Reachable(urls):
@@ -123,7 +123,7 @@ def _ended(package: Package, event: Succeeded | StageFailed | Uninstalled, aroun
         case StageFailed(stage, failure):
             package, effects = failed(applied(package, AttemptFailed(failure)), stage, failure, around)
             # The controller decides whether the package returns to its former revision.
-            return package, (*effects, *((Simple.NOTIFY,) if package.wish.directives.upgrade.rollback else ()))
+            return package, (*effects, *((Simple.NOTIFY,) if package.desired.directives.upgrade.rollback else ()))
         case Uninstalled():
             return with_status(package, statuses.uninstalled(package.status, around.now)), (Simple.RESTATE,)
         case _:
@@ -141,7 +141,7 @@ def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
     if stage is not Stage.HOOKS:
         status = statuses.succeeded(status, stage, around.now)
     package = with_status(package, status)
-    if open_condition(status) is None and not package.wish.attempt.settled:
+    if open_condition(status) is None and not package.desired.attempt.settled:
         package = applied(package, AttemptSettled())
     if stage is Stage.APPLIED and package.applied.fought:
         return _fought(package, around)
@@ -308,7 +308,7 @@ def _warned_of_drift(package: Package, around: Around) -> Package:
     """Warn about drift that is not corrected, because of the package's mode or because another writer changed the release
     last.
     """
-    mode = package.wish.directives.upkeep.drift.mode
+    mode = package.desired.directives.release_policy.drift.mode
     shown = mode is DriftMode.WARN or bool(package.warnings.get(RELEASE))
     texts = tuple(f"drift: {drift}" for drift in package.applied.drift if shown)
     return warned(package, around, DRIFT, texts)

@@ -75,7 +75,7 @@ class Attempt(msgspec.Struct, frozen=True):
 NO_ATTEMPT: Final = Attempt()
 
 
-class Wish(msgspec.Struct, frozen=True):
+class DesiredPackage(msgspec.Struct, frozen=True):
     """The desired state of a package, and how its version is to be fetched."""
 
     package: str = ""
@@ -215,7 +215,7 @@ class Removal(msgspec.Struct, frozen=True):
     """
 
 
-NO_WISH: Final = Wish()
+NOTHING_DESIRED: Final = DesiredPackage()
 NO_FILES: Final = Files()
 NO_NODE: Final = Node()
 NO_VOTE: Final = Vote()
@@ -231,7 +231,7 @@ class Package(msgspec.Struct, frozen=True):
 
     id: PackageId
     status: PackageStatus
-    wish: Wish = NO_WISH
+    desired: DesiredPackage = NOTHING_DESIRED
     files: Files = NO_FILES
     node: Node = NO_NODE
     vote: Vote = NO_VOTE

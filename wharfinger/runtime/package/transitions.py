@@ -4,7 +4,7 @@
 record              changed by                                     rule
 ==================  =============================================  ==========================================================
 status, warnings    StatusSet, Warned, Renamed                     a subject's warnings replace those before
-wish                Wished, FoundInstalled, SettingsGiven,         another request for a reconciliation asks the registry;
+desired             DesiredGiven, FoundInstalled, SettingsGiven,   another request for a reconciliation asks the registry;
                     AccountGiven, RefreshWanted, UpdateBegun,      only a download that asked it ends that; a permanent failure
                     Downloaded, AttemptBegun, AttemptFailed,       of an attempt is kept until another one begins
                     AttemptSettled
@@ -45,6 +45,8 @@ from wharfinger.runtime.package.facts import (
     CrdsEnded,
     CrdsFact,
     DeleteHooksSkipped,
+    DesiredFact,
+    DesiredGiven,
     DisableBegun,
     DisableEnded,
     DisableMissed,
@@ -77,8 +79,6 @@ from wharfinger.runtime.package.facts import (
     VoteBegun,
     VoteCast,
     Warned,
-    Wished,
-    WishFact,
 )
 from wharfinger.runtime.package.findings import (
     AccountGiven,
@@ -91,6 +91,7 @@ from wharfinger.runtime.package.findings import (
     CrdsBase,
     CrdsEstablished,
     DeletionChosen,
+    DesiredBase,
     Downloaded,
     FilesBase,
     FoundInstalled,
@@ -118,7 +119,6 @@ from wharfinger.runtime.package.findings import (
     Verified,
     VoteReported,
     WebhooksSearched,
-    WishBase,
 )
 from wharfinger.runtime.package.state import (
     NO_FAILURES,
@@ -126,6 +126,7 @@ from wharfinger.runtime.package.state import (
     Attempt,
     Configuration,
     Crds,
+    DesiredPackage,
     Files,
     HookHistory,
     HookState,
@@ -133,7 +134,6 @@ from wharfinger.runtime.package.state import (
     Package,
     Removal,
     Vote,
-    Wish,
 )
 
 _NEVER_RAN: Final = HookHistory()
@@ -150,8 +150,8 @@ def applied(package: Package, event: Fact) -> Package:
             return replace(package, applied=_release(package.applied, event))
         case NodeBase():
             return replace(package, node=_node(package.node, event))
-        case WishBase():
-            return replace(package, wish=_wish(package.wish, event))
+        case DesiredBase():
+            return replace(package, desired=_desired(package.desired, event))
         case FilesBase():
             return replace(package, files=_files(package.files, event))
         case ConfigurationBase():
@@ -163,7 +163,7 @@ def applied(package: Package, event: Fact) -> Package:
         case RemovalBase():
             return replace(package, removal=_removal(package.removal, event))
         case AttemptBase():
-            return replace(package, wish=replace(package.wish, attempt=_attempt(package.wish.attempt, event)))
+            return replace(package, desired=replace(package.desired, attempt=_attempt(package.desired.attempt, event)))
         case _:
             assert_never(event)
 
@@ -178,8 +178,8 @@ def _whole(package: Package, event: StatusSet | Warned | Renamed | Downloaded | 
         case Warned(subject, warnings):
             return replace(package, warnings={**package.warnings, subject: warnings})
         case Downloaded(_, asked):
-            wish = replace(package.wish, refresh=False) if asked else package.wish
-            return replace(package, wish=wish, files=_files(package.files, event))
+            desired = replace(package.desired, refresh=False) if asked else package.desired
+            return replace(package, desired=desired, files=_files(package.files, event))
         case Offered(established):
             # This comes before the scheduler is notified, because the scheduler's orders begin operations at once.
             crds = replace(package.crds, established=established)
@@ -191,25 +191,27 @@ def _whole(package: Package, event: StatusSet | Warned | Renamed | Downloaded | 
             assert_never(event)
 
 
-def _wish(wish: Wish, event: WishFact) -> Wish:
+def _desired(desired: DesiredPackage, event: DesiredFact) -> DesiredPackage:
     match event:
-        case Wished(package, version, source, settings, directives, first):
-            again = not first and wish.directives.requested != directives.requested
-            refresh = wish.refresh or again
-            return Wish(package, version, source, settings, directives, wish.begun, refresh, wish.attempt)
+        case DesiredGiven(package, version, source, settings, directives, first):
+            again = not first and desired.directives.requested != directives.requested
+            refresh = desired.refresh or again
+            return DesiredPackage(
+                package, version, source, settings, directives, desired.begun, refresh, desired.attempt
+            )
         case FoundInstalled(package, version, directives):
             # An account that was given for a removal replaces only the account in the directives of that time.
-            account = wish.account if directives is None else None
-            directives = directives or wish.directives
-            return replace(wish, package=package, version=version, directives=directives, account=account)
+            account = desired.account if directives is None else None
+            directives = directives or desired.directives
+            return replace(desired, package=package, version=version, directives=directives, account=account)
         case SettingsGiven(settings):
-            return replace(wish, settings=settings)
+            return replace(desired, settings=settings)
         case AccountGiven(account):
-            return replace(wish, account=account)
+            return replace(desired, account=account)
         case RefreshWanted():
-            return replace(wish, refresh=True)
+            return replace(desired, refresh=True)
         case UpdateBegun(at):
-            return replace(wish, begun=at)
+            return replace(desired, begun=at)
         case _:
             assert_never(event)
 

@@ -10,6 +10,7 @@ from typing import cast
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, encode_json
+from wharfinger.formats.listing import counted
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_exact_time
 from wharfinger.runtime.inspector import HistorySnapshot
@@ -127,7 +128,7 @@ def _lines(replay: Replay, differences: list[Difference], unread: list[Unread]) 
         if replay.events
         else "the recording has no events to replay"
     )
-    yield f"{replay.events} events of {len(replay.packages - {''})} packages: {verdict}"
+    yield f"{counted(replay.events, 'event')} of {counted(len(replay.packages - {''}), 'package')}: {verdict}"
 
 
 def _document(replay: Replay, differences: list[Difference], unread: list[Unread]) -> JsonObject:

@@ -46,7 +46,7 @@ class StandIn:
         if name in names:
             found = object.__getattribute__(self, "attributes")[names.index(name)]
             return _READ[name](found) if name in _READ else found
-        if name in _SELF:  # the path ``upkeep.drift.mode`` is recorded as an attribute of the directives
+        if name in _SELF:  # the path ``release_policy.drift.mode`` is recorded as an attribute of the directives
             return self
         raise AttributeError(f"{self.kind or 'an object'}: {name} is not recorded")
 
@@ -58,7 +58,7 @@ _ATTRIBUTES: Final = {
     "Manifest": ("digest",),
     "Scope": ("name",),
 }
-_SELF: Final = frozenset({"upkeep", "drift", "upgrade", "descriptor"})
+_SELF: Final = frozenset({"release_policy", "drift", "upgrade", "descriptor"})
 
 
 def _note(form: JsonValue) -> RollbackNote | None:
@@ -163,13 +163,13 @@ def _settings(value: ResolvedSettings, _text: Text) -> list[JsonValue]:
 
 
 def _directives(value: Directives, text: Text) -> list[JsonValue]:
-    upkeep, note = value.upkeep, value.rolled_back
+    release_policy, note = value.release_policy, value.rolled_back
     return [
         "Directives",
         text(value.requested),
         value.maintenance,
-        upkeep.deletion._value_,  # faster than `value`, which is a property
-        upkeep.drift.mode._value_,
+        release_policy.deletion._value_,  # faster than `value`, which is a property
+        release_policy.drift.mode._value_,
         value.asked,
         value.upgrade.rollback,
         None if note is None else [note.revision, note.version, note.wanted, note.reason, text(note.message)],

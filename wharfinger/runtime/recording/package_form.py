@@ -20,6 +20,7 @@ from wharfinger.runtime.package.state import (
     Applied,
     Configuration,
     Crds,
+    DesiredPackage,
     Files,
     HookHistory,
     HookState,
@@ -27,7 +28,6 @@ from wharfinger.runtime.package.state import (
     Package,
     Removal,
     Vote,
-    Wish,
 )
 from wharfinger.runtime.recording.canonical import CanonicalError, Codec, Text
 from wharfinger.runtime.recording.status_form import status_after, status_changes
@@ -53,7 +53,7 @@ class Kind(Enum):
 
 
 _KINDS: Final[Mapping[type[msgspec.Struct], Mapping[str, Kind]]] = {
-    Wish: {
+    DesiredPackage: {
         "source": Kind.MARK,
         "settings": Kind.MARK,
         "directives": Kind.MARK,
@@ -103,7 +103,7 @@ def _part(name: str, record: type[msgspec.Struct]) -> _Part:
 _PARTS: Final = tuple(
     _part(name, record)
     for name, record in (
-        ("wish", Wish), ("files", Files), ("node", Node), ("vote", Vote), ("configuration", Configuration),
+        ("desired", DesiredPackage), ("files", Files), ("node", Node), ("vote", Vote), ("configuration", Configuration),
         ("applied", Applied), ("hooks", HookState), ("crds", Crds), ("removal", Removal),
     )
 )  # fmt: skip

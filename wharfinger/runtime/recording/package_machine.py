@@ -17,7 +17,7 @@ from wharfinger.runtime.package import effects, enabled_vote, events, findings
 from wharfinger.runtime.package.around import Around
 from wharfinger.runtime.package.effects import Log
 from wharfinger.runtime.package.events import Changed, Event
-from wharfinger.runtime.package.facts import Wished
+from wharfinger.runtime.package.facts import DesiredGiven
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.state import Attempt, Brought, Package
 from wharfinger.runtime.recording.canonical import CanonicalError, Codec, Encode, Text, kinds_of
@@ -55,11 +55,11 @@ _OPAQUE: Final = {"PackageRead": ("hooks",), "ObjectsKnown": ("objects",), "Char
 _KEPT: Final = {
     "AppId": frozenset({"namespace", "instance"}),
     "ModuleId": frozenset({"name", "namespace"}),
-    **dict.fromkeys(("Wished", "FoundInstalled"), frozenset({"package", "version"})),
+    **dict.fromkeys(("DesiredGiven", "FoundInstalled"), frozenset({"package", "version"})),
     "AccountGiven": frozenset({"account"}),
     "Brought": frozenset({"inputs", "fingerprint"}),
     "ChartApplied": frozenset({"inputs"}),
-    "AttemptOfWish": frozenset({"asked"}),
+    "DesiredAttempt": frozenset({"asked"}),
     **{f"Scheduler{name}": frozenset({"name"}) for name in kinds_of(scheduler_events)},
     **dict.fromkeys(
         ("SchedulerRescheduled", "SchedulerDecided", "SchedulerDisable", "SchedulerSchedule"),
@@ -69,8 +69,10 @@ _KEPT: Final = {
 _KINDS: Final = {
     **kinds_of(events, findings, effects, desired_state, enabled_vote),
     **{f"Scheduler{name}": kind for name, kind in kinds_of(scheduler_events).items()},
-    **{kind.__name__: kind for kind in (AppId, ModuleId, Wished, Brought, Failure, Stage, Reason, DeletionPolicy)},
-    "AttemptOfWish": Attempt,  # an effect has the same name, Attempt
+    **{
+        kind.__name__: kind for kind in (AppId, ModuleId, DesiredGiven, Brought, Failure, Stage, Reason, DeletionPolicy)
+    },
+    "DesiredAttempt": Attempt,  # an effect has the same name, Attempt
 }
 
 

@@ -21,7 +21,7 @@ import msgspec
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 """The version of the format of records and states."""
 
 

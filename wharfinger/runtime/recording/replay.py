@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.listing import counted
 from wharfinger.runtime.recording.canonical import CanonicalError, Codec, as_bytes, normal, unmasked
 from wharfinger.runtime.recording.machines import (
     LIFECYCLE,
@@ -146,7 +147,7 @@ class Replay:
             return _difference(record, record.event, "the step", record.state, f"{type(error).__name__}: {error}")
         self._states[key] = after
         told_state = plain(record.state) if machine is PACKAGE else record.state
-        what_state = f"the state after {steps + 1} events" if steps else "the state"
+        what_state = f"the state after {counted(steps + 1, 'event')}" if steps else "the state"
         for what, recorded, replayed in ((what_state, told_state, state), ("the effects", told, given)):
             if as_bytes(recorded) != as_bytes(replayed):
                 self._off.add(key)

@@ -15,20 +15,20 @@ from msgspec.structs import replace
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.recording.canonical import CanonicalError, Codec, Text
-from wharfinger.runtime.status.package_status import Condition, PackageStatus, Stage, Told, Truth
+from wharfinger.runtime.status.package_status import Condition, ExternalCondition, PackageStatus, Stage, Truth
 from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
-OTHERS: Final = tuple(name for name in PackageStatus.__struct_fields__ if name not in ("stages", "told"))
+OTHERS: Final = tuple(name for name in PackageStatus.__struct_fields__ if name not in ("stages", "external"))
 """The fields except for the conditions, in their order."""
 _FIELDS: Final = cast("Callable[[PackageStatus], tuple[object, ...]]", attrgetter(*OTHERS))
 _NAMES: Final = frozenset({"version", "digest", "namespace", "wanted"})
 """The fields whose texts are names, which are not masked."""
 _VALUES: Final = Codec(
-    {each.__name__: each for each in (Condition, Told, Truth, Progress, VersionNote, RollbackNote)},
+    {each.__name__: each for each in (Condition, ExternalCondition, Truth, Progress, VersionNote, RollbackNote)},
     {
-        **dict.fromkeys(("Condition", "Told"), frozenset({"reason"})),
+        **dict.fromkeys(("Condition", "ExternalCondition"), frozenset({"reason"})),
         "RollbackNote": frozenset({"reason", "version", "wanted"}),
     },
 )
@@ -61,16 +61,16 @@ def status_changes(before: PackageStatus | None, after: PackageStatus, text: Tex
     elif (was_fields := _FIELDS(before)) != now:
         changes = compress(zip(OTHERS, was_fields, now, strict=True), map(is_not, was_fields, now))
         others = {name: _other(name, new, text) for name, known, new in changes if known != new}
-    told: JsonObject = {}
-    if before is None or before.told is not after.told:
-        earlier = before.told if before is not None else {}
-        for kind, given in after.told.items():
+    external: JsonObject = {}
+    if before is None or before.external is not after.external:
+        earlier = before.external if before is not None else {}
+        for kind, given in after.external.items():
             if (known := earlier.get(kind)) is not given and known != given:
-                told[kind] = _told(given, text)
+                external[kind] = _external(given, text)
         for kind in earlier:
-            if kind not in after.told:
-                told[kind] = None
-    return [stages, others, told]
+            if kind not in after.external:
+                external[kind] = None
+    return [stages, others, external]
 
 
 def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus:
@@ -78,7 +78,7 @@ def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus
     CanonicalError.
     """
     match form:
-        case [dict() as stages, dict() as others, dict() as told]:
+        case [dict() as stages, dict() as others, dict() as external]:
             pass
         case _:
             raise CanonicalError("expected the changes of a status, found something else")
@@ -87,13 +87,13 @@ def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus
         if stages or before is None:
             changed = {Stage(name): _read_condition(value) for name, value in stages.items()}
             new["stages"] = {**(before.stages if before is not None else {}), **changed}
-        if told or before is None:
+        if external or before is None:
             kept = (
                 {}
                 if before is None
-                else {kind: one for kind, one in before.told.items() if told.get(kind, one) is not None}
+                else {kind: one for kind, one in before.external.items() if external.get(kind, one) is not None}
             )
-            new["told"] = {**kept, **{kind: _read_told(value) for kind, value in told.items() if value is not None}}
+            new["external"] = {**kept, **{kind: _read_external(value) for kind, value in external.items() if value is not None}}
         return _make(**new) if before is None else _replace(before, **new)
     except (TypeError, ValueError, KeyError) as error:
         raise CanonicalError(f"expected the fields of this version's status, found other fields: {error}") from error
@@ -108,7 +108,7 @@ def _condition(one: Condition, text: Text) -> JsonValue:
     return cast("JsonValue", [one.truth, str(one.reason), text(one.message), one.since, one.permanent])
 
 
-def _told(one: Told, text: Text) -> JsonValue:
+def _external(one: ExternalCondition, text: Text) -> JsonValue:
     return cast("JsonValue", [one.truth, str(one.reason), text(one.message), one.since, one.generation])
 
 
@@ -120,9 +120,9 @@ def _read_condition(form: JsonValue) -> Condition:
             raise ValueError("a condition")
 
 
-def _read_told(form: JsonValue) -> Told:
+def _read_external(form: JsonValue) -> ExternalCondition:
     match form:
         case [str(truth), str(reason), str(message), str(since), int(generation)]:
-            return Told(Truth(truth), reason, message, datetime.fromisoformat(since), generation)
+            return ExternalCondition(Truth(truth), reason, message, datetime.fromisoformat(since), generation)
         case _:
             raise ValueError("an external condition")

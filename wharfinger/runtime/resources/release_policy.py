@@ -20,7 +20,7 @@ DELETION_POLICY: Final = "deletionPolicy"
 ALLOW_EMPTY: Final = "allowEmpty"
 
 
-class UpkeepError(FormatError):
+class ReleasePolicyError(FormatError):
     """A field of the policy has an invalid value."""
 
 
@@ -38,7 +38,7 @@ class DeletionPolicy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class ReleasePolicy:
     """The fields of the policy; ``digest`` is a checksum of them, for comparison."""
 
     drift: DriftPolicy = DriftPolicy()  # noqa: RUF009 - frozen
@@ -49,14 +49,14 @@ class Upkeep:
     digest: str = ""
 
 
-def read_upkeep(spec: JsonObject) -> Upkeep:
+def read_release_policy(spec: JsonObject) -> ReleasePolicy:
     """Read the policy from a spec. Raises FormatError, which names the field."""
     deletion = read_deletion(spec)
     drift, health, empty = (find(spec, name) for name in (DRIFT, HEALTH_CHECKS, ALLOW_EMPTY))
     if not isinstance(empty, bool | None):
-        raise UpkeepError(f"spec.{ALLOW_EMPTY}: expected true or false, found {type_name(empty)}")
+        raise ReleasePolicyError(f"spec.{ALLOW_EMPTY}: expected true or false, found {type_name(empty)}")
     kept: JsonObject = {DRIFT: drift, HEALTH_CHECKS: health, ALLOW_EMPTY: empty}
-    return Upkeep(
+    return ReleasePolicy(
         drift=DriftPolicy() if drift is None else read_drift_policy(drift, f"spec.{DRIFT}"),
         health=() if health is None else read_health_rules(health, f"spec.{HEALTH_CHECKS}"),
         deletion=deletion,
@@ -72,5 +72,5 @@ def read_deletion(spec: JsonObject) -> DeletionPolicy:
     said = find_str(spec, DELETION_POLICY, default=DeletionPolicy.DELETE)
     if said not in set(DeletionPolicy):
         known = ", ".join(policy.value for policy in DeletionPolicy)
-        raise UpkeepError(f"spec.{DELETION_POLICY}: {said!r:.80} is not one of {known}")
+        raise ReleasePolicyError(f"spec.{DELETION_POLICY}: {said!r:.80} is not one of {known}")
     return DeletionPolicy(said)

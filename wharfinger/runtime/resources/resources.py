@@ -27,7 +27,7 @@ from wharfinger.packages.definition.requirements import DependsOn
 from wharfinger.packages.kustomizing.patches import Patch, read_patches
 from wharfinger.packages.rendering.resource_overrides import WorkloadOverride, read_overrides
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
-from wharfinger.runtime.resources.release_policy import Upkeep, read_upkeep
+from wharfinger.runtime.resources.release_policy import ReleasePolicy, read_release_policy
 from wharfinger.runtime.resources.static_values import read_static_values
 from wharfinger.runtime.resources.upgrade_policy import (
     RollbackRequest,
@@ -126,7 +126,7 @@ class Directives:
     """The replicas and resources of workloads that override those of the chart."""
     depends_on: tuple[DependsOn, ...] = ()
     """The dependencies in the resource, which are added to those of the package."""
-    upkeep: Upkeep = Upkeep()  # noqa: RUF009 - frozen
+    release_policy: ReleasePolicy = ReleasePolicy()  # noqa: RUF009 - frozen
     """The policy for applied objects, and for their deletion."""
     ignore_dependents: bool = False
     """True if the package may be changed or removed even if that breaks dependents."""
@@ -153,7 +153,9 @@ class Directives:
     rollback: RollbackRequest | None = None
     """The last request of a user for a rollback, which may already be done."""
     asked: str = ""
-    """The checksum of everything that the resource asks for (:mod:`wharfinger.runtime.core.wishes`); empty: not computed."""
+    """The checksum of everything that the resource asks for (:mod:`wharfinger.runtime.core.desired_states`); "" if it is not
+    computed.
+    """
     rolled_back: RollbackNote | None = None
     """The rollback in force, with which all other fields are those of the former revision. None if there is none, so that
     they are those of the resource.
@@ -289,7 +291,7 @@ def _directives(obj: JsonObject, identity: PackageId, policy: VersionPolicy) -> 
             own=identity.name,
             namespace=identity.namespace if isinstance(identity, AppId) else "",
         ),
-        upkeep=read_upkeep(find_object(obj, "spec")),
+        release_policy=read_release_policy(find_object(obj, "spec")),
         account=read_account(obj),
         ignore_dependents=ignores_dependents(obj),
         digest=policy.digest,

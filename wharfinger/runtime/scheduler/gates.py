@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from wharfinger.runtime.scheduler.graph import Node, Topology, Verdict
-from wharfinger.runtime.scheduler.rules import UNWANTED, Facts, Opinion, Others, Vote, votes, wishes
+from wharfinger.runtime.scheduler.rules import UNWANTED, Facts, Opinion, Others, Vote, votes, votes_without_gates
 from wharfinger.runtime.scheduler.soft_edges import Knot
 from wharfinger.runtime.status.reasons import Reason
 
@@ -221,7 +221,7 @@ def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
     Such a node is not uninstalled because of other nodes. So it keeps its rank in its exclusive group while it is paused, and
     while its script runs, has failed, or has given only a provisional vote.
     """
-    vote = _resolved(wishes(node, facts, replace(opinion, vote=None)))
+    vote = _resolved(votes_without_gates(node, facts, replace(opinion, vote=None)))
     said = opinion.vote
     refused = said is not None and said.enabled is False and not said.provisional and not said.error
     return vote.verdict in (Verdict.ENABLE, Verdict.UNDEFINED) and not refused

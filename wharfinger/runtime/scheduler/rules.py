@@ -114,13 +114,13 @@ def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterato
     """Return the votes of all rules that vote on the node, in order; the first vote is that of the floor, which always votes."""
     yield _floor(node)
     yield from gates(node, facts, others)
-    yield from _wishes(node, facts, opinion)
+    yield from _votes_after_gates(node, facts, opinion)
 
 
-def wishes(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
+def votes_without_gates(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
     """Return the votes of the rules that are not gates; the first vote is that of the floor."""
     yield _floor(node)
-    yield from _wishes(node, facts, opinion)
+    yield from _votes_after_gates(node, facts, opinion)
 
 
 def _floor(node: Node) -> Vote:
@@ -129,7 +129,7 @@ def _floor(node: Node) -> Vote:
     return Vote(node.floor, Reason.DISABLED_BY_DEFAULT, "the package is off by default, and not enabled")
 
 
-def _wishes(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
+def _votes_after_gates(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
     if node.floor is Verdict.DISABLE and facts.bundle and (facts.edition, facts.bundle) in node.bundles:
         yield Vote(Verdict.ENABLE, Reason.ENABLED_IN_BUNDLE)
     if opinion.flag is not None:

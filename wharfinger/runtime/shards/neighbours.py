@@ -64,13 +64,13 @@ class Neighbours:
         if after is None:
             self.forget(name)
             if before is not None:
-                self._packages.tell(NodeRemoved(name))
+                self._packages.send(NodeRemoved(name))
             return
         self._known[name] = after
         if before is None or (before.version, before.on) != (after.version, after.on):
             self._packages.note(IntentSet(name, None if after.on else False))
             floor = Verdict.ENABLE if after.on else Verdict.DISABLE
-            self._packages.tell(NodeAdded(Node(name, after.version, Requirements(), floor=floor)))
+            self._packages.send(NodeAdded(Node(name, after.version, Requirements(), floor=floor)))
         self._complete(name)
         self._packages.settle()
 
@@ -78,7 +78,7 @@ class Neighbours:
         """Forget a package that this shard manages from now on; its node is replaced when the package is loaded."""
         self._runs.pop(name, None)
         if self._known.pop(name, None) is not None:
-            self._packages.tell(IntentSet(name, None))
+            self._packages.send(IntentSet(name, None))
 
     def _ordered(self, orders: PackageOrders) -> None:
         if isinstance(orders.order, Schedule) and orders.name in self._known:

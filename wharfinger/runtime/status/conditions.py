@@ -36,10 +36,10 @@ from msgspec.structs import replace
 
 from wharfinger.runtime.status.package_status import (
     Condition,
+    ExternalCondition,
     PackageStatus,
     Phase,
     Stage,
-    Told,
     Truth,
     is_gated,
     open_condition,
@@ -67,44 +67,44 @@ _PIPELINE: Final = (*_EARLY, Stage.REQUIREMENTS, *_CONFIGURATION)
 _RECONCILIATION: Final = (*_EARLY, *_LATE)
 
 
-def external_conditions(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
+def external_conditions(status: PackageStatus, now: datetime) -> Mapping[str, ExternalCondition]:
     """Return the external conditions of this status, in the order in which they are written; return the present object if
     nothing has changed.
     """
-    told: dict[str, Told] = {}
+    told: dict[str, ExternalCondition] = {}
     for kind, verdict in _verdicts(status):
-        before = status.told.get(kind)
+        before = status.external.get(kind)
         of = status.generation
         if isinstance(verdict, Verdict) and (kind, verdict.reason) == ("Ready", Reason.ROLLED_BACK):
             of = max(0, of - 1)
-        if isinstance(verdict, Told):
+        if isinstance(verdict, ExternalCondition):
             told[kind] = verdict
         elif verdict is None:
             if before is not None:
                 told[kind] = before
         elif before is None or before.truth is not verdict.truth:
-            told[kind] = Told(verdict.truth, verdict.reason, verdict.message, now, of)
+            told[kind] = ExternalCondition(verdict.truth, verdict.reason, verdict.message, now, of)
         elif (before.reason, before.message, before.generation) == (verdict.reason, verdict.message, of):
             told[kind] = before  # the present object, so that the statuses of a package share it in memory
         else:
-            told[kind] = Told(verdict.truth, verdict.reason, verdict.message, before.since, of)
-    return status.told if told == status.told else told
+            told[kind] = ExternalCondition(verdict.truth, verdict.reason, verdict.message, before.since, of)
+    return status.external if told == status.external else told
 
 
-def without_silent(status: PackageStatus) -> Mapping[str, Told]:
+def without_silent(status: PackageStatus) -> Mapping[str, ExternalCondition]:
     """Return the reported conditions, without those whose mappers have nothing to report any more."""
     return {
         kind: told
-        for kind, told in status.told.items()
-        if kind not in MAPPERS or MAPPERS[kind](replace(status, told={})) is not None
+        for kind, told in status.external.items()
+        if kind not in MAPPERS or MAPPERS[kind](replace(status, external={})) is not None
     }
 
 
-def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | None]]:
+def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | ExternalCondition | None]]:
     if status.removal is not None:
         yield from _kstatus(status, status.removal)
         for kind in MAPPERS:
-            before = status.told.get(kind)
+            before = status.external.get(kind)
             yield kind, None if before is None else Verdict(Truth.FALSE, Reason.REMOVING, before.message)
     elif status.suspended and status.blocked is None:
         if status.held is not None:
@@ -164,7 +164,7 @@ def _installed(status: PackageStatus) -> Verdict:
 
 def _installed_anew(status: PackageStatus) -> Verdict | None:
     """Return the report of `_installed` if its status differs from the reported status; otherwise None."""
-    verdict, before = _installed(status), status.told.get("Installed")
+    verdict, before = _installed(status), status.external.get("Installed")
     return verdict if before is None or before.truth is not verdict.truth else None
 
 
@@ -176,7 +176,7 @@ def _update_installed(status: PackageStatus) -> Verdict | None:
     problem = status.blocked or _blocker(status, _UPDATE)
     if problem is not None:
         return _failure(problem)
-    applied, before = status.stages[Stage.APPLIED], status.told.get("UpdateInstalled")
+    applied, before = status.stages[Stage.APPLIED], status.external.get("UpdateInstalled")
     if applied.truth is Truth.TRUE:
         return Verdict(Truth.TRUE, "UpdateInstalled")
     if applied.reason == Reason.APPLYING_MANIFESTS and not (before is not None and before.truth is Truth.TRUE):
@@ -187,7 +187,7 @@ def _update_installed(status: PackageStatus) -> Verdict | None:
 def _scaled(status: PackageStatus) -> Verdict | None:
     scaled = status.stages[Stage.SCALED]
     match status.phase:
-        case Phase.INSTALL if scaled.truth is not Truth.TRUE and "Scaled" not in status.told:
+        case Phase.INSTALL if scaled.truth is not Truth.TRUE and "Scaled" not in status.external:
             return None
         case Phase.UPDATE | Phase.RECONCILE if is_gated(status):
             return _paused(status)

@@ -43,7 +43,7 @@ from wharfinger.process.errors import ProcessError
 from wharfinger.runtime.lifecycle.journal import JournalError
 from wharfinger.runtime.lifecycle.package_state import PackageStateError
 from wharfinger.runtime.resources.identity import IdentityError
-from wharfinger.runtime.resources.release_policy import UpkeepError
+from wharfinger.runtime.resources.release_policy import ReleasePolicyError
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
 
@@ -110,7 +110,7 @@ _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
     (AddressError, Reason.SPEC_INVALID, True),
     (ArtifactError, Reason.ARTIFACT_INVALID, True),
     (IdentityError, Reason.SPEC_INVALID, True),
-    (UpkeepError, Reason.SPEC_INVALID, True),
+    (ReleasePolicyError, Reason.SPEC_INVALID, True),
     (FormatError, Reason.ARTIFACT_INVALID, True),
     (InvalidError, Reason.APPLY_FAILED, True),
     (SchemaMismatchError, Reason.APPLY_FAILED, True),

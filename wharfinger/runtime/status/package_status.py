@@ -60,7 +60,7 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
     permanent: bool = False
 
 
-class Told(msgspec.Struct, frozen=True, gc=False):
+class ExternalCondition(msgspec.Struct, frozen=True, gc=False):
     """An external condition as it was last reported, with the time since which it has its status, and the generation for
     which it was reported.
     """
@@ -124,9 +124,9 @@ class PackageStatus(msgspec.Struct, frozen=True):
     """
     urls: tuple[tuple[str, str], ...] = ()
     """The addresses of the package, each with its description."""
-    told: Mapping[str, Told] = msgspec.field(default_factory=dict)
+    external: Mapping[str, ExternalCondition] = msgspec.field(default_factory=dict)
     """The external conditions that were last reported, by type."""
-    ready_kept: Told | None = None
+    ready_kept: ExternalCondition | None = None
     """The condition `Ready` to keep: for a suspended package, the one from before the suspension; for another package, the
     one that an earlier process reported, until this process has judged the package.
     """
@@ -161,7 +161,7 @@ class PackageStatus(msgspec.Struct, frozen=True):
         told = kept is not None and kept.truth is Truth.TRUE and kept.generation == self.generation
         return told and not self.suspended and is_under_way(problem)
 
-    reconciling_kept: Told | None = None
+    reconciling_kept: ExternalCondition | None = None
     """The condition `Reconciling` that an earlier process reported. It is kept if this process finds the package in the same
     state.
     """

@@ -30,9 +30,9 @@ from wharfinger.runtime.status.conditions import external_conditions, without_si
 from wharfinger.runtime.status.package_status import (
     OPTIONAL,
     Condition,
+    ExternalCondition,
     PackageStatus,
     Stage,
-    Told,
     Truth,
     open_condition,
 )
@@ -80,7 +80,7 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
             update=read_note(find(written, "update")),
             rollback=read_rollback_note(find(written, "rollback")),
             installed_since=installed.since if installed is not None and installed.truth is Truth.TRUE else None,
-            told={**status.told, **told},
+            external={**status.external, **told},
             ready_kept=told.get("Ready"),
             reconciling_kept=told.get("Reconciling"),
         ),
@@ -217,7 +217,7 @@ def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
         ready_kept=status.ready_kept if status.suspended else None,
     )
     # The conditions about the objects would be wrong after their removal.
-    return _unless_removing(status, now, replace(gone, told=without_silent(gone)))
+    return _unless_removing(status, now, replace(gone, external=without_silent(gone)))
 
 
 def blocked(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
@@ -251,7 +251,7 @@ def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> Packa
         return status
     kept = None
     if suspended:
-        told = status.told if status.blocked is None else external_conditions(replace(status, blocked=None), now)
+        told = status.external if status.blocked is None else external_conditions(replace(status, blocked=None), now)
         kept = status.ready_kept or told["Ready"]
     return _unless_removing(status, now, replace(status, suspended=suspended, ready_kept=kept, progress=None))
 
@@ -305,7 +305,7 @@ def is_stalled(status: PackageStatus) -> bool:
 def external(status: PackageStatus) -> JsonObject:
     """Return the body of the resource's ``status``."""
     state, message, tip = summarize(status)
-    conditions: list[JsonValue] = [_external(kind, told) for kind, told in status.told.items()]
+    conditions: list[JsonValue] = [_external(kind, told) for kind, told in status.external.items()]
     body: JsonObject = {
         "observedGeneration": status.generation,
         "conditions": conditions,
@@ -347,7 +347,7 @@ def difference(status: PackageStatus, written: JsonObject) -> JsonObject:
     return body
 
 
-def _external(kind: str, told: Told) -> JsonObject:
+def _external(kind: str, told: ExternalCondition) -> JsonObject:
     return {
         "type": kind,
         "status": told.truth.value,
@@ -358,13 +358,13 @@ def _external(kind: str, told: Told) -> JsonObject:
     }
 
 
-def _read_told(written: JsonObject) -> Iterator[tuple[str, Told]]:
+def _read_told(written: JsonObject) -> Iterator[tuple[str, ExternalCondition]]:
     entries = find(written, "conditions")
     for entry in entries if isinstance(entries, list) else ():
         since, truth = parse_time(_text(entry, "lastTransitionTime")), _text(entry, "status")
         if since is not None and truth in set(Truth):
             reason, message = _text(entry, "reason"), _text(entry, "message")
-            told = Told(Truth(truth), reason, message, since, _number(entry, "observedGeneration"))
+            told = ExternalCondition(Truth(truth), reason, message, since, _number(entry, "observedGeneration"))
             yield _text(entry, "type"), told
 
 
@@ -386,7 +386,7 @@ def _number(written: JsonValue, *path: str) -> int:
 
 
 def _is_under_way(status: PackageStatus) -> bool:
-    return status.told["Reconciling"].truth is Truth.TRUE
+    return status.external["Reconciling"].truth is Truth.TRUE
 
 
 def _begun(status: PackageStatus, generation: int) -> PackageStatus:
@@ -432,15 +432,15 @@ def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> Pac
     status is kept.
     """
     told = _told(replace(after, ready_kept=None), now)
-    found, kept = told.told["Reconciling"], after.reconciling_kept
+    found, kept = told.external["Reconciling"], after.reconciling_kept
     if before.is_being_verified and kept is not None and replace(found, since=kept.since) == kept:
-        told = replace(told, told={**told.told, "Reconciling": kept})
+        told = replace(told, external={**told.external, "Reconciling": kept})
     return told
 
 
 def _told(status: PackageStatus, now: datetime) -> PackageStatus:
-    told: Mapping[str, Told] = external_conditions(status, now)
-    return status if told is status.told else replace(status, told=told)
+    told: Mapping[str, ExternalCondition] = external_conditions(status, now)
+    return status if told is status.external else replace(status, external=told)
 
 
 def _moved(before: Condition, truth: Truth, reason: str, message: str, now: datetime) -> Condition:

@@ -277,4 +277,4 @@ def _shown(status: PackageStatus) -> tuple[object, ...]:
     """Return all parts of a package's status that are written to the resource, apart from the summary."""
     release = (status.version, status.digest, status.namespace, status.revision)
     notes = (status.warnings, status.urls, status.update, status.rollback)
-    return status.generation, status.told, release, status.progress, notes
+    return status.generation, status.external, release, status.progress, notes

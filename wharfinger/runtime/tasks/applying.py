@@ -20,7 +20,7 @@ from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.records.release import Release, ReleaseStatus
 from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.listing import listed
+from wharfinger.formats.listing import counted, listed
 from wharfinger.kube.resource import kind_of, name_of
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.settings.unread_settings import unread_settings
@@ -95,7 +95,7 @@ async def apply(
     owner = Owner(instance.id.release, instance.id.namespace)
     history = await tools.releases.history(owner.name, owner.namespace)
     last = history[-1] if history else None
-    if instance.wish.directives.maintenance and last is not None and is_unmanaged(last):
+    if instance.desired.directives.maintenance and last is not None and is_unmanaged(last):
         host.emit(
             instance, ObjectsKnown(())
         )  # `Released` is not reported, so that the status keeps the installed version
@@ -157,19 +157,19 @@ async def _apply_render(
     unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in over.unmatched)
     host.emit(instance, WarnedOf("resourceRequests", unmatched))
     objects = over.rendered.objects
-    host.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects"))
+    host.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", f"applying {counted(len(objects), 'object')}"))
     host.emit(instance, Tracked((), tuple([f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])))
     asked = partial(release_request, wanted, found, over.rendered, definition, instance, stamp)
-    wish = await trio.to_thread.run_sync(asked)
+    desired = await trio.to_thread.run_sync(asked)
     try:
-        result = await tools.releases.upgrade(wish, progress=progress, told=_way_back(instance, host))
+        result = await tools.releases.upgrade(desired, progress=progress, told=_way_back(instance, host))
     except WaitInterruptedError as error:
         raise TaskFailed(str(error)) from error
     host.emit(instance, WarnedOf("release", ()))
-    known = Brought(wanted.brought_by, wish.fingerprint)
+    known = Brought(wanted.brought_by, desired.fingerprint)
     again = found.rendered.looked or not known.inputs
     host.emit(instance, ChartApplied(result.objects, known.inputs, None if again else known))
-    host.emit(instance, _reachable(instance, wish.objects))
+    host.emit(instance, _reachable(instance, desired.objects))
     host.emit(instance, Tracked(tuple([str(key) for key in result.objects]), ()))
     host.emit(instance, Released(result.revision))
     return result.revision
@@ -204,7 +204,7 @@ def _reachable(instance: Instance, objects: Sequence[JsonObject]) -> Reachable:
 
 def _warn_of_unread(instance: Instance, host: Host, wanted: Wanted) -> None:
     """Report a warning about settings that no template of a plain chart reads."""
-    found = unread_settings(wanted.use, instance.wish.settings.settings) if wanted.layout is Layout.CHART else ()
+    found = unread_settings(wanted.use, instance.desired.settings.settings) if wanted.layout is Layout.CHART else ()
     host.emit(instance, WarnedOf(UNREAD, tuple([f"spec.settings.{each.path}: {each.message}" for each in found])))
 
 
@@ -213,7 +213,7 @@ def _way_back(instance: Instance, host: Host) -> Callable[[tuple[str, ...]], Non
     back.
     """
     ready = instance.record.state.ready if instance.record is not None else None
-    directives = instance.wish.directives
+    directives = instance.desired.directives
     if not directives.upgrade.rollback or directives.rolled_back is not None or ready is None:
         return None
 
@@ -231,9 +231,13 @@ async def restore(instance: Instance, tools: Tools) -> ObjectsKnown:
     """Watch the objects that an earlier process applied, without applying them again; return these objects. Raises
     ClusterError.
     """
-    name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wish.directives.upkeep
+    name, namespace, release_policy = (
+        instance.id.release,
+        instance.id.namespace,
+        instance.desired.directives.release_policy,
+    )
     found = await tools.releases.restore(
-        name, namespace, drift=drift_of(instance.wish.directives), health=upkeep.health
+        name, namespace, drift=drift_of(instance.desired.directives), health=release_policy.health
     )
     objects = await tools.releases.objects(name, namespace) if found is None else found
     return ObjectsKnown(objects)

@@ -25,7 +25,7 @@ async def newest_settings(instance: Instance, tools: Tools, host: Host) -> Resol
     """Return the wanted settings, converted to the newest version. From then on, every text in them that may come from a
     Secret counts as secret. Raises ConversionError.
     """
-    wanted = instance.wish.settings
+    wanted = instance.desired.settings
     filters = tools.filters.of(instance.id.name)
     settings, version = await convert(instance.loaded().conversions, filters, wanted.settings, wanted.version)
     newest = carried_over(wanted, settings, version)

@@ -71,7 +71,7 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
 
         with waiting(tools), trio.move_on_after(ESTABLISHED_S) as patience:
             if not left_alone:
-                drift = drift_of(instance.wish.directives)
+                drift = drift_of(instance.desired.directives)
                 await tools.releases.ensure_crds(release, namespace, crds, drift=drift, progress=progress)
         if patience.cancelled_caught:
             raise NotEstablishedError(f"definitions are not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
@@ -183,7 +183,7 @@ async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
         return
     webhooks = tuple(obj for obj in found.objects if kind_of(obj)[1] == CONVERSION_WEBHOOK)
     release, namespace = instance.id.release, instance.id.namespace
-    await tools.releases.apply_early(release, namespace, webhooks, drift=drift_of(instance.wish.directives))
+    await tools.releases.apply_early(release, namespace, webhooks, drift=drift_of(instance.desired.directives))
 
 
 async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bool:

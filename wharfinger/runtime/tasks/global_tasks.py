@@ -38,7 +38,7 @@ async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
         host.emit(instance, Progressed(Stage.APPLIED, "StartingHooks", f"running {hook.name} ({BEFORE_ALL})"))
         telling = with_snapshots(instance, hook, BEFORE_ALL)
         await run_hook(instance, tools, host, hook, telling, Cause(BEFORE_ALL))
-    record, settings = await instance.recorded(tools), instance.wish.settings.checksum
+    record, settings = await instance.recorded(tools), instance.desired.settings.checksum
     await record.update(lambda state: state.applied_as("", state.values, settings))
     host.emit(instance, Released(0))
     return Verified()

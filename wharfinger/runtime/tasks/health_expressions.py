@@ -13,7 +13,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.validations import SchemaRules, rules_of
 from wharfinger.packages.errors import RulesError
 from wharfinger.packages.settings.cel_pool import Rules
-from wharfinger.runtime.resources.release_policy import UpkeepError
+from wharfinger.runtime.resources.release_policy import ReleasePolicyError
 
 
 class HealthExpressionError(ProgramError):
@@ -48,12 +48,12 @@ class HealthExpressions:
 async def check_health_rules(health: Iterable[HealthRule], rules: Rules) -> None:
     """Check that all expressions can be compiled; objects with an invalid expression would stay in progress forever.
 
-    Raises UpkeepError, which names the first invalid expression; RulesError if the expressions cannot be checked now.
+    Raises ReleasePolicyError, which names the first invalid expression; RulesError if the expressions cannot be checked now.
     """
     for rule in health:
         for name, expression in (("current", rule.current), ("inProgress", rule.in_progress), ("failed", rule.failed)):
             if expression and (findings := await rules.check(expression_rule(bound(expression)))):
-                raise UpkeepError(
+                raise ReleasePolicyError(
                     f"spec.healthChecks of {rule.kind}: {name}: {findings[0].message}; correct the expression"
                 )
 

@@ -289,7 +289,7 @@ def _run_of(
 ) -> HookRun:
     definition = instance.loaded()
     global_values = host.global_values()
-    pool, worker_pool = pools_of(hook, instance.wish.directives.pool)
+    pool, worker_pool = pools_of(hook, instance.desired.directives.pool)
     return HookRun(
         name=hook.name,
         executable=hook.executable,

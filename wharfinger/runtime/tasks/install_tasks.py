@@ -68,17 +68,17 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
     """Resolve the version to a digest, and download every blob of that manifest to disk, verified while streaming."""
     source = _source(instance)
     state = (await instance.recorded(tools)).state
-    refresh = instance.wish.refresh or state.forced != instance.wish.directives.forced
+    refresh = instance.desired.refresh or state.forced != instance.desired.directives.forced
     steps = instance.journalled()
     steps.begin(_fingerprint(source, instance))
     if not refresh and _is_of(state, source, instance):
         known = await _installed(instance, tools, source, state)
         if known is not None:
             return Downloaded(known, asked=False)
-    back = instance.wish.directives.rolled_back
+    back = instance.desired.directives.rolled_back
     if back is not None and back.is_back and (kept_content := await _former(instance, tools)) is not None:
         return Downloaded(kept_content, asked=False)  # no registry is needed for a rollback
-    doing = f"downloading {instance.wish.package} {instance.wish.version}"
+    doing = f"downloading {instance.desired.package} {instance.desired.version}"
     host.emit(instance, Progressed(Stage.FETCHED, "Downloading", doing))
     # A folder is always checked, because its files may have been corrected since an earlier download.
     kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
@@ -94,12 +94,12 @@ async def _installed(instance: Instance, tools: Tools, source: Source, state: Pa
     digest.
     """
     if isinstance(source, FolderSource):
-        wanted = instance.wish.directives
+        wanted = instance.desired.directives
         if wanted.digest or wanted.kept_digest:
             return None
         async with (
             tools.slots.use(Kind.LOAD, instance.id.name),
-            tools.open_source(source, instance.wish.package) as (registry, repository),
+            tools.open_source(source, instance.desired.package) as (registry, repository),
         ):
             if (await _wanted_digest(instance, registry, repository)).text != state.digest:
                 return None
@@ -108,22 +108,22 @@ async def _installed(instance: Instance, tools: Tools, source: Source, state: Pa
 
 async def _former(instance: Instance, tools: Tools) -> Manifest | None:
     """Return the manifest of the pinned content, if it is on the disk."""
-    digest = instance.wish.directives.digest
+    digest = instance.desired.directives.digest
     return await tools.store.installed(Digest(digest)) if digest else None
 
 
 async def _keep_former(instance: Instance, tools: Tools) -> None:
     """Keep the files of the former revision, to which the package may return, if they are on the disk."""
     record = await instance.recorded(tools)
-    if instance.wish.directives.upgrade.rollback and (ready := record.state.ready) is not None:
-        manifest = await tools.store.installed(Digest(ready.wish.digest))
+    if instance.desired.directives.upgrade.rollback and (ready := record.state.ready) is not None:
+        manifest = await tools.store.installed(Digest(ready.inputs.digest))
         if manifest is not None:
             await tools.store.deploy(former_name(instance.id.name), manifest)
 
 
 def _may_return(instance: Instance, record: StateRecord) -> bool:
     """Return whether the package may return to a former revision."""
-    return instance.wish.directives.upgrade.rollback and record.state.ready is not None
+    return instance.desired.directives.upgrade.rollback and record.state.ready is not None
 
 
 def former_name(name: str) -> str:
@@ -134,11 +134,11 @@ def former_name(name: str) -> str:
 async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
     # A package from a folder on this machine needs no registry, so it does not wait for a download slot.
     host = source_host(source)
-    if not instance.wish.directives.is_digest_named:  # if the user has pinned the digest, the version is not checked
-        source = with_expected_version(source, instance.wish.version)
+    if not instance.desired.directives.is_digest_named:  # if the user has pinned the digest, the version is not checked
+        source = with_expected_version(source, instance.desired.version)
     async with (
         tools.slots.use(Kind.DOWNLOAD if host else Kind.LOAD, instance.id.name, source=host),
-        tools.open_source(source, instance.wish.package) as (registry, repository),
+        tools.open_source(source, instance.desired.package) as (registry, repository),
     ):
         digest = await _wanted_digest(instance, registry, repository)
         manifest = await registry.manifest(repository, digest)
@@ -148,9 +148,9 @@ async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
 
 async def _wanted_digest(instance: Instance, registry: Registry, repository: str) -> Digest:
     """Return the digest that is pinned or kept, or else the digest to which the tag of the version points."""
-    if pinned := instance.wish.directives.digest or instance.wish.directives.kept_digest:
+    if pinned := instance.desired.directives.digest or instance.desired.directives.kept_digest:
         return Digest(pinned)
-    return (await registry.resolve(repository, tag_of_version(instance.wish.version))).digest
+    return (await registry.resolve(repository, tag_of_version(instance.desired.version))).digest
 
 
 async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manifest | None:
@@ -190,8 +190,8 @@ async def install(instance: Instance, tools: Tools, host: Host) -> Unpacked:
         host.emit(instance, Placed())
         return Unpacked(there)
     record = await instance.recorded(tools)
-    origin = f"{source_text(_source(instance))} {instance.wish.package}"
-    version, wanted = instance.wish.version, instance.wish.directives
+    origin = f"{source_text(_source(instance))} {instance.desired.package}"
+    version, wanted = instance.desired.version, instance.desired.directives
 
     def noted(state: PackageState) -> PackageState:
         return state.installed(origin, version, digest).heard(forced=wanted.forced, reset=wanted.reset)
@@ -294,7 +294,11 @@ async def _definition(instance: Instance, tools: Tools, tree: Path) -> Definitio
     """Return the definition from the package's folder in the store. Each call returns a new object, so that the state machine
     knows that the definition was read again.
     """
-    name, version, static = instance.wish.package, instance.wish.version, instance.wish.directives.static_values
+    name, version, static = (
+        instance.desired.package,
+        instance.desired.version,
+        instance.desired.directives.static_values,
+    )
     key = _content_key(instance)
     known = None if static else tools.contents.definitions.get(key)
     if known is None:
@@ -308,8 +312,8 @@ async def _definition(instance: Instance, tools: Tools, tree: Path) -> Definitio
 
 def _content_key(instance: Instance) -> Hashable:
     """Return everything on which a definition depends, except for static values."""
-    wish, digest = instance.wish, instance.fetched().descriptor.digest
-    return digest, is_global(instance.id), wish.package, wish.version, wish.directives.static_values is None
+    desired, digest = instance.desired, instance.fetched().descriptor.digest
+    return digest, is_global(instance.id), desired.package, desired.version, desired.directives.static_values is None
 
 
 async def _discovered(
@@ -337,7 +341,7 @@ async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> Vo
     if not definition.enabled_script or tree is None:
         host.emit(instance, Voted(None, "", failed=False))
         return None
-    asked_about = instance.wish.settings.checksum
+    asked_about = instance.desired.settings.checksum
     wanted = (await newest_settings(instance, tools, host)).settings
     before = host.modules_before(instance)
     host.emit(instance, ScriptAsked(before))
@@ -345,7 +349,7 @@ async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> Vo
     seen = globals_for(instance.id.name, host.global_values(), before if ordered else None)
     values = hook_values(definition, seen, values_of(instance, wanted))
     config_values = hook_values(definition, host.global_settings(), wanted)
-    key = vote_key(instance.fetched().descriptor.digest, instance.wish.directives, values, config_values)
+    key = vote_key(instance.fetched().descriptor.digest, instance.desired.directives, values, config_values)
     if (vote := instance.vote.kept) is None or vote.key != key:
         try:
             async with tools.slots.use(Kind.HOOK, instance.id.name):
@@ -369,10 +373,10 @@ async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> Vo
 
 def _fingerprint(source: Source, instance: Instance) -> str:
     """Return the fingerprint of an update: all inputs that decide which files are fetched."""
-    wanted = instance.wish.directives
+    wanted = instance.desired.directives
     asked: list[JsonValue] = [
-        instance.wish.package,
-        instance.wish.version,
+        instance.desired.package,
+        instance.desired.version,
         wanted.requested,
         wanted.forced,
         wanted.reset,
@@ -382,15 +386,15 @@ def _fingerprint(source: Source, instance: Instance) -> str:
 
 
 def _source(instance: Instance) -> Source:
-    if instance.wish.source is None:
+    if instance.desired.source is None:
         raise AssertionError(f"{instance.id}: Download ran before a desired state was adopted")
-    return instance.wish.source
+    return instance.desired.source
 
 
 def _is_of(state: PackageState, source: Source, instance: Instance) -> bool:
-    origin = f"{source_text(source)} {instance.wish.package}"
-    same = state.digest and (state.source, state.version) == (origin, instance.wish.version)
-    return bool(same) and instance.wish.directives.digest in ("", state.digest)
+    origin = f"{source_text(source)} {instance.desired.package}"
+    same = state.digest and (state.source, state.version) == (origin, instance.desired.version)
+    return bool(same) and instance.desired.directives.digest in ("", state.digest)
 
 
 async def _ensure_namespace(tools: Tools, name: str) -> None:

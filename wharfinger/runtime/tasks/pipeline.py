@@ -57,7 +57,7 @@ class Pipeline:
 
     def update(self) -> tuple[StageTask, ...]:
         """Return the tasks that fetch and load a version; the hooks of the previous version are stopped."""
-        version, steps = self.instance.wish.version, self._steps(Operation.UPDATE)
+        version, steps = self.instance.desired.version, self._steps(Operation.UPDATE)
         return (
             *self._rest("Disable", stop_hooks),
             self._task(f"Download:{version}", download, Stage.FETCHED, steps, ends_stage=False),

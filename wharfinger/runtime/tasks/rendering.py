@@ -47,7 +47,7 @@ from wharfinger.runtime.resources.manifests import (
     registry_address,
     with_overrides,
 )
-from wharfinger.runtime.resources.recorded_wish import RecordedWish
+from wharfinger.runtime.resources.recorded_inputs import RecordedInputs
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.recorded_render import (
@@ -73,7 +73,7 @@ async def is_left_to_users(instance: Instance, tools: Tools) -> bool:
 
     This is so if the package is in maintenance, and its deployed release was also applied in maintenance.
     """
-    if not instance.wish.directives.maintenance:
+    if not instance.desired.directives.maintenance:
         return False
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
     return bool(history) and is_unmanaged(history[-1])
@@ -103,9 +103,9 @@ class Wanted:
         if not self.inputs:
             return ""
         wanted = self.directives
-        over, upkeep = overrides_checksum(wanted.overrides), wanted.upkeep.digest
+        over, policy = overrides_checksum(wanted.overrides), wanted.release_policy.digest
         patched: list[JsonValue] = [patches_checksum(wanted.patches)] if wanted.patches else []
-        return checksum([self.inputs, over, wanted.maintenance, upkeep, *patched])
+        return checksum([self.inputs, over, wanted.maintenance, policy, *patched])
 
     def fits(self, values: JsonObject) -> bool:
         """Return whether the inputs would be the same with other values. Blocking."""
@@ -127,7 +127,7 @@ async def rendered(instance: Instance, tools: Tools, host: Host) -> Rendered:
 
 async def wanted_render(instance: Instance, tools: Tools, host: Host, history: Sequence[Release]) -> Wanted:
     """Return the request for the render that is wanted now. Raises PackageError or ClusterError."""
-    directives = instance.wish.directives
+    directives = instance.desired.directives
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, host, upgrade=deployed)
     use = await _chart_use(instance, tools, host)
@@ -223,7 +223,7 @@ async def _chart_use(instance: Instance, tools: Tools, host: Host) -> ChartUse:
     """Return the inputs on which the chart can depend; each chart is searched only once."""
     digest, tree = instance.fetched().descriptor.digest.text, instance.files.tree
     if tree is None:
-        raise PackageError(f"package {instance.wish.package} is not unpacked")
+        raise PackageError(f"package {instance.desired.package} is not unpacked")
     searched = instance.files.chart_use
     if searched is None or searched[0] != digest:
         is_package = instance.loaded().chart_file is not None
@@ -266,12 +266,12 @@ async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrad
     """Return the current request for rendering the package's chart. Raises PackageError or ClusterError."""
     definition, tree = instance.loaded(), instance.files.tree
     if tree is None or definition.chart is None:
-        raise PackageError(f"package {instance.wish.package} has no Helm chart")
+        raise PackageError(f"package {instance.desired.package} has no Helm chart")
     context = RenderContext(
         name=instance.id.release,
         namespace=instance.id.namespace,
-        registry=registry_address(instance.wish.source),
-        version=instance.wish.version,
+        registry=registry_address(instance.desired.source),
+        version=instance.desired.version,
         digest=instance.fetched().descriptor.digest.text,
     )
     platform = Platform(await tools.cluster.server_version(), await tools.cluster.api_versions())
@@ -287,16 +287,16 @@ async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrad
     )
 
 
-def recorded_wish(instance: Instance) -> RecordedWish:
+def recorded_inputs(instance: Instance) -> RecordedInputs:
     """Return the package, version, digest and settings to store with the next revision. Must be called after Download."""
-    wish, directives = instance.wish, instance.wish.directives
-    return RecordedWish(
-        package=wish.package,
-        version=wish.version,
+    inputs, directives = instance.desired, instance.desired.directives
+    return RecordedInputs(
+        package=inputs.package,
+        version=inputs.version,
         digest=instance.fetched().descriptor.digest.text,
-        settings=wish.settings.settings,
-        settings_version=wish.settings.version,
-        hidden=wish.settings.hidden,
+        settings=inputs.settings.settings,
+        settings_version=inputs.settings.version,
+        hidden=inputs.settings.hidden,
         overrides=directives.overrides,
         patches=directives.patches,
     )
@@ -304,7 +304,9 @@ def recorded_wish(instance: Instance) -> RecordedWish:
 
 def drift_of(wanted: Directives) -> DriftPolicy:
     """Return the drift policy. In maintenance, drift is not checked."""
-    return replace(wanted.upkeep.drift, mode=DriftMode.OFF) if wanted.maintenance else wanted.upkeep.drift
+    return (
+        replace(wanted.release_policy.drift, mode=DriftMode.OFF) if wanted.maintenance else wanted.release_policy.drift
+    )
 
 
 def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
@@ -331,14 +333,14 @@ def release_request(
         objects=over.objects,
         hooks=over.hooks,
         labels=labels,
-        wish=recorded_wish(instance).encoded(),
+        inputs=recorded_inputs(instance).encoded(),
         rollback_to=directives.rolled_back.revision if directives.rolled_back is not None else 0,
         marks={RENDER_LABEL: found.label} if found.label else {},
         base=(found.base or pack_base(found.rendered)) if changed and found.label else b"",
         notes=over.notes,
         drift=drift_of(directives),
-        health=directives.upkeep.health,
-        prune_to_empty=directives.upkeep.allow_empty,
+        health=directives.release_policy.health,
+        prune_to_empty=directives.release_policy.allow_empty,
         stamp=stamp,
     )
 
@@ -368,12 +370,12 @@ async def recorded_request(
         values=last.values,
         manifest=last.manifest,
         labels={PACKAGE_LABEL: instance.id.name},
-        wish=recorded_wish(instance).encoded(),
+        inputs=recorded_inputs(instance).encoded(),
         marks={RENDER_LABEL: last.labels[RENDER_LABEL]},
         notes=find_str(last.document, "info", "notes"),
         drift=drift_of(directives),
-        health=directives.upkeep.health,
-        prune_to_empty=directives.upkeep.allow_empty,
+        health=directives.release_policy.health,
+        prune_to_empty=directives.release_policy.allow_empty,
     )
 
 

@@ -43,7 +43,7 @@ from wharfinger.runtime.tasks.configuration import adopt_wanted
 from wharfinger.runtime.tasks.crd_tasks import remove_webhooks, withdraw_webhooks
 from wharfinger.runtime.tasks.hook_checks import await_ready_by_hook
 from wharfinger.runtime.tasks.install_tasks import former_name, read_package
-from wharfinger.runtime.tasks.rendering import recorded_wish, waiting_for
+from wharfinger.runtime.tasks.rendering import recorded_inputs, waiting_for
 from wharfinger.runtime.tasks.start_tasks import bound_hooks, end_hooks, run_bound
 from wharfinger.runtime.tasks.synchronizations import remember
 from wharfinger.runtime.tasks.values import changed_paths
@@ -65,7 +65,9 @@ async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
     if definition.chart is None and not instance.files.hooks:
         host.emit(instance, Released(0))
         return None
-    inputs = fingerprint(_digest(instance), instance.id.namespace, instance.wish.settings, instance.wish.directives)
+    inputs = fingerprint(
+        _digest(instance), instance.id.namespace, instance.desired.settings, instance.desired.directives
+    )
     record = await instance.recorded(tools)
     if definition.chart is not None:
         record.compare(await tools.releases.history(instance.id.release, instance.id.namespace))
@@ -86,7 +88,7 @@ async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
 
 async def _note_applied(instance: Instance, tools: Tools, record: StateRecord, inputs: str) -> None:
     """Record the completed run, unless the stamp in the release record already does."""
-    values, settings, revision = checksum(instance.configuration.values), instance.wish.settings.checksum, 0
+    values, settings, revision = checksum(instance.configuration.values), instance.desired.settings.checksum, 0
     if instance.loaded().chart is not None:
         history = await tools.releases.history(instance.id.release, instance.id.namespace)
         record.compare(history)
@@ -115,8 +117,8 @@ async def _run_until_settled(instance: Instance, tools: Tools, host: Host, input
         loop |= dict.fromkeys(f"{hook} ({paths})" for hook in sorted(hooks))
         log.info("%s: afterHelm hooks changed the values (%s); applying again", instance.id, paths)
     raise ValuesLoopError(
-        f"afterHelm hooks of {instance.wish.package} {instance.wish.version} changed the values {MAX_ROUNDS} times in a row: "
-        f"{'; '.join(loop)}; a hook must stop changing the values when nothing else changes"
+        f"afterHelm hooks of {instance.desired.package} {instance.desired.version} changed the values {MAX_ROUNDS} times "
+        f"in a row: {'; '.join(loop)}; a hook must stop changing the values when nothing else changes"
     )
 
 
@@ -178,12 +180,12 @@ async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
     """Record the revision as one to which the package can return, if failed upgrades of the package are rolled back, or if
     the package has just returned to this revision.
     """
-    wanted = instance.wish.directives
+    wanted = instance.desired.directives
     record = await instance.recorded(tools)
     if not instance.loaded().chart or not (wanted.upgrade.rollback or wanted.rolled_back or record.state.ready):
         return
     back = wanted.rolled_back is not None and wanted.rolled_back.is_back
-    ready = ReadyRevision("" if back else wanted.asked, instance.status.revision, recorded_wish(instance))
+    ready = ReadyRevision("" if back else wanted.asked, instance.status.revision, recorded_inputs(instance))
     await record.update(lambda state: state.ready_as(ready, instance.status.generation))
     host.emit(instance, WarnedOf(ROLLBACK, ()))
 
@@ -214,7 +216,7 @@ async def pause(instance: Instance, tools: Tools, host: Host) -> None:
 
 async def disable_and_uninstall(instance: Instance, tools: Tools, host: Host) -> None:
     """Stop the hooks, and uninstall the release; the loaded version is kept, so that the package can be enabled again."""
-    host.emit(instance, DeletionChosen(instance.wish.directives.upkeep.deletion))
+    host.emit(instance, DeletionChosen(instance.desired.directives.release_policy.deletion))
     record = await instance.recorded(tools)
     # This is recorded first, so that deleted objects never count as applied; the record of the hooks' synchronizations is
     # deleted, too.

@@ -43,10 +43,10 @@ async def configure(instance: Instance, tools: Tools, host: Host) -> None:
 
     They are converted to the newest version of their schema, compared with the settings that were configured before (even by
     an earlier process), and merged into the values, which are checked, too. Raises ConversionError, SettingsError,
-    RulesError, UpkeepError.
+    RulesError, ReleasePolicyError.
     """
-    definition, version = instance.loaded(), instance.wish.settings.version
-    await check_health_rules(instance.wish.directives.upkeep.health, tools.rules)
+    definition, version = instance.loaded(), instance.desired.settings.version
+    await check_health_rules(instance.desired.directives.release_policy.health, tools.rules)
     record = await instance.recorded(tools)
     newest = await newest_settings(instance, tools, host)
     before, filters = record.state, tools.filters.of(instance.id.name)

@@ -31,7 +31,7 @@ WHAT: Final = "the recorded state of a revision"
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedWish:
+class RecordedInputs:
     """The package, its version and digest, and everything else from which the revision's objects were made."""
 
     package: str
@@ -81,10 +81,10 @@ class RecordedWish:
         return canonical_json(self.document)
 
 
-def wish_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedWish:
+def inputs_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedInputs:
     """Return the state that a resource asks for, before its package is fetched: the digest is the pinned digest, or ""."""
     wanted = spec.directives
-    return RecordedWish(
+    return RecordedInputs(
         package=spec.package,
         version=spec.version,
         digest=wanted.digest,
@@ -96,10 +96,10 @@ def wish_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedWish:
     )
 
 
-def read_wish(document: JsonObject) -> RecordedWish:
+def read_inputs(document: JsonObject) -> RecordedInputs:
     """Read the recorded form of a desired state. Raises FormatError."""
     hidden = (path for path in find_list(document, "hidden") if isinstance(path, list))
-    return RecordedWish(
+    return RecordedInputs(
         package=find_str(document, "package"),
         version=find_str(document, "version"),
         digest=find_str(document, "digest"),
@@ -111,8 +111,8 @@ def read_wish(document: JsonObject) -> RecordedWish:
     )
 
 
-def decode_wish(data: bytes) -> RecordedWish | None:
-    """Read the bytes of `RecordedWish.encoded`; return None if there are no bytes. Raises FormatError."""
+def decode_inputs(data: bytes) -> RecordedInputs | None:
+    """Read the bytes of `RecordedInputs.encoded`; return None if there are no bytes. Raises FormatError."""
     if not data:
         return None
-    return read_wish(as_object(decode_json(data, max_bytes=MAX_BYTES, what=WHAT), WHAT))
+    return read_inputs(as_object(decode_json(data, max_bytes=MAX_BYTES, what=WHAT), WHAT))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.offline.support import write_tree
-from wharfinger.offline.discovery.reach import Reach, is_below, is_below_any, listed_by, normal_path
+from wharfinger.offline.discovery.build_files import BuildFiles, is_below, is_below_any, listed_by, normal_path
 
 LISTS = {
     "apps": frozenset({"apps/web.yaml", "base"}),
@@ -47,9 +47,9 @@ FILES = (
     ],
 )
 def test_a_folder_has_its_listed_files_or_all_files_below(folder: str, files: set[str]) -> None:
-    reach = Reach(LISTS, FILES)
-    assert reach.files_of(folder) == files
-    assert reach.files_of(folder) == files  # once more, from what is known
+    build_files = BuildFiles(LISTS, FILES)
+    assert build_files.files_of(folder) == files
+    assert build_files.files_of(folder) == files  # once more, from what is known
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import find_object
 from wharfinger.packages.kustomizing.patches import Patch
 from wharfinger.packages.rendering.resource_overrides import WorkloadOverride
-from wharfinger.runtime.resources.recorded_wish import RecordedWish, decode_wish, read_wish, wish_of
+from wharfinger.runtime.resources.recorded_inputs import RecordedInputs, decode_inputs, inputs_of, read_inputs
 from wharfinger.runtime.resources.resources import read_application
 from wharfinger.runtime.resources.settings import ResolvedSettings
 
-WISH: Final = RecordedWish(
+INPUTS: Final = RecordedInputs(
     package="web",
     version="1.0.0",
     digest="sha256:a",
@@ -27,34 +27,34 @@ WISH: Final = RecordedWish(
 
 
 def test_a_wish_is_kept_and_read() -> None:
-    assert decode_wish(WISH.encoded()) == WISH
-    assert read_wish(WISH.document) == WISH
-    assert decode_wish(b"") is None
-    assert read_wish({}) == RecordedWish("", "", "")
+    assert decode_inputs(INPUTS.encoded()) == INPUTS
+    assert read_inputs(INPUTS.document) == INPUTS
+    assert decode_inputs(b"") is None
+    assert read_inputs({}) == RecordedInputs("", "", "")
 
 
 def test_its_secrets_stay_secret() -> None:
-    resolved = WISH.resolved
+    resolved = INPUTS.resolved
     assert resolved.secrets == ("a-long-secret",)
-    assert (resolved.hidden, resolved.version) == (WISH.hidden, 3)
-    assert "a-long-secret" not in repr(WISH)
+    assert (resolved.hidden, resolved.version) == (INPUTS.hidden, 3)
+    assert "a-long-secret" not in repr(INPUTS)
 
 
 def test_the_digest_is_no_part_of_the_content() -> None:
-    assert replace(WISH, digest="sha256:b").content == WISH.content
-    assert replace(WISH, version="2.0.0").content != WISH.content
-    assert replace(WISH, patches=()).content != WISH.content
+    assert replace(INPUTS, digest="sha256:b").content == INPUTS.content
+    assert replace(INPUTS, version="2.0.0").content != INPUTS.content
+    assert replace(INPUTS, patches=()).content != INPUTS.content
 
 
 def test_the_wish_of_a_resource() -> None:
     obj = application("prod", "shop", package="web", version="1.0.0")
     find_object(obj, "spec")["resourceRequests"] = [{"kind": "Deployment", "name": "web", "replicas": 3}]
-    find_object(obj, "spec")["patches"] = [WISH.patches[0].document]
-    settings = ResolvedSettings(WISH.settings, ("a-long-secret",), WISH.hidden, 3)
-    assert wish_of(read_application(obj), settings).content == WISH.content
+    find_object(obj, "spec")["patches"] = [INPUTS.patches[0].document]
+    settings = ResolvedSettings(INPUTS.settings, ("a-long-secret",), INPUTS.hidden, 3)
+    assert inputs_of(read_application(obj), settings).content == INPUTS.content
 
 
 @pytest.mark.parametrize("data", [b"[]", b"{", b'{"patches": 3}', b'{"settings": []}'])
 def test_what_is_no_wish(data: bytes) -> None:
     with pytest.raises(FormatError):
-        decode_wish(data)
+        decode_inputs(data)

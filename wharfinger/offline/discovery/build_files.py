@@ -19,7 +19,7 @@ from wharfinger.packages.kustomizing.loads import kustomization_file, read_kusto
 _LISTS: Final = ("resources", "components", "bases")
 
 
-class Reach:
+class BuildFiles:
     """The files that builds read.
 
     ``lists`` has the entries of each folder with a ``kustomization.yaml``. All paths are relative to the root.

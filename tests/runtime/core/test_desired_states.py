@@ -5,7 +5,7 @@ from pathlib import Path
 
 from wharfinger.packages.definition.requirements import DependsOn
 from wharfinger.packages.sources.source import FolderSource
-from wharfinger.runtime.core.wishes import desired_state, have_other_needs
+from wharfinger.runtime.core.desired_states import desired_state, have_other_needs
 from wharfinger.runtime.lifecycle.desired_state import DecisionKind, decide
 from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.resources.resources import Directives, PackageSpec, read_application
@@ -39,7 +39,7 @@ def test_every_part_of_a_wish_is_compared() -> None:
         ),
     ]
     assert len({*changed, BEFORE}) == len(changed) + 1
-    assert all(decide(BEFORE, wish).kind is not DecisionKind.NONE for wish in changed)
+    assert all(decide(BEFORE, desired).kind is not DecisionKind.NONE for desired in changed)
     assert {field.name for field in fields(BEFORE)} >= {"source", "package", "settings_checksum"}
 
 

@@ -28,7 +28,7 @@ def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings)
         settings_version=directives.settings_version,
         maintenance=directives.maintenance,
         resources=overrides_checksum(directives.overrides),
-        upkeep=directives.upkeep.digest,
+        upkeep=directives.release_policy.digest,
         forced=directives.forced,
         reset=directives.reset,
         digest=directives.digest,

@@ -4,8 +4,8 @@ The rest of the protocol is in :mod:`~wharfinger.packages.registry.oci_registry`
 client. So there are no cookies, no credentials from the environment, no automatic redirects, and no log lines with whole URLs:
 the URLs of redirects to object storage contain signatures. Invariants:
 
-* a login is sent without a challenge only to an origin that has asked for it before (``Access.known``), or if
-  ``Access.unasked`` is set;
+* a login is sent without a challenge only to an origin that has asked for it before (``RegistryAccess.known``), or if
+  ``RegistryAccess.unasked`` is set;
 * credentials and tokens are sent only to the registry's own origin (scheme, host, port), and to the token realm that the registry
   names. The realm must be on the registry's host, in the registry's domain, or on a host that the user named;
 * https never turns into http, not even by a redirect or an upload location;
@@ -101,7 +101,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RegistryAccess:
     """The access to a registry: the proxies, the client's certificate, and a function that returns a newer login.
 
     ``renew`` is called once for each request that was refused with 401. With ``unasked``, the login is sent without a challenge,
@@ -115,11 +115,11 @@ class Access:
     known: Authorizations | None = field(default=None, repr=False)
 
 
-DIRECT: Final = Access()
+DIRECT: Final = RegistryAccess()
 
 
-class Wire:
-    """Requests to one registry; made by `open_wire`."""
+class RegistryConnection:
+    """Requests to one registry; made by `open_connection`."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Wire:
         credentials: Credentials | None,
         patience: Timeouts,
         at_once: int,
-        access: Access,
+        access: RegistryAccess,
         ca: str,
     ) -> None:
         self.base = base
@@ -343,7 +343,7 @@ class Wire:
 
 
 @asynccontextmanager
-async def open_wire(
+async def open_connection(
     address: RegistryAddress,
     *,
     scheme: Scheme,
@@ -351,8 +351,8 @@ async def open_wire(
     ca: str,
     patience: Timeouts,
     at_once: int = 8,
-    access: Access = DIRECT,
-) -> AsyncIterator[Wire]:
+    access: RegistryAccess = DIRECT,
+) -> AsyncIterator[RegistryConnection]:
     """Open connections to one registry; they are closed on exit.
 
     Raises RegistryError for a ``ca`` without certificates, and for a client certificate that cannot be read.
@@ -362,7 +362,7 @@ async def open_wire(
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=at_once, keepalive_expiry=30)
     base = httpx.URL(f"{scheme}://{address}")
     async with RoutedTransport(base, access.proxies, own=own, others=others, limits=limits) as transport:
-        yield Wire(transport, base, credentials, patience, at_once, access, ca)
+        yield RegistryConnection(transport, base, credentials, patience, at_once, access, ca)
 
 
 async def _chunks(response: httpx.Response, what: str) -> AsyncIterator[bytes]:

@@ -16,8 +16,14 @@ from tests.registry_server import make_certificate, open_registry_server
 from wharfinger.packages.errors import RegistryError
 from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.registry.authorizations import Authorizations, ClientIdentity, TokenScope
+from wharfinger.packages.registry.connection import (
+    RegistryAccess,
+    RegistryConnection,
+    RegistryRequest,
+    Timeouts,
+    open_connection,
+)
 from wharfinger.packages.registry.credentials import BearerChallenge, Credentials
-from wharfinger.packages.registry.wire import Access, RegistryRequest, Timeouts, Wire, open_wire
 
 PORTER = Credentials("porter", "geheim")
 BASIC = PORTER.basic()
@@ -29,22 +35,24 @@ PULL = TokenScope("x", write=False)
 @asynccontextmanager
 async def pair(
     credentials: Credentials | None = None, patience: Timeouts = PATIENT, at_once: int = 8
-) -> AsyncIterator[tuple[FaultyRegistry, Wire]]:
+) -> AsyncIterator[tuple[FaultyRegistry, RegistryConnection]]:
     async with (
         open_faulty_registry() as faulty,
-        open_wire(
+        open_connection(
             faulty.address, scheme="http", credentials=credentials, ca="", patience=patience, at_once=at_once
-        ) as wire,
+        ) as connection,
     ):
-        yield faulty, wire
+        yield faulty, connection
 
 
 def wire_to(
     faulty: FaultyRegistry, credentials: Credentials, known: Authorizations
-) -> AbstractAsyncContextManager[Wire]:
+) -> AbstractAsyncContextManager[RegistryConnection]:
     """A new connection that knows what earlier ones have learned."""
-    access = Access(known=known)
-    return open_wire(faulty.address, scheme="http", credentials=credentials, ca="", patience=PATIENT, access=access)
+    access = RegistryAccess(known=known)
+    return open_connection(
+        faulty.address, scheme="http", credentials=credentials, ca="", patience=PATIENT, access=access
+    )
 
 
 def sent(faulty: FaultyRegistry) -> list[str]:
@@ -53,10 +61,10 @@ def sent(faulty: FaultyRegistry) -> list[str]:
 
 async def test_a_request_says_who_asks_and_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-    async with pair(PORTER) as (faulty, wire):
+    async with pair(PORTER) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(headers=(("Set-Cookie", "a=b"),), body=b"yes"))
-        assert (await wire.ask(GET, max_bytes=10)).body == b"yes"
-        await wire.ask(GET, max_bytes=10)
+        assert (await connection.ask(GET, max_bytes=10)).body == b"yes"
+        await connection.ask(GET, max_bytes=10)
         headers = faulty.requests[1].headers
         assert headers["user-agent"].startswith("wharfinger/")
         assert headers["accept-encoding"] == "identity"
@@ -65,35 +73,35 @@ async def test_a_request_says_who_asks_and_nothing_of_the_environment(monkeypatc
 
 async def test_nothing_secret_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)  # at DEBUG, httpcore prints the headers of answers
-    async with pair(PORTER) as (faulty, wire):
+    async with pair(PORTER) as (faulty, connection):
         faulty.on(
             "GET", "/v2/x", Reply(401, (("WWW-Authenticate", "Basic"),)), Reply(302, (("Location", "/y?sig=geheim"),))
         )
         faulty.on("GET", "/y", Reply(body=b"yes"))
-        await wire.ask(GET, max_bytes=10)
+        await connection.ask(GET, max_bytes=10)
         assert BASIC in sent(faulty)
     assert "geheim" not in caplog.text
     assert BASIC not in caplog.text
 
 
 async def test_answers_that_are_not_accepted_are_errors() -> None:
-    async with pair() as (faulty, wire):
+    async with pair() as (faulty, connection):
         for status, transient in ((500, True), (503, True), (429, True), (404, False), (403, False), (400, False)):
             faulty.on("GET", "/v2/x", Reply(status, body=error_body("SOME_CODE", "in its words")))
             with pytest.raises(RegistryError, match="SOME_CODE in its words") as caught:
-                await wire.ask(GET, max_bytes=10)
+                await connection.ask(GET, max_bytes=10)
             assert caught.value.transient is transient
         faulty.on("GET", "/v2/x", Reply(500, body=b"x" * 1_000_000))
         with pytest.raises(RegistryError, match=r"the thing: the registry failed \(500\)$"):
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         faulty.on("GET", "/v2/x", Reply(503, body=b"x" * 100, cut=5))
         with pytest.raises(RegistryError, match=r"\(503\)$"):
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
 
 
 async def test_an_answer_that_never_comes(mock_clock: MockClock) -> None:
     mock_clock.rate = 1
-    async with pair() as (faulty, wire), trio.open_nursery() as nursery:
+    async with pair() as (faulty, connection), trio.open_nursery() as nursery:
         faulty.on("GET", "/v2/x", Reply(hang=True))
 
         async def lose_patience() -> None:
@@ -104,17 +112,17 @@ async def test_an_answer_that_never_comes(mock_clock: MockClock) -> None:
 
         nursery.start_soon(lose_patience)
         with pytest.raises(RegistryError, match=r"no answer in time \(ReadTimeout\)") as caught:
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert caught.value.transient
         faulty.on("GET", "/v2/x", Reply(body=b"fine"))
-        assert (await wire.ask(GET, max_bytes=10)).body == b"fine"
+        assert (await connection.ask(GET, max_bytes=10)).body == b"fine"
 
 
 async def test_an_answer_that_never_ends() -> None:
-    async with pair(patience=Timeouts(read_s=60, answer_s=0.2)) as (faulty, wire):
+    async with pair(patience=Timeouts(read_s=60, answer_s=0.2)) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(headers=(("Content-Length", "9"),), body=b"x", stay=True))
         with pytest.raises(RegistryError, match="no complete answer within 0 s") as caught:
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert caught.value.transient
 
 
@@ -122,19 +130,19 @@ async def test_no_one_listens() -> None:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     address = RegistryAddress("127.0.0.1", listeners[0].socket.getsockname()[1])
     await listeners[0].aclose()
-    async with open_wire(address, scheme="http", credentials=None, ca="", patience=PATIENT) as wire:
+    async with open_connection(address, scheme="http", credentials=None, ca="", patience=PATIENT) as connection:
         with pytest.raises(RegistryError, match="check the address and that the registry runs") as caught:
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
     assert caught.value.transient
 
 
 async def test_plain_http_where_https_was_expected() -> None:
     async with (
         open_faulty_registry() as faulty,
-        open_wire(faulty.address, scheme="https", credentials=PORTER, ca="", patience=PATIENT) as wire,
+        open_connection(faulty.address, scheme="https", credentials=PORTER, ca="", patience=PATIENT) as connection,
     ):
         with pytest.raises(RegistryError):
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert faulty.requests == []
 
 
@@ -143,7 +151,7 @@ async def test_plain_http_where_https_was_expected() -> None:
 )
 async def test_authorities_that_cannot_be_read(ca: str) -> None:
     with pytest.raises(RegistryError, match="expected PEM text with certificates") as caught:
-        async with open_wire(RegistryAddress("a"), scheme="https", credentials=None, ca=ca, patience=PATIENT):
+        async with open_connection(RegistryAddress("a"), scheme="https", credentials=None, ca=ca, patience=PATIENT):
             raise AssertionError("must not open")
     assert not caught.value.transient
 
@@ -151,13 +159,13 @@ async def test_authorities_that_cannot_be_read(ca: str) -> None:
 async def test_a_registry_over_tls_is_trusted_by_its_authority_only(tmp_path: Path) -> None:
     certificate = await trio.to_thread.run_sync(make_certificate, tmp_path / "tls")
     async with open_registry_server(tmp_path, certificate=certificate) as address:
-        async with open_wire(
+        async with open_connection(
             address, scheme="https", credentials=None, ca=certificate.file.read_text(), patience=PATIENT
-        ) as wire:
-            assert (await wire.ask(RegistryRequest("GET", "/v2/", "x", "the thing"), max_bytes=10)).body == b"{}"
-        async with open_wire(address, scheme="https", credentials=None, ca="", patience=PATIENT) as wire:
+        ) as connection:
+            assert (await connection.ask(RegistryRequest("GET", "/v2/", "x", "the thing"), max_bytes=10)).body == b"{}"
+        async with open_connection(address, scheme="https", credentials=None, ca="", patience=PATIENT) as connection:
             with pytest.raises(RegistryError, match=r"certificate is not trusted.*--ca") as caught:
-                await wire.ask(GET, max_bytes=10)
+                await connection.ask(GET, max_bytes=10)
             assert caught.value.transient
 
 
@@ -165,12 +173,12 @@ async def test_a_certificate_for_another_host_is_not_trusted(tmp_path: Path) -> 
     certificate = await trio.to_thread.run_sync(make_certificate, tmp_path / "tls", "DNS:other.invalid")
     async with (
         open_registry_server(tmp_path, certificate=certificate) as address,
-        open_wire(
+        open_connection(
             address, scheme="https", credentials=PORTER, ca=certificate.file.read_text(), patience=PATIENT
-        ) as wire,
+        ) as connection,
     ):
         with pytest.raises(RegistryError, match="not trusted"):
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
 
 
 async def test_https_never_turns_into_http(tmp_path: Path) -> None:
@@ -180,25 +188,25 @@ async def test_https_never_turns_into_http(tmp_path: Path) -> None:
     async with (
         open_faulty_registry() as plain,
         open_faulty_registry(tls) as secure,
-        open_wire(
+        open_connection(
             secure.address, scheme="https", credentials=PORTER, ca=certificate.file.read_text(), patience=PATIENT
-        ) as wire,
+        ) as connection,
     ):
         secure.on("GET", "/v2/x", Reply(302, (("Location", f"http://{plain.address}/x"),)))
         with pytest.raises(RegistryError, match="redirected from https to plain http") as caught:
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert not caught.value.transient
         challenge = f'Bearer realm="http://{plain.address}/token"'
         secure.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", challenge),)))
         with pytest.raises(RegistryError, match=r"asks for the password to be sent to 127\.0\.0\.1 over plain http"):
-            await wire.ask(GET, max_bytes=10)
-        own = wire.own_url(f"http://{secure.address}/v2/up?x=1", "the thing")
+            await connection.ask(GET, max_bytes=10)
+        own = connection.own_url(f"http://{secure.address}/v2/up?x=1", "the thing")
         assert str(own) == f"https://{secure.address}/v2/up?x=1"
         assert plain.requests == []
 
 
 async def test_redirects_lose_the_password_on_the_way_to_another_origin() -> None:
-    async with pair(PORTER) as (faulty, wire), open_faulty_registry() as storage:
+    async with pair(PORTER) as (faulty, connection), open_faulty_registry() as storage:
         storage.on("GET", "/blob", Reply(body=b"there"))
         faulty.on(
             "GET",
@@ -207,41 +215,41 @@ async def test_redirects_lose_the_password_on_the_way_to_another_origin() -> Non
             Reply(307, (("Location", "here?a=b"),)),
         )
         faulty.on("GET", "/v2/here", Reply(302, (("Location", f"http://{storage.address}/blob"),)))
-        assert (await wire.ask(GET, max_bytes=10)).body == b"there"
+        assert (await connection.ask(GET, max_bytes=10)).body == b"there"
         assert sent(faulty) == ["", BASIC, BASIC]
         assert sent(storage) == [""]
 
 
 async def test_another_origin_that_asks_for_the_password_does_not_get_it() -> None:
-    async with pair(PORTER) as (faulty, wire), open_faulty_registry() as storage:
+    async with pair(PORTER) as (faulty, connection), open_faulty_registry() as storage:
         faulty.on("GET", "/v2/x", Reply(302, (("Location", f"http://{storage.address}/blob"),)))
         storage.on("GET", "/blob", Reply(401, (("WWW-Authenticate", "Basic"),)))
         with pytest.raises(RegistryError, match="authentication failed"):
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert sent(storage) == [""]
 
 
 @pytest.mark.parametrize("location", ["ftp://x/y", "http://[", "", "http://user:pw@x.invalid/", "file:///etc/passwd"])
 async def test_redirects_to_what_cannot_be_followed(location: str) -> None:
-    async with pair() as (faulty, wire):
+    async with pair() as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(302, (("Location", location),)))
         with pytest.raises(RegistryError, match="redirected") as caught:
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert not caught.value.transient
 
 
 async def test_redirects_end() -> None:
-    async with pair() as (faulty, wire):
+    async with pair() as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(302, (("Location", "/v2/x"),)))
         with pytest.raises(RegistryError, match="more than 5 redirects"):
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
 
 
 async def test_an_upload_is_not_redirected() -> None:
-    async with pair() as (faulty, wire):
+    async with pair() as (faulty, connection):
         faulty.on("PUT", "/v2/x", Reply(307, (("Location", "/elsewhere"),)))
         with pytest.raises(RegistryError, match=r"refused \(307\)"):
-            await wire.ask(RegistryRequest("PUT", "/v2/x", "x", "the thing", content=b"data"), max_bytes=10)
+            await connection.ask(RegistryRequest("PUT", "/v2/x", "x", "the thing", content=b"data"), max_bytes=10)
         assert len(faulty.requests) == 1
 
 
@@ -251,11 +259,11 @@ def bearer(faulty: FaultyRegistry, realm: str = "", scope: str = "repository:x:p
 
 
 async def test_a_token_is_fetched_once_and_used_until_it_ends() -> None:
-    async with pair(PORTER) as (faulty, wire):
+    async with pair(PORTER) as (faulty, connection):
         faulty.on("GET", "/token", Reply(body=b'{"token":"t0ken","expires_in":300}'))
         faulty.on("GET", "/v2/x", bearer(faulty), Reply(body=b"yes"))
         for _ in range(2):
-            assert (await wire.ask(GET, max_bytes=10)).body == b"yes"
+            assert (await connection.ask(GET, max_bytes=10)).body == b"yes"
         assert [path for _, path in faulty.asked()] == ["/v2/x", "/token", "/v2/x", "/v2/x"]
         assert sent(faulty) == ["", BASIC, "Bearer t0ken", "Bearer t0ken"]
         assert faulty.requests[1].query == "service=wharf&scope=repository%3Ax%3Apull"
@@ -266,10 +274,10 @@ async def test_what_a_registry_accepted_is_sent_at_once_on_the_next_connection()
     async with open_faulty_registry() as faulty:
         faulty.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", "Basic"),)), Reply(body=b"yes"))
         for _ in range(2):
-            async with wire_to(faulty, PORTER, known) as wire:
-                await wire.ask(GET, max_bytes=10)
-        async with wire_to(faulty, Credentials("porter", "other"), known) as wire:
-            await wire.ask(GET, max_bytes=10)
+            async with wire_to(faulty, PORTER, known) as connection:
+                await connection.ask(GET, max_bytes=10)
+        async with wire_to(faulty, Credentials("porter", "other"), known) as connection:
+            await connection.ask(GET, max_bytes=10)
         assert sent(faulty) == ["", BASIC, BASIC, ""]
 
 
@@ -279,9 +287,9 @@ async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> 
         faulty.on("GET", "/token", *(Reply(body=b'{"token":"t%d","expires_in":0.001}' % number) for number in range(2)))
         faulty.on("GET", "/v2/x", bearer(faulty), Reply(body=b"yes"))
         for _ in range(2):
-            async with wire_to(faulty, PORTER, known) as wire:
-                await wire.ask(GET, max_bytes=10)
-                client = ClientIdentity(str(wire.base), PORTER)
+            async with wire_to(faulty, PORTER, known) as connection:
+                await connection.ask(GET, max_bytes=10)
+                client = ClientIdentity(str(connection.base), PORTER)
             known.of(client).put(PULL, BearerChallenge(f"http://{faulty.address}/token", "wharf", ""), "", 0)
         assert [path for _, path in faulty.asked()] == ["/v2/x", "/token", "/v2/x", "/token", "/v2/x"]
         assert sent(faulty)[-1] == "Bearer t1"
@@ -296,11 +304,11 @@ async def test_a_token_without_the_right_is_not_used_again() -> None:
         )
         refused = Reply(403, body=error_body("DENIED", "no right"))
         faulty.on("GET", "/v2/x", bearer(faulty), refused, bearer(faulty), Reply(body=b"yes"))
-        async with wire_to(faulty, PORTER, known) as wire:
+        async with wire_to(faulty, PORTER, known) as connection:
             with pytest.raises(RegistryError, match="not allowed"):
-                await wire.ask(GET, max_bytes=10)
-        async with wire_to(faulty, PORTER, known) as wire:
-            assert (await wire.ask(GET, max_bytes=10)).body == b"yes"
+                await connection.ask(GET, max_bytes=10)
+        async with wire_to(faulty, PORTER, known) as connection:
+            assert (await connection.ask(GET, max_bytes=10)).body == b"yes"
         assert sent(faulty) == ["", BASIC, "Bearer poor", "", BASIC, "Bearer rich"]
 
 
@@ -309,41 +317,41 @@ async def test_a_realm_that_is_gone_is_forgotten() -> None:
     async with open_faulty_registry() as faulty:
         faulty.on("GET", "/v2/x", Reply(body=b"yes"))
         faulty.on("GET", "/token", Reply(500))
-        async with wire_to(faulty, PORTER, known) as wire:
+        async with wire_to(faulty, PORTER, known) as connection:
             old = BearerChallenge(f"http://{faulty.address}/token", "wharf", "")
-            known.of(ClientIdentity(str(wire.base), PORTER)).put(PULL, old, "Bearer old", 0)
+            known.of(ClientIdentity(str(connection.base), PORTER)).put(PULL, old, "Bearer old", 0)
             for _ in range(2):
-                await wire.ask(GET, max_bytes=10)
+                await connection.ask(GET, max_bytes=10)
         assert [path for _, path in faulty.asked()] == ["/token", "/v2/x", "/v2/x"]
         assert sent(faulty) == [BASIC, "", ""]
 
 
 async def test_a_token_of_identity_is_no_password() -> None:
-    async with pair(Credentials("porter", "", "1dentity")) as (faulty, wire):
+    async with pair(Credentials("porter", "", "1dentity")) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", "Basic"),)))
         with pytest.raises(RegistryError, match="authentication failed"):
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert sent(faulty) == [""]
 
 
 async def test_a_token_that_is_no_longer_good_is_fetched_again() -> None:
-    async with pair() as (faulty, wire):
+    async with pair() as (faulty, connection):
         faulty.on("GET", "/token", Reply(body=b'{"token":"one"}'), Reply(body=b'{"token":"two"}'))
         faulty.on("GET", "/v2/x", bearer(faulty), Reply(body=b"yes"), bearer(faulty), Reply(body=b"again"))
-        assert (await wire.ask(GET, max_bytes=10)).body == b"yes"
-        assert (await wire.ask(GET, max_bytes=10)).body == b"again"
+        assert (await connection.ask(GET, max_bytes=10)).body == b"yes"
+        assert (await connection.ask(GET, max_bytes=10)).body == b"again"
         assert sent(faulty) == ["", "", "Bearer one", "Bearer one", "", "Bearer two"]
 
 
 async def test_tokens_are_per_repository_and_right() -> None:
-    async with pair() as (faulty, wire):
+    async with pair() as (faulty, connection):
         faulty.on("GET", "/token", *(Reply(body=b'{"token":"t%d"}' % number) for number in range(3)))
         faulty.on("GET", "/v2/x", bearer(faulty, scope=""), Reply(body=b"yes"))
         faulty.on("PUT", "/v2/x", bearer(faulty, scope=""), Reply(body=b"yes"))
         faulty.on("GET", "/v2/y", bearer(faulty, scope=""), Reply(body=b"yes"))
-        await wire.ask(GET, max_bytes=10)
-        await wire.ask(RegistryRequest("PUT", "/v2/x", "x", "the thing", write=True), max_bytes=10)
-        await wire.ask(RegistryRequest("GET", "/v2/y", "y", "the thing"), max_bytes=10)
+        await connection.ask(GET, max_bytes=10)
+        await connection.ask(RegistryRequest("PUT", "/v2/x", "x", "the thing", write=True), max_bytes=10)
+        await connection.ask(RegistryRequest("GET", "/v2/y", "y", "the thing"), max_bytes=10)
         asked = [request.query for request in faulty.requests if request.path == "/token"]
         assert [query.rpartition("scope=")[2] for query in asked] == [
             "repository%3Ax%3Apull",
@@ -353,11 +361,11 @@ async def test_tokens_are_per_repository_and_right() -> None:
 
 
 async def test_a_token_that_does_not_help_is_not_fetched_for_ever() -> None:
-    async with pair(PORTER) as (faulty, wire):
+    async with pair(PORTER) as (faulty, connection):
         faulty.on("GET", "/token", Reply(body=b'{"token":"t"}'))
         faulty.on("GET", "/v2/x", bearer(faulty))
         with pytest.raises(RegistryError, match="authentication failed"):
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert len(faulty.requests) == 3
 
 
@@ -373,68 +381,68 @@ async def test_a_token_that_does_not_help_is_not_fetched_for_ever() -> None:
     ],
 )
 async def test_a_realm_that_gives_no_token(reply: Reply, transient: bool) -> None:
-    async with pair(PORTER) as (faulty, wire):
+    async with pair(PORTER) as (faulty, connection):
         faulty.on("GET", "/token", reply)
         faulty.on("GET", "/v2/x", bearer(faulty))
         with pytest.raises(RegistryError, match="token") as caught:
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert caught.value.transient is transient
         assert "geheim" not in str(caught.value)
 
 
 async def test_the_number_of_tokens_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.packages.registry.authorizations.MAX_TOKENS", 2)
-    async with pair() as (faulty, wire):
+    async with pair() as (faulty, connection):
         faulty.on("GET", "/token", Reply(body=b'{"token":"t"}'))
         for name in ("a", "b", "c", "a"):
             faulty.on("GET", f"/v2/{name}", bearer(faulty), Reply(body=b"yes"))
             assert (
-                await wire.ask(RegistryRequest("GET", f"/v2/{name}", name, "the thing"), max_bytes=10)
+                await connection.ask(RegistryRequest("GET", f"/v2/{name}", name, "the thing"), max_bytes=10)
             ).body == b"yes"
         assert sum(path == "/token" for _, path in faulty.asked()) == 4
 
 
 async def test_no_more_run_together_than_allowed() -> None:
-    async with pair(at_once=2, patience=Timeouts(read_s=60)) as (faulty, wire):
+    async with pair(at_once=2, patience=Timeouts(read_s=60)) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(hang=True))
         faulty.on("GET", "/v2/y", Reply(body=b"yes"))
         async with trio.open_nursery() as nursery:
             for _ in range(2):
-                nursery.start_soon(lambda: wire.ask(GET, max_bytes=10))
+                nursery.start_soon(lambda: connection.ask(GET, max_bytes=10))
             while len(faulty.requests) < 2:
                 await trio.lowlevel.checkpoint()
             with trio.move_on_after(0.1) as scope:
-                await wire.ask(RegistryRequest("GET", "/v2/y", "y", "another"), max_bytes=10)
+                await connection.ask(RegistryRequest("GET", "/v2/y", "y", "another"), max_bytes=10)
             assert scope.cancelled_caught
             assert len(faulty.requests) == 2
             nursery.cancel_scope.cancel()
-        assert (await wire.ask(RegistryRequest("GET", "/v2/y", "y", "another"), max_bytes=10)).body == b"yes"
+        assert (await connection.ask(RegistryRequest("GET", "/v2/y", "y", "another"), max_bytes=10)).body == b"yes"
 
 
 @pytest.mark.parametrize("trials", [100])
 async def test_no_place_is_lost_when_requests_are_cancelled(trials: int) -> None:
-    async with pair(at_once=1) as (faulty, wire):
+    async with pair(at_once=1) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(body=b"yes"))
         for trial in range(trials):
             async with trio.open_nursery() as nursery:
                 for _ in range(3):
-                    nursery.start_soon(lambda: wire.ask(GET, max_bytes=10))
+                    nursery.start_soon(lambda: connection.ask(GET, max_bytes=10))
                 for _ in range(trial % 25):
                     await trio.lowlevel.checkpoint()
                 nursery.cancel_scope.cancel()
-        assert (await wire.ask(GET, max_bytes=10)).body == b"yes"
+        assert (await connection.ask(GET, max_bytes=10)).body == b"yes"
 
 
 @pytest.mark.parametrize("login", [PORTER, Credentials("", "", identity_token="refresh-me")])
 async def test_a_registry_cannot_have_the_login_sent_to_a_host_of_its_choice(login: Credentials) -> None:
     """A hostile registry, or whoever is on the way to one, names a realm on another host."""
-    async with pair(login) as (faulty, wire), open_faulty_registry() as thief:
+    async with pair(login) as (faulty, connection), open_faulty_registry() as thief:
         steal = f"http://localhost:{thief.address.port}/steal"
         thief.on("GET", "/steal", Reply(body=b'{"token":"t"}'))
         thief.on("POST", "/steal", Reply(body=b'{"token":"t"}'))
         faulty.on("GET", "/v2/x", bearer(faulty, steal))
         with pytest.raises(RegistryError, match="the login for another host, localhost; refused") as caught:
-            await wire.ask(GET, max_bytes=10)
+            await connection.ask(GET, max_bytes=10)
         assert thief.requests == []
         assert "spec.registry.tokenRealms" in str(caught.value)
         assert not caught.value.transient
@@ -442,16 +450,16 @@ async def test_a_registry_cannot_have_the_login_sent_to_a_host_of_its_choice(log
 
 async def test_a_realm_on_another_host_that_another_process_names_gets_the_login() -> None:
     login = replace(PORTER, realms=("localhost",))
-    async with pair(login) as (faulty, wire), open_faulty_registry() as realm:
+    async with pair(login) as (faulty, connection), open_faulty_registry() as realm:
         realm.on("GET", "/token", Reply(body=b'{"token":"t"}'))
         faulty.on("GET", "/v2/x", bearer(faulty, f"http://localhost:{realm.address.port}/token"), Reply(body=b"there"))
-        assert (await wire.ask(GET, max_bytes=10)).body == b"there"
+        assert (await connection.ask(GET, max_bytes=10)).body == b"there"
         assert sent(realm) == [BASIC]
 
 
 async def test_who_has_no_login_may_ask_any_realm() -> None:
-    async with pair() as (faulty, wire), open_faulty_registry() as realm:
+    async with pair() as (faulty, connection), open_faulty_registry() as realm:
         realm.on("GET", "/token", Reply(body=b'{"token":"t"}'))
         faulty.on("GET", "/v2/x", bearer(faulty, f"http://localhost:{realm.address.port}/token"), Reply(body=b"there"))
-        assert (await wire.ask(GET, max_bytes=10)).body == b"there"
+        assert (await connection.ask(GET, max_bytes=10)).body == b"there"
         assert sent(realm) == [""]
