@@ -29,7 +29,7 @@ async def test_from_a_folder_to_a_registry_and_back(tmp_path: Path, capsys: pyte
         assert await run(source, there, "--dry-run") == 0
         planned = capsys.readouterr().out.splitlines()
         assert planned[0].startswith(f"would copy web:1.0.0 {pushed.digest} ")
-        assert planned[1].startswith("would copy 1 artifacts, ")
+        assert planned[1].startswith("would copy 1 artifact, ")
         assert await run(source, there) == 0
         assert capsys.readouterr().out.splitlines()[1] == planned[1].replace("would copy", "copied")
         async with open_registry(address, scheme="http") as registry:
@@ -56,7 +56,7 @@ async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: p
         said = capsys.readouterr().err.splitlines()
         assert said[0].startswith("error: web:1.0.0 was copied without its images, which are not known: ")
         assert "give a registry" in said[0]
-        assert said[1].startswith("error: 1 packages without images; give settings with --settings NAME=FILE, ")
+        assert said[1].startswith("error: 1 package without images; give settings with --settings NAME=FILE, ")
         assert await run(source, target, "--plain-http", "--no-images") == 0
         async with open_registry(address, scheme="http") as registry:
             image = await push(registry, "1", b"app", "team/app")
@@ -90,7 +90,7 @@ async def test_images_that_were_not_copied_are_named_at_the_end(
     first, last = said.err.splitlines()
     assert first.startswith(f"error: the image {address}/disks/ubuntu:latest was not copied: ")
     assert "not found (404)" in first
-    assert last == "error: 1 images were not copied; list the right ones in Chart.yaml, or use --no-images"
+    assert last == "error: 1 image not copied; list the right ones in Chart.yaml, or use --no-images"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_hooks_have_their_output() -> None:
     table, output = blocks(package_page(changed, None), "hooks")
     assert texts(table)[0][:3] == ["hooks/a.sh", "3", "never"]
     assert isinstance(output, Folded)
-    assert output.summary == "Output of hooks/a.sh (1 lines)"
+    assert output.summary == "Output of hooks/a.sh (1 line)"
     assert output.lines.lines == ("2026-05-17T12:30:45.123456Z WARNING a.sh: red \\x1b[31m",)
 
 

@@ -83,7 +83,7 @@ def test_keys_and_answers_change_the_picture(keyboard: Keyboard) -> None:
     assert keyboard.watched == ["prod.shop", ""]
     assert "asking the daemon" in keyboard.drawn[1]
     assert "What to do:" in keyboard.drawn[2]
-    assert "1 packages" in keyboard.drawn[4]
+    assert "1 package" in keyboard.drawn[4]
 
 
 def test_another_size_is_used_at_once(keyboard: Keyboard) -> None:

@@ -137,7 +137,7 @@ async def test_it_follows_the_daemon(tmp_path: Path) -> None:
     def act(shown: OnTerminal) -> None:
         shown.wait(lambda text: re.search("prod.shop +Failed", text) is not None)
         answers.contents = (replace(PACKAGES[2], state="Ready", message="well again"),)
-        shown.wait(lambda text: "prod.shop  Ready" in text and "1 packages" in text)
+        shown.wait(lambda text: "prod.shop  Ready" in text and "1 package" in text)
         shown.resize(50, 10)
         lines = shown.wait(lambda text: "tab next" in text.splitlines()[-1]).splitlines()
         assert len(lines) == 10

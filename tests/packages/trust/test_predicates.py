@@ -25,7 +25,7 @@ V02: JsonObject = {"builder": {"id": "b"}, "invocation": {"configSource": {"uri"
         (
             "https://cyclonedx.org/bom",
             {"components": [1], "metadata": {"component": {"name": "a"}}},
-            "CycloneDX of a: 1 packages",
+            "CycloneDX of a: 1 package",
         ),
         ("https://cosign.sigstore.dev/attestation/v1", {"Data": "x"}, "a file"),
         ("https://else.example", {"a": 1}, ""),

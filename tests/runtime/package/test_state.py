@@ -104,14 +104,14 @@ def test_the_check_sees_what_it_is_to_see() -> None:
     assert isinstance(call, ast.Expr)
     assert isinstance(call.value, ast.Call)
     owner, last = ends_of(call.value.args[0])
-    assert (owner, last) == ("instance.state", "wish")
+    assert (owner, last) == ("instance.state", "desired")
     assert last in PARTS
     assert {"state", "record", "steps", "running_hooks"} <= OWN
 
 
 def test_new_packages_share_their_empty_records() -> None:
     fields = {field.name: field for field in msgspec.structs.fields(state.Package)}
-    assert fields["wish"].default is state.NOTHING_DESIRED
+    assert fields["desired"].default is state.NOTHING_DESIRED
     assert fields["configuration"].default is state.NO_CONFIGURATION
     assert state.HookState().failing is state.NO_FAILURES
     assert state.HookState().history is state.NO_HISTORY

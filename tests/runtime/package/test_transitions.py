@@ -96,10 +96,10 @@ def given(requested: str = "", *, first: bool = False) -> DesiredGiven:
 @pytest.mark.parametrize(
     ("fact", "record", "expected"),
     [
-        (FoundInstalled("other", "3.0.0"), "wish", {"package": "other", "version": "3.0.0"}),
-        (SettingsGiven(SETTINGS), "wish", {"settings": SETTINGS}),
-        (RefreshWanted(), "wish", {"refresh": True}),
-        (UpdateBegun(NOW), "wish", {"begun": NOW}),
+        (FoundInstalled("other", "3.0.0"), "desired", {"package": "other", "version": "3.0.0"}),
+        (SettingsGiven(SETTINGS), "desired", {"settings": SETTINGS}),
+        (RefreshWanted(), "desired", {"refresh": True}),
+        (UpdateBegun(NOW), "desired", {"begun": NOW}),
         (Unpacked(Path("/tree")), "files", {"tree": Path("/tree")}),
         (PackageRead(PLAIN, ()), "files", {"definition": PLAIN, "hooks": ()}),
         (HooksUnusable(), "files", {"hooks": ()}),
