@@ -93,7 +93,10 @@ def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus
                 if before is None
                 else {kind: one for kind, one in before.external.items() if external.get(kind, one) is not None}
             )
-            new["external"] = {**kept, **{kind: _read_external(value) for kind, value in external.items() if value is not None}}
+            new["external"] = {
+                **kept,
+                **{kind: _read_external(value) for kind, value in external.items() if value is not None},
+            }
         return _make(**new) if before is None else _replace(before, **new)
     except (TypeError, ValueError, KeyError) as error:
         raise CanonicalError(f"expected the fields of this version's status, found other fields: {error}") from error
