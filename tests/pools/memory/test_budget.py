@@ -81,6 +81,23 @@ async def test_one_more_process_counts_as_much_as_the_largest_idle_one_of_its_po
         assert [budget.has_room(holder) for holder in (large, small, None)] == [True, True, True]
 
 
+async def test_the_size_of_an_ended_process_is_forgotten_gradually(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
+    sizes(monkeypatch, {1: 40 * MIB})
+    budget = MemoryBudget(12 * MIB)
+    holder = Holder(idle={1: 0.0})
+    admitted = []
+    with budget.joined(holder):
+        await budget.measure()
+        assert holder.ended == [1]
+        for _ in range(5):
+            admitted.append(budget.has_room(holder))
+            await trio.sleep(module.FORGET_S / 2)
+            await budget.measure()
+    assert admitted == [False, False, False, False, True]  # 40, 40, 20, 20 and 10 MiB are expected
+
+
 async def test_the_longest_idle_processes_of_all_pools_end_first(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes(monkeypatch, {1: 10 * MIB, 2: 10 * MIB, 3: 10 * MIB, 4: 10 * MIB, 9: 10 * MIB})
     budget = MemoryBudget(42 * MIB)

@@ -3,7 +3,8 @@
 Each pool joins the budget as a Holder, and calls `admits` before it starts a process that is to be idle. A task measures all
 processes every MEASURE_S while there are any: their sizes change, because a fork copies each page that it writes. A process
 that is not measured yet counts as TYPICAL. A process that is to be started counts as much as the largest idle process of its
-pool: if less were reserved, it would be ended after the next measurement, and started again.
+pool: if less were reserved, it would be ended after the next measurement, and started again. While a pool has no idle process,
+that size is halved every FORGET_S, so that one large process does not keep the pool from starting smaller ones forever.
 
 The processes that have been idle longest are ended first. Processes that run a hook are not ended, and neither are zygotes,
 which end with their pool.
@@ -27,6 +28,8 @@ MEASURE_S: Final = 5.0
 """The time between two measurements."""
 EMPTY_S: Final = 60.0
 """The time after which pools without a process are measured, if no process was admitted before."""
+FORGET_S: Final = 60.0
+"""The time after which the size of a pool's largest idle process is halved, if the pool has no idle process any more."""
 TYPICAL: Final = 4 * 1024 * 1024
 """The bytes that a process counts for until it is measured."""
 
@@ -75,7 +78,7 @@ class MemoryBudget:
         self.refused = 0
         self.ended = 0
         self._sizes: dict[int, Footprint] = {}
-        self._largest: dict[Holder, int] = {}
+        self._largest: dict[Holder, tuple[int, float]] = {}
         self._holders: list[Holder] = []
         self._measured = trio.Event()
         self._admitted = trio.Event()
@@ -101,7 +104,7 @@ class MemoryBudget:
 
     def has_room(self, holder: Holder | None = None) -> bool:
         """Return whether one more process, of an existing or a new pool, would fit."""
-        expected = self._largest.get(holder, TYPICAL) if holder is not None else TYPICAL
+        expected, _ = self._largest.get(holder, (TYPICAL, 0.0)) if holder is not None else (TYPICAL, 0.0)
         return self.used + expected <= self.limit_bytes
 
     def admits(self, holder: Holder | None = None) -> bool:
@@ -128,9 +131,7 @@ class MemoryBudget:
         for holder in self._holders:
             own = [*holder.idle_processes()]
             idle += own
-            found = [self._sizes[process.pid].total for process in own if process.pid in self._sizes]
-            if found:
-                self._largest[holder] = max(TYPICAL, *found)
+            self._note_largest(holder, [self._sizes[each.pid].total for each in own if each.pid in self._sizes])
         for process in longest_idle(idle, self._sizes, used - self.limit_bytes):
             log.info(
                 "pools take %d MiB, which is more than %d MiB: idle process %d ends",
@@ -142,6 +143,14 @@ class MemoryBudget:
             process.end()
         self._measured.set()
         self._measured = trio.Event()
+
+    def _note_largest(self, holder: Holder, found: Sequence[int]) -> None:
+        """Record the sizes of a pool's idle processes, or halve the recorded size if there have been none for a while."""
+        now = trio.current_time()
+        if found:
+            self._largest[holder] = max(TYPICAL, *found), now
+        elif (size := self._largest.get(holder)) is not None and now - size[1] >= FORGET_S:
+            self._largest[holder] = max(TYPICAL, size[0] // 2), now
 
     async def keep(self) -> None:
         """Measure again and again, rarely while there is no process: each measurement wakes up an idle daemon. Runs until
