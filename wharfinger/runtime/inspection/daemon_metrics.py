@@ -89,7 +89,12 @@ WATCH_ERRORS: Final = _counter("kube_watch_errors_total", "Lists and watches tha
 WORKERS: Final = _gauge("pool_workers", "Live worker processes for jq filters, CEL rules and charts.", "pool")
 REQUESTS: Final = _counter("pool_requests_total", "Requests to worker processes.", "pool")
 REPLACED: Final = _counter("pool_replaced_total", "Worker processes that hung or died, and were replaced.", "pool")
-STORE: Final = _gauge("store_entries", "Packages on disk that are locked, temporary, or pinned, by state.", "state")
+STORE: Final = _gauge(
+    "store_entries",
+    "Entries of the package store on disk by state: locked digests, temporary files in use, and pinned downloads that are not "
+    "deployed yet.",
+    "state",
+)
 
 DAEMON_METRICS: Final = (
     *(BUILD, STARTED, READY, LEADS, CPU, MEMORY, FILES),
