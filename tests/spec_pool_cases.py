@@ -68,11 +68,11 @@ SCHEDULER: Final[dict[str, Coverage]] = {
         (_RULES, _SCHEDULER + "test_a_full_line_is_back_pressure"),
     ),
     "NotifyIdle never blocks": _SCHEDULER + "test_notifying_never_blocks",
-    "Snapshot": "tests/pools/claims/test_metrics.py::test_a_snapshot_counts_what_there_is",
+    "Snapshot": "tests/pools/claims/test_metrics.py::test_a_snapshot_counts_members_and_requests",
     "status-write decision table": Elsewhere(
-        _NO_DEMAND, (_PODS + "test_sizing_machine.py::test_demand_adds_to_the_size_and_is_not_compounded",)
+        _NO_DEMAND, (_PODS + "test_sizing_machine.py::test_waiting_claims_add_to_the_size_only_once",)
     ),
-    "status patch": _PODS + "test_pool_status.py::test_a_pool_as_wanted",
+    "status patch": _PODS + "test_pool_status.py::test_the_status_of_a_pool_of_the_desired_size",
 }
 
 STRESS: Final[dict[str, Coverage]] = {
@@ -105,7 +105,7 @@ MUST_REPRODUCE: Final[dict[str, Coverage]] = {
         _SCHEDULER + "test_a_caller_cancelled_in_the_moment_of_success_leaves_no_member_claimed",
         _SCHEDULES + "test_every_accepted_request_is_answered_once_whatever_happens",
     ),
-    "autoscaler anchoring": "tests/pools/interpreters/test_pool.py::test_workers_are_forked_for_demand_and_never_more",
+    "autoscaler anchoring": "tests/pools/interpreters/test_pool.py::test_no_more_workers_are_forked_than_requested",
 }
 
 POOLS: Final[dict[str, dict[str, Coverage]]] = {

@@ -55,18 +55,18 @@ class BackendContract(ABC, Generic[Spec, Result]):
                 nursery.start_soon(claim, self.other(spec))
             assert sorted(type(end).__name__ for end in ends) == ["Claimed", "ConflictError"]
 
-    async def test_a_member_that_is_not_there_is_a_conflict(self) -> None:
+    async def test_a_claim_of_a_missing_member_is_a_conflict(self) -> None:
         async with self.opened() as (backend, spec):
             with pytest.raises(ConflictError):
                 await backend.claim(Member("no-such-member", 1), spec)
 
-    async def test_recycling_what_is_not_there_does_nothing(self) -> None:
+    async def test_recycling_a_missing_member_does_nothing(self) -> None:
         async with self.opened() as (backend, _):
             shown(backend)
             await backend.recycle("no-such-member")
             assert list(backend.changes()) == []
 
-    async def test_a_recycled_member_is_idle_again_or_gone(self) -> None:
+    async def test_a_recycled_member_is_idle_again_or_deleted(self) -> None:
         async with self.opened() as (backend, spec):
             member = shown(backend)[0]
             await backend.claim(member, spec)

@@ -18,7 +18,7 @@ class TestFakeBackend(BackendContract[str, str]):
         yield backend, "one"
 
 
-async def test_its_cache_lags_as_far_as_it_is_told() -> None:
+async def test_the_cache_of_the_fake_lags_until_it_catches_up() -> None:
     backend = FakeBackend()
     backend.put("a")
     backend.changes()

@@ -5,7 +5,7 @@ import pytest
 from wharfinger.pools.claims.events import Limits, Member
 
 
-def test_limits_let_at_least_one_through() -> None:
+def test_limits_below_one_are_refused() -> None:
     with pytest.raises(ValueError, match=r"limit of waiting: .*found 0"):
         Limits(waiting=0)
     with pytest.raises(ValueError, match=r"limit of in_flight: .*found 0"):
@@ -14,5 +14,5 @@ def test_limits_let_at_least_one_through() -> None:
         Limits(attempts=0)
 
 
-def test_a_member_is_idle_and_not_protected_unless_it_says_so() -> None:
+def test_a_member_is_idle_and_not_protected_by_default() -> None:
     assert Member("a", 1) == Member("a", 1, idle=True, protected=False)

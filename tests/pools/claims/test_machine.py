@@ -73,13 +73,13 @@ def test_an_empty_pool_hands_nothing_out() -> None:
     assert (list(state.line), effects) == ([0], [])
 
 
-def test_members_that_went_are_evicted_and_the_order_stays() -> None:
+def test_evicted_members_leave_the_order_of_the_others_unchanged() -> None:
     state, effects = play(seen("a"), seen("b"), seen("c"), Lost("a"), *asked(0, 1))
     assert effects == [claim(0, "b"), claim(1, "c")]
     assert state.counters.evicted == 1
 
 
-def test_a_member_that_is_idle_no_more_is_evicted() -> None:
+def test_a_member_that_is_no_longer_idle_is_evicted() -> None:
     state, effects = play(seen("a"), seen("b"), seen("a", 2, idle=False), *asked(0))
     assert effects == [claim(0, "b")]
     assert state.counters.evicted == 1
@@ -104,7 +104,7 @@ def test_a_member_under_claim_is_reserved_whatever_the_cache_shows() -> None:
     assert dict(state.reserved) == {"a": None}
 
 
-def test_after_a_success_it_is_reserved_until_the_cache_shows_the_claim() -> None:
+def test_a_claimed_member_is_reserved_until_the_cache_shows_the_claim() -> None:
     events = [seen("a"), *asked(0, 1), Succeeded(0, 7)]
     assert dict(play(*events)[0].reserved) == {"a": 7}
     assert dict(play(*events, seen("a", 6))[0].reserved) == {"a": 7}
@@ -118,14 +118,14 @@ def test_a_cache_that_is_ahead_of_the_claim_ends_the_reservation_at_once() -> No
     assert dict(state.reserved) == {}
 
 
-def test_after_a_conflict_it_is_reserved_until_the_cache_shows_anything_newer() -> None:
+def test_a_member_in_conflict_is_reserved_until_the_cache_shows_a_newer_version() -> None:
     events = [seen("a", 3), *asked(0), Conflicted(0)]
     assert dict(play(*events)[0].reserved) == {"a": 4}
     assert play(*events, seen("a", 3))[1] == [claim(0, "a", 3)]
     assert play(*events, seen("a", 4))[1][-1] == claim(0, "a", 4)
 
 
-def test_after_another_failure_it_is_free_at_once_and_the_last_in_its_line() -> None:
+def test_after_another_failure_a_member_is_free_at_once_and_last_in_the_order() -> None:
     state, effects = play(seen("a"), seen("b"), *asked(0), Failed(0), *asked(1, 2))
     assert effects == [claim(0, "a"), Answered(0, Answer.FAILED), claim(1, "b"), claim(2, "a")]
     assert state.counters.failed == 1
@@ -168,7 +168,7 @@ def test_a_success_after_the_deadline_is_recycled() -> None:
     assert play(*events, Conflicted(0))[1][1:] == [Answered(0, Answer.EXPIRED)]
 
 
-def test_a_claim_that_may_have_begun_something_is_waited_for_beyond_the_deadline() -> None:
+def test_a_claim_in_progress_is_awaited_beyond_the_deadline() -> None:
     limits = Limits(expires_claims=False)
     events: list[Event] = [seen("a"), Enqueued(0, 5.0), TimePassed(5.0), TimePassed(6.0)]
     state, effects = play(*events, limits=limits)
@@ -185,7 +185,7 @@ def test_a_withdrawn_request_is_answered_and_its_success_recycled() -> None:
     assert play(Withdrawn(3))[1] == []
 
 
-def test_a_full_line_and_a_closed_pool_accept_nothing() -> None:
+def test_a_full_queue_and_a_closed_pool_accept_no_request() -> None:
     state, _ = play(*asked(0, 1), limits=Limits(waiting=2))
     assert not accepts(state)
     with pytest.raises(IllegalPoolEvent, match="full or closed"):
@@ -210,7 +210,7 @@ def test_abandoned_claims_are_answered_and_recycled() -> None:
         play(Abandoned())
 
 
-def test_no_more_claims_than_the_limit_and_neither_side_is_taken_before() -> None:
+def test_claims_in_progress_never_exceed_the_limit() -> None:
     state, effects = play(seen("a"), seen("b"), *asked(0, 1), limits=Limits(in_flight=1))
     assert (effects, list(state.ready), list(state.line)) == ([claim(0, "a")], ["b"], [1])
 

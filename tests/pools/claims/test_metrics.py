@@ -11,7 +11,7 @@ from wharfinger.pools.claims.scheduler import open_pool_scheduler
 from wharfinger.pools.claims.state import new_pool_state
 
 
-def test_a_snapshot_counts_what_there_is() -> None:
+def test_a_snapshot_counts_members_and_requests() -> None:
     state = new_pool_state(Limits(in_flight=1))
     for event in (Seen(Member("a", 1)), Seen(Member("b", 1)), Enqueued(0, 9.0), Enqueued(1, 9.0), Enqueued(2, 9.0)):
         state, _ = step(state, event)

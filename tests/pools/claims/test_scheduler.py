@@ -110,7 +110,7 @@ async def test_a_conflict_puts_the_request_before_all_later_ones() -> None:
         assert answers(requests) == ["b", "c", "d"]
 
 
-async def test_a_request_that_only_meets_conflicts_is_answered_in_the_end() -> None:
+async def test_a_request_is_answered_after_the_maximum_number_of_conflicts() -> None:
     def always(member: Member, spec: str) -> None:
         raise ConflictError(member.uid)
 
@@ -252,7 +252,7 @@ async def test_a_caller_cancelled_in_the_moment_of_success_leaves_no_member_clai
         assert await scheduler.claim("one") == "a"
 
 
-async def test_a_full_line_is_back_pressure() -> None:
+async def test_a_full_queue_refuses_requests() -> None:
     async with opened(FakeBackend(), Limits(waiting=2)) as scheduler:
         asked(scheduler, "1", "2")
         refused: Request[str, str] = Request("3")
@@ -330,7 +330,7 @@ async def test_notifying_never_blocks() -> None:
         assert scheduler.snapshot().ready == 0
 
 
-async def test_a_member_made_again_under_its_name_is_another_one() -> None:
+async def test_a_recreated_member_with_the_same_name_is_another_member() -> None:
     backend = FakeBackend()
     async with opened(backend) as scheduler:
         backend.put("uid-1")
@@ -346,7 +346,7 @@ async def test_a_member_made_again_under_its_name_is_another_one() -> None:
         assert scheduler.snapshot().reserved == 0
 
 
-async def test_no_more_claims_than_the_limit_and_no_member_held_by_who_waits(
+async def test_claims_never_exceed_the_limit_and_waiting_claims_hold_no_member(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     backend = FakeBackend(trip_s=1.0)
@@ -359,7 +359,9 @@ async def test_no_more_claims_than_the_limit_and_no_member_held_by_who_waits(
 
 
 @pytest.mark.parametrize("conflicting", [False, True])
-async def test_a_storm(autojump_clock: trio.testing.MockClock, *, conflicting: bool) -> None:
+async def test_a_storm_of_requests_with_conflicts_and_a_shutdown(
+    autojump_clock: trio.testing.MockClock, *, conflicting: bool
+) -> None:
     """600 requests for 200 members that come back, with a third of the claims in conflict; then the end in the middle."""
 
     def third(member: Member, spec: str) -> None:

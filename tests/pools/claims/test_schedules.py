@@ -155,7 +155,7 @@ def test_every_accepted_request_is_answered_once_whatever_happens(
     trio.run(play, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-async def test_a_day_of_churn_leaves_nothing(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_day_of_churn_leaves_no_state(autojump_clock: trio.testing.MockClock) -> None:
     """24 hours of requests, members that come, go and fail, and callers that leave: afterwards nothing is kept of them."""
     day, count = 24 * HOUR_S, scaled(20_000, 400)
     world = World([0, 0, 2, 0, 1, 0])

@@ -15,7 +15,7 @@ def line_of(*requests: tuple[int, float]) -> RequestQueue:
     return line
 
 
-def test_the_lowest_number_is_first_whenever_it_came() -> None:
+def test_the_request_with_the_lowest_number_is_first() -> None:
     line = line_of((3, 0.0), (1, 5.0), (2, 1.0))
     assert [line.take().request for _ in range(3)] == [1, 2, 3]
     assert len(line) == 0

@@ -57,9 +57,7 @@ async def test_churn_with_deletions(autojump_clock: trio.testing.MockClock) -> N
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("moment", [0.0, 0.005, 0.02, 0.031, 0.6])
-async def test_a_shutdown_beside_callers_leaves_nobody_waiting(
-    autojump_clock: trio.testing.MockClock, moment: float
-) -> None:
+async def test_a_shutdown_answers_all_concurrent_callers(autojump_clock: trio.testing.MockClock, moment: float) -> None:
     def third(member: Member, spec: str) -> None:
         if member.version % 3 == 0:
             backend.put(member.uid)

@@ -37,7 +37,7 @@ def comparable(outcome: Outcome, *folders: Path) -> tuple[object, ...]:
 
 @pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", SCRIPTS)
-async def test_cold_and_warm_are_the_same(name: str, tmp_path: Path) -> None:
+async def test_cold_and_warm_runs_have_the_same_results(name: str, tmp_path: Path) -> None:
     script = package(tmp_path / "package", SCRIPTS[name])
     cold, warm = command_of(script, tmp_path / "cold"), command_of(script, tmp_path / "warm")
     other = command_of(package(tmp_path / "first", "pass"), tmp_path / "other")

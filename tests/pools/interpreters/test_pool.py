@@ -16,7 +16,7 @@ from wharfinger.pools.interpreters.zygote import Idle
 from wharfinger.pools.memory.budget import MemoryBudget
 
 
-async def test_it_keeps_the_wanted_number_of_workers_ready() -> None:
+async def test_a_pool_keeps_the_wanted_number_of_workers_ready() -> None:
     async with open_interpreter_pool(Interpreter(sys.executable, ()), 3, None, MemoryBudget(GIB)) as pool:
         await until_ready(pool, 3)
         found = pool.snapshot()
@@ -109,7 +109,7 @@ async def test_an_interpreter_that_cannot_serve_is_given_up(tmp_path: Path) -> N
         assert (pool.serves, pool.restarts) == (False, 0)
 
 
-async def test_workers_are_forked_for_demand_and_never_more(tmp_path: Path) -> None:
+async def test_no_more_workers_are_forked_than_requested(tmp_path: Path) -> None:
     """One for each run, and the wanted number of idle ones: the number that is there now is not what it counts from."""
     script = package(tmp_path / "package", "pass")
     async with ready(command_of(package(tmp_path / "plain", "pass"), tmp_path / "first"), 2) as starts:

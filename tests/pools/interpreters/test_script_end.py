@@ -27,11 +27,11 @@ def run(text: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(("code", "status"), [(None, 0), (0, 0), (3, 3), (-1, 255), (300, 44), (True, 1)])
-def test_the_status_of_a_number(code: object, status: int) -> None:
+def test_an_integer_passed_to_exit_is_the_exit_status(code: object, status: int) -> None:
     assert script_end.ScriptEnd().status_of(code) == status
 
 
-def test_the_status_of_anything_else_is_one_and_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_other_object_passed_to_exit_is_printed_and_the_status_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert script_end.ScriptEnd().status_of(["a"]) == 1
     assert capsys.readouterr().err == "['a']\n"
 
@@ -64,7 +64,7 @@ def test_objects_with_an_end_of_their_own_are_found(kept: str, left: bool) -> No
     assert found.stdout == f"{left}\n"
 
 
-def test_an_end_leaves_the_usual_way_to_what_is_left() -> None:
+def test_exit_handlers_run_at_the_end_of_the_script() -> None:
     text = (
         "import builtins\nclass Kind:\n    def __del__(self): print('del')\nbuiltins.kept = Kind()\n"
         "import atexit\natexit.register(print, 'once')\nend.end(3)"

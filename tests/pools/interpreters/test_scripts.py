@@ -63,11 +63,11 @@ def test_a_script_that_names_its_interpreter(tmp_path: Path) -> None:
         "",
     ],
 )
-def test_everything_else_is_started_as_a_new_process(tmp_path: Path, line: str) -> None:
+def test_other_commands_are_started_as_a_new_process(tmp_path: Path, line: str) -> None:
     assert start_of(tmp_path, line) is None
 
 
-def test_a_file_that_is_no_program_is_left_to_the_start_of_a_process(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program_is_started_as_a_new_process(tmp_path: Path) -> None:
     assert start_of(tmp_path, f"#!{PYTHON}", mode=0o644) is None
     assert warm_start(Command((str(tmp_path / "missing"),), tmp_path, {})) is None
     assert warm_start(Command((str(tmp_path),), tmp_path, {})) is None
@@ -84,7 +84,7 @@ def test_an_interpreter_with_a_script(tmp_path: Path) -> None:
         assert warm_start(Command((str(python), *arguments), tmp_path, {})) is None
 
 
-def test_variables_that_an_interpreter_reads_tell_zygotes_apart(tmp_path: Path) -> None:
+def test_only_variables_of_the_interpreter_select_the_zygote(tmp_path: Path) -> None:
     script = tmp_path / "hook"
     script.write_text(f"#!{PYTHON}\n")
     script.chmod(0o755)
@@ -108,7 +108,7 @@ def test_a_sandbox_and_an_input_need_a_new_process(tmp_path: Path) -> None:
     assert warm_start(replace(command, descriptors=(5,))) is None
 
 
-def test_an_interpreter_that_was_replaced_is_another_one(tmp_path: Path) -> None:
+def test_a_replaced_interpreter_needs_another_zygote(tmp_path: Path) -> None:
     python = tmp_path / "python3"
     shutil.copy(os.path.realpath(sys.executable), python)
     script = tmp_path / "script"
@@ -138,7 +138,7 @@ def test_the_name_of_the_process_is_that_of_the_file_that_is_executed_last(
     assert start.name == name
 
 
-def test_the_name_of_an_interpreter_with_a_script_is_its_own(tmp_path: Path) -> None:
+def test_an_interpreter_with_a_script_keeps_its_own_process_name(tmp_path: Path) -> None:
     python, script = bin_of(tmp_path) / "python3", tmp_path / "hook.py"
     script.touch()
     start = warm_start(Command((str(python), str(script)), tmp_path, {}))

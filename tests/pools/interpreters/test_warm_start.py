@@ -45,7 +45,7 @@ async def test_the_first_run_is_cold_and_the_next_ones_are_warm(tmp_path: Path) 
         assert (outcome.ok, outcome.stdout, starts.warm) == (True, b"x\n", 1)
 
 
-async def test_without_workers_everything_is_cold(tmp_path: Path) -> None:
+async def test_without_workers_all_starts_are_cold(tmp_path: Path) -> None:
     script = package(tmp_path / "package", "print('x')")
     async with open_warm_starts(0, None, MemoryBudget(GIB)) as starts:
         assert (await starts.run(command_of(script, tmp_path / "a"), LIMITS)).ok
@@ -77,7 +77,7 @@ async def test_a_preparation_that_fails_starts_nothing(tmp_path: Path) -> None:
     assert not (second.cwd / "ran").exists()
 
 
-async def test_what_a_worker_refuses_is_started_cold_at_once_and_from_then_on(tmp_path: Path) -> None:
+async def test_a_script_refused_by_a_worker_is_started_cold_from_then_on(tmp_path: Path) -> None:
     plain = package(tmp_path / "plain", "pass")
     script = package(tmp_path / "package", "import subprocess\nprint(subprocess.OWN)")
     (script.parent / "subprocess.py").write_text("OWN = 'own'\n")
@@ -142,7 +142,9 @@ async def test_the_pool_of_an_idle_interpreter_is_closed(tmp_path: Path, monkeyp
         assert below() == set()
 
 
-async def test_only_so_many_interpreters_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_interpreters_with_a_pool_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("wharfinger.pools.interpreters.warm_start.MAX_INTERPRETERS", 1)
     script = package(tmp_path / "package", "print('x')")
     first = command_of(script, tmp_path / "a")
@@ -189,7 +191,9 @@ async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_day_of_churn_leaves_nothing(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
+async def test_a_day_of_churn_leaks_no_processes_descriptors_or_memory(
+    tmp_path: Path, mock_clock: trio.testing.MockClock
+) -> None:
     """24 hours in which the pool goes again and again because it is idle, and comes back with the next runs: the processes and
     descriptors stay the same, and so does the memory after the first hours."""
     mock_clock.rate = 1.0  # time passes as it does, and between runs it jumps
@@ -233,7 +237,7 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def test_a_module_that_was_replaced_is_loaded_anew(tmp_path: Path) -> None:
+async def test_a_replaced_module_is_loaded_again(tmp_path: Path) -> None:
     """The zygote has loaded the module; a script that runs after it was installed anew must see the new one."""
     modules = tmp_path / "site-packages"
     (modules / "yaml").mkdir(parents=True)

@@ -164,7 +164,7 @@ async def test_limits_of_the_kernel_hold(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-async def test_it_becomes_another_user_for_good() -> None:
+async def test_a_worker_has_only_the_ids_of_its_user() -> None:
     text = (
         "import os\nprint(os.getresuid(), os.getresgid(), os.getgroups())\n"
         "print([line.split()[1] for line in open('/proc/self/status') if line.startswith(('CapEff', 'CapPrm', 'NoNewPrivs'))])\n"
@@ -178,7 +178,7 @@ async def test_it_becomes_another_user_for_good() -> None:
     assert outcome.stdout.decode().splitlines() == [ids, "['0000000000000000', '0000000000000000', '1']", "True"]
 
 
-async def test_what_a_script_started_in_a_session_of_its_own_is_found_and_ended(tmp_path: Path) -> None:
+async def test_processes_in_a_new_session_of_a_script_are_killed(tmp_path: Path) -> None:
     text = (
         "import os, time\nread, write = os.pipe()\n"
         "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        os.setsid()\n"
@@ -193,7 +193,7 @@ async def test_what_a_script_started_in_a_session_of_its_own_is_found_and_ended(
     assert left is None or not left.alive
 
 
-async def test_closing_ends_idle_workers_and_those_that_nobody_took(tmp_path: Path) -> None:
+async def test_closing_ends_idle_and_unclaimed_workers(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal") as ledger:
         before = descriptors()
         async with opened(3, ledger) as workers:
@@ -214,7 +214,7 @@ async def test_a_worker_that_its_pool_has_ended_cannot_be_taken(tmp_path: Path) 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
-async def test_a_worker_whose_end_was_asked_for_dies_even_if_its_pool_is_cancelled_at_that_moment(turns: int) -> None:
+async def test_a_worker_is_killed_even_if_its_pool_is_cancelled_meanwhile(turns: int) -> None:
     before = descriptors()
     async with trio.open_nursery() as nursery:
         async with open_zygote(PYTHON, None) as zygote:

@@ -73,7 +73,7 @@ async def test_a_worker_outlives_its_zygote() -> None:
     idle.child.close()
 
 
-async def test_a_dead_zygote_forks_nothing_and_leaves_nothing(ledger: ProcessLedger) -> None:
+async def test_a_dead_zygote_forks_no_worker_and_leaks_no_descriptor(ledger: ProcessLedger) -> None:
     before = descriptors()
     async with open_zygote(PYTHON, ledger) as zygote:
         os.kill(zygote.pid, signal.SIGKILL)
@@ -102,7 +102,7 @@ async def test_a_cancelled_fork_leaves_nothing(ledger: ProcessLedger) -> None:
     assert descriptors() == before
 
 
-async def test_an_interpreter_that_does_not_start_is_reported_with_its_words(tmp_path: Path) -> None:
+async def test_an_interpreter_that_does_not_start_is_reported_with_its_output(tmp_path: Path) -> None:
     broken = Interpreter(sys.executable, (("PYTHONHOME", str(tmp_path)),))
     with pytest.RaisesGroup(ZygoteError, flatten_subgroups=True, allow_unwrapped=True) as caught:
         async with open_zygote(broken, None):

@@ -28,7 +28,7 @@ def started(environment: dict[str, str], *words: str) -> tuple[dict[str, object]
             return report, process.wait(30)
 
 
-def test_it_reports_its_version_and_ends_with_the_socket() -> None:
+def test_a_zygote_reports_its_version_and_ends_with_its_socket() -> None:
     report, status = started({MARKER: "a" * 32})
     assert (report.pop("version"), status) == (sys.version.split()[0], 0)
     folders = report.pop("folders")
@@ -39,12 +39,12 @@ def test_it_reports_its_version_and_ends_with_the_socket() -> None:
 
 
 @pytest.mark.parametrize("marker", [{}, {MARKER: "short"}])
-def test_without_a_marker_it_cannot_serve(marker: dict[str, str]) -> None:
+def test_a_zygote_without_a_marker_cannot_serve(marker: dict[str, str]) -> None:
     report, _ = started(marker)
     assert report == {"unfit": "its environment has no marker of this daemon's processes"}
 
 
-def test_a_module_that_starts_a_thread_makes_it_unfit(tmp_path: Path) -> None:
+def test_a_module_that_starts_a_thread_makes_a_zygote_unusable(tmp_path: Path) -> None:
     (tmp_path / "argparse.py").write_text(
         "import threading, time\nthreading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
     )

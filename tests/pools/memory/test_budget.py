@@ -109,7 +109,7 @@ async def test_the_longest_idle_processes_of_all_pools_end_first(monkeypatch: py
         assert budget.ended == 2
 
 
-async def test_it_measures_at_intervals_and_reports_that(
+async def test_processes_are_measured_at_intervals(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes(monkeypatch, {1: 50 * MIB})
@@ -126,7 +126,7 @@ async def test_it_measures_at_intervals_and_reports_that(
 @pytest.mark.parametrize(
     ("admitted", "after_s"), [(True, 1 + module.MEASURE_S), (False, module.EMPTY_S + module.MEASURE_S)]
 )
-async def test_without_processes_it_measures_after_an_admission_or_rarely(
+async def test_without_processes_measurements_are_rare_until_an_admission(
     admitted: bool, after_s: float, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes(monkeypatch, {})

@@ -65,7 +65,7 @@ def test_all_processes_below_one_are_counted_by_program() -> None:
     assert footprints_below(process.pid) == {}
 
 
-def test_where_the_kernel_shows_no_shares_all_resident_pages_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_shares_from_the_kernel_all_resident_pages_count(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = footprint(os.getpid())
 
     def refuse(_: bytes) -> module.Footprint:
@@ -78,7 +78,7 @@ def test_where_the_kernel_shows_no_shares_all_resident_pages_count(monkeypatch: 
     assert resident.total >= shares.total * 0.9
 
 
-def test_the_memory_is_that_of_the_machine_or_less() -> None:
+def test_the_memory_limit_is_at_most_the_memory_of_the_machine() -> None:
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert 0 < memory_of_machine() <= machine
 

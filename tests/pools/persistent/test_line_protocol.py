@@ -47,7 +47,7 @@ def test_answers(line: bytes, answer: Answer) -> None:
         (b'{"run": 7, "status": 0, "message": 1}', "use a string"),
     ],
 )
-def test_anything_else_is_an_error_that_says_what_is_expected(line: bytes, why: str) -> None:
+def test_other_lines_are_refused_with_the_expected_form(line: bytes, why: str) -> None:
     with pytest.raises(AnswerError, match="expected") as caught:
         read_answer(line, 7)
     assert why in str(caught.value)
@@ -55,7 +55,7 @@ def test_anything_else_is_an_error_that_says_what_is_expected(line: bytes, why: 
 
 
 @given(st.binary(max_size=200), st.integers(0, 10))
-def test_no_line_is_another_error(line: bytes, run: int) -> None:
+def test_a_missing_line_is_a_separate_error(line: bytes, run: int) -> None:
     try:
         found = read_answer(line, run)
     except AnswerError:

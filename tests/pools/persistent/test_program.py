@@ -11,7 +11,7 @@ from wharfinger.pools.persistent.program import VALUE, VARIABLE, NotBegunError, 
 from wharfinger.process.command import NO_SINKS
 
 
-async def test_it_has_the_variable_and_an_input(tmp_path: Path) -> None:
+async def test_a_persistent_program_has_the_variable_and_an_input(tmp_path: Path) -> None:
     program = Program(serving(tmp_path), LIMITS)
     async with trio.open_nursery() as nursery:
         await nursery.start(program.live, None)
@@ -26,7 +26,7 @@ async def test_it_has_the_variable_and_an_input(tmp_path: Path) -> None:
     assert not usable
 
 
-async def test_the_end_of_its_task_is_its_end(tmp_path: Path) -> None:
+async def test_a_program_ends_with_its_task(tmp_path: Path) -> None:
     program = Program(serving(tmp_path), LIMITS)
     async with trio.open_nursery() as nursery:
         await nursery.start(program.live, None)
@@ -35,7 +35,7 @@ async def test_the_end_of_its_task_is_its_end(tmp_path: Path) -> None:
     assert not is_alive(program.pid)
 
 
-async def test_a_line_that_was_not_read_has_not_begun(tmp_path: Path) -> None:
+async def test_a_run_whose_line_was_not_read_has_not_begun(tmp_path: Path) -> None:
     """It ends without a look at its input: whoever gets the run then does it for the first time."""
     once = (
         'import os, time\nos.read(0, 10_000)\nos.write(1, b\'{"run": 1, "status": 0}\\n\')\n'

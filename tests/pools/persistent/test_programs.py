@@ -165,7 +165,7 @@ open("printed", "w").close()
 
 
 @pytest.mark.parametrize("do", [AT_ONCE, LATER], ids=["at once", "later"])
-async def test_output_that_nobody_asked_for_ends_the_process_and_no_run(do: str, tmp_path: Path) -> None:
+async def test_unexpected_output_ends_the_process_but_fails_no_run(do: str, tmp_path: Path) -> None:
     command = serving(tmp_path)
     async with opened() as programs:
         first = await programs.run(run_of(command, do), LIMITS)
@@ -199,7 +199,7 @@ async def test_concurrent_runs_have_processes_of_their_own(tmp_path: Path) -> No
         assert len(programs) == 2
 
 
-async def test_beyond_the_limit_an_idle_process_of_another_hook_ends(
+async def test_at_the_limit_an_idle_process_of_another_hook_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_PROGRAMS", 2)
@@ -213,7 +213,9 @@ async def test_beyond_the_limit_an_idle_process_of_another_hook_ends(
         assert words(await programs.run(run_of(command, owner="b"), LIMITS)) == (kept, 2)
 
 
-async def test_if_all_are_busy_a_run_is_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_gets_its_own_process_if_all_processes_are_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MAX_PROGRAMS", 1)
     both = (
         "import os, sys\nif 'WHARFINGER_POOL' not in os.environ:\n"
@@ -249,7 +251,7 @@ async def test_another_version_of_a_hook_ends_the_process_of_the_old_one(tmp_pat
         assert len(programs) == 1
 
 
-async def test_a_process_ends_after_so_many_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_ends_after_the_maximum_number_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_RUNS", 3)
     command = serving(tmp_path)
     async with opened() as programs:
@@ -257,7 +259,7 @@ async def test_a_process_ends_after_so_many_runs(tmp_path: Path, monkeypatch: py
         assert numbers == [1, 2, 3, 1, 2, 3, 1]
 
 
-async def test_an_idle_process_ends_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_process_ends_after_the_idle_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "IDLE_S", 0.01)
     monkeypatch.setattr(module, "_LOOK_S", 0.01)
     command = serving(tmp_path)
@@ -281,7 +283,7 @@ async def test_usage_is_that_of_one_run(tmp_path: Path) -> None:
     assert much.usage.max_rss_bytes > 60_000_000 > little.usage.max_rss_bytes > 1_000_000
 
 
-async def test_all_output_of_a_run_is_heard_before_it_is_over_and_none_of_another(tmp_path: Path) -> None:
+async def test_a_run_ends_after_all_its_output_and_gets_no_output_of_others(tmp_path: Path) -> None:
     command = serving(tmp_path)
     async with opened() as programs:
         for number in range(5):
@@ -292,7 +294,7 @@ async def test_all_output_of_a_run_is_heard_before_it_is_over_and_none_of_anothe
             assert text == str(number).encode() * 200_000
 
 
-async def test_a_sink_that_fails_is_the_callers_error_and_the_process_serves_on(tmp_path: Path) -> None:
+async def test_an_error_of_a_sink_is_raised_and_the_process_continues(tmp_path: Path) -> None:
     command = serving(tmp_path)
 
     def fail(_: bytes) -> None:
@@ -332,7 +334,7 @@ async def test_a_program_that_cannot_be_started_has_the_usual_error_and_a_failed
         assert (await programs.run(run_of(command), LIMITS)).ok
 
 
-async def test_a_full_budget_makes_each_run_a_process_of_its_own(tmp_path: Path) -> None:
+async def test_each_run_has_its_own_process_if_the_budget_is_full(tmp_path: Path) -> None:
     command = serving(tmp_path, "import sys\nprint('alone', file=sys.stderr)")
     async with opened(limit=1) as programs:
         outcome = await programs.run(run_of(command), LIMITS)

@@ -21,7 +21,7 @@ for line in sys.stdin:
 """
 
 
-def test_it_is_the_time_since_the_beginning_with_that_of_children() -> None:
+def test_the_usage_of_a_run_includes_child_processes() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", WORK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:
@@ -41,7 +41,7 @@ def test_it_is_the_time_since_the_beginning_with_that_of_children() -> None:
     assert much.max_rss_bytes > 1_000_000
 
 
-def test_a_process_that_has_ended_has_none() -> None:
+def test_an_ended_process_has_no_usage() -> None:
     with subprocess.Popen(["/bin/true"]) as process:
         process.wait()
     with pytest.raises(OSError, match=str(process.pid)):

@@ -71,7 +71,7 @@ async def test_a_claim_expires_without_a_pool(autojump_clock: trio.testing.MockC
         assert trio.current_time() - start < 10
 
 
-async def test_a_claim_expires_in_the_line(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_claim_expires_while_it_waits_for_a_pod(autojump_clock: trio.testing.MockClock) -> None:
     async with open_cluster() as cluster, open_pools(cluster):
         await cluster.user.create(pool_object(size=0, max=1))
         await cluster.user.create(claim_object("first"))
@@ -82,7 +82,7 @@ async def test_a_claim_expires_in_the_line(autojump_clock: trio.testing.MockCloc
         assert len(claimed(await cluster.pods())) == 1
 
 
-async def test_a_full_pool_says_so_and_takes_the_claim_later(
+async def test_a_claim_of_a_full_pool_is_pending_with_a_reason_and_bound_later(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pod_pool, "LIMITS", Limits(waiting=1, in_flight=1, attempts=2))
@@ -101,7 +101,7 @@ async def test_a_full_pool_says_so_and_takes_the_claim_later(
         assert {each["phase"] for each in found.values()} == {"Bound"}
 
 
-async def test_a_status_that_is_not_taken_for_a_while_is_written_in_the_end(
+async def test_a_status_is_written_again_until_the_api_server_accepts_it(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     refused = Rule(
@@ -130,7 +130,7 @@ async def test_a_claim_waits_while_the_daemon_lacks_rights(autojump_clock: trio.
         assert (found["one"]["phase"], found["one"]["podName"]) == ("Bound", name_of(pod))
 
 
-async def test_others_that_change_each_pod_delay_a_claim_and_do_not_lose_it(
+async def test_changes_by_others_delay_a_claim_but_do_not_lose_it(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """Each patch meets a conflict for some time; the pod is as it was, so it is tried again."""
@@ -147,7 +147,7 @@ async def test_others_that_change_each_pod_delay_a_claim_and_do_not_lose_it(
         await cluster.until(POD, lambda pods: len(claimed(pods)) == 1)
 
 
-async def test_claims_that_wait_for_a_pool_are_served_by_their_age(autojump_clock: trio.testing.MockClock) -> None:
+async def test_pending_claims_are_served_by_their_age(autojump_clock: trio.testing.MockClock) -> None:
     """They were made while no daemon ran, and their names are no order; the pool has room for one."""
     names = ["m", "z", "a"]
     async with open_cluster() as cluster:
@@ -165,7 +165,7 @@ async def test_claims_that_wait_for_a_pool_are_served_by_their_age(autojump_cloc
                 await cluster.user.delete(key_of(WORKER_CLAIM, name))
 
 
-async def test_a_defect_with_one_claim_does_not_stop_the_others(
+async def test_a_bug_in_one_reconciliation_does_not_stop_other_claims(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(obj: JsonObject) -> ClaimSpec:
@@ -182,7 +182,7 @@ async def test_a_defect_with_one_claim_does_not_stop_the_others(
         assert "a bug in Wharfinger: the reconciliation failed; it is retried" in caplog.text
 
 
-async def test_two_daemons_at_once_hand_no_pod_out_twice(autojump_clock: trio.testing.MockClock) -> None:
+async def test_two_daemons_never_bind_one_pod_to_two_claims(autojump_clock: trio.testing.MockClock) -> None:
     """The Lease forbids it; if it happens nevertheless, the conditional writes decide."""
     names = [f"claim-{number}" for number in range(10)]
     async with open_cluster() as cluster, open_pools(cluster, "first"), open_pools(cluster, "other"):
@@ -205,7 +205,7 @@ async def the_bound_pod_stays(cluster: Cluster) -> None:
     assert claimed(await cluster.pods()) == {found["one"]["podUID"]: "one"}
 
 
-async def test_a_daemon_whose_claim_came_late_leaves_the_pod_to_the_claim_that_another_one_bound(
+async def test_a_late_daemon_does_not_take_a_pod_that_another_daemon_bound(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """Both patch the same pod for the same claim. The second finds that out after it has seen the status."""
@@ -214,7 +214,7 @@ async def test_a_daemon_whose_claim_came_late_leaves_the_pod_to_the_claim_that_a
         await the_bound_pod_stays(cluster)
 
 
-async def test_a_daemon_that_never_learns_the_outcome_leaves_the_pod_to_the_claim_that_another_one_bound(
+async def test_a_daemon_with_an_unknown_outcome_does_not_take_a_pod_that_another_daemon_bound(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     silent = Rule(

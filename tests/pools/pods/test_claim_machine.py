@@ -43,7 +43,7 @@ def test_a_new_claim_is_requested() -> None:
     assert decide(replace(NEW, asked=RequestState())) == Wait()
 
 
-def test_a_claim_that_waits_long_says_so_once() -> None:
+def test_the_status_of_a_claim_reports_a_long_wait_once() -> None:
     waits = ClaimStatus(PENDING, Reason.WAITING, "waits for a pod of pool workers")
     assert decide(replace(NEW, asked=RequestState(waited=True))) == WriteStatus(waits)
     assert decide(replace(NEW, asked=RequestState(waited=True), written=waits)) == Wait()
@@ -68,7 +68,7 @@ def test_an_answer_is_written_or_the_pod_requested_again(asked: RequestState, ex
 
 
 @pytest.mark.parametrize("known", [ClaimFacts(""), replace(NEW, leaving=True)])
-def test_a_claim_that_goes_gives_everything_up(known: ClaimFacts) -> None:
+def test_a_deleted_claim_releases_its_pods_and_requests(known: ClaimFacts) -> None:
     assert decide(known) == Wait()
     assert decide(replace(known, asked=RequestState())) == ReleasePods(())
     assert decide(replace(known, pods=(OWN, replace(OTHER, leaving=True)))) == ReleasePods((OWN,))
@@ -84,7 +84,7 @@ def test_a_bound_claim_keeps_its_pod_and_no_other() -> None:
     assert decide(replace(known, asked=RequestState())) == ReleasePods(())
 
 
-def test_a_pod_of_an_earlier_life_is_adopted() -> None:
+def test_a_pod_claimed_by_an_earlier_daemon_is_adopted() -> None:
     assert decide(replace(NEW, pods=(OWN,))) == WriteStatus(bound_status(OWN))
     assert decide(replace(NEW, pods=(OWN,), asked=RequestState(trying="p"))) == Wait()  # its answer is on the way
     assert decide(replace(NEW, pods=(OWN,), asked=RequestState())) == WriteStatus(bound_status(OWN))
@@ -100,7 +100,7 @@ def test_a_pod_of_an_earlier_claim_of_this_name_is_deleted_first() -> None:
     assert decide(replace(NEW, pods=(STRANGER,), asked=RequestState())) == ReleasePods((STRANGER,), withdraw=False)
 
 
-def test_what_stands_in_the_way_is_written() -> None:
+def test_obstacles_are_written_to_the_status() -> None:
     assert decide(replace(NEW, problem="bad")) == WriteStatus(ClaimStatus(FAILED, Reason.SPEC_INVALID, "bad"))
     assert decide(replace(NEW, expired=True)) == WriteStatus(TIMEOUT)
     missing = decide(replace(NEW, open=False))
@@ -113,7 +113,7 @@ def test_what_stands_in_the_way_is_written() -> None:
     assert decide(replace(NEW, full=True, written=full.status)) == Wait()
 
 
-def test_a_status_is_written_under_the_version_that_was_seen() -> None:
+def test_a_status_is_written_with_the_resource_version_that_was_read() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     patch = status_patch(bound_status(OWN), "c-1", "17", now)
     assert patch == {
@@ -215,7 +215,7 @@ EVENTS = st.lists(
 
 
 @given(EVENTS)
-def test_in_any_order_of_events_there_is_one_result_and_no_pod_too_many(events: list[str]) -> None:
+def test_any_order_of_events_has_one_result_and_no_extra_pod(events: list[str]) -> None:
     world = World()
     for event in events:
         world.happen(event)

@@ -72,7 +72,7 @@ async def test_one_patch_sets_everything() -> None:
         assert len(CONTAINERS) == 2
 
 
-async def test_images_are_the_pools_to_allow() -> None:
+async def test_claims_may_set_images_only_if_the_pool_allows_it() -> None:
     async with open_cluster() as cluster, open_backend(cluster, 1) as backend:
         (member,) = shown(backend)
         with pytest.raises(ClaimError, match="does not allow images"):
@@ -107,7 +107,7 @@ async def test_a_pod_that_an_earlier_daemon_claimed_for_the_claim_is_its_pod() -
         assert not backend.doomed
 
 
-async def test_a_pod_that_was_made_again_under_its_name_is_another_one() -> None:
+async def test_a_recreated_pod_with_the_same_name_is_another_pod() -> None:
     async with open_cluster() as cluster, open_backend(cluster, 1) as backend:
         (member,) = shown(backend)
         old = await cluster.user.get(key_of(POD, "workers-0"))
@@ -136,7 +136,7 @@ def patching(fault: Fault, times: int | None = 1) -> Rule:
         ErrorAnswer(429, "TooManyRequests", "x"),
     ],
 )
-async def test_a_claim_without_an_answer_is_found_out(fault: Fault) -> None:
+async def test_the_outcome_of_an_unanswered_claim_is_read_from_the_pod(fault: Fault) -> None:
     async with open_cluster(patching(fault)) as cluster, open_backend(cluster, 1) as backend:
         (member,), claim = shown(backend), await claim_of(cluster)
         claimed = await backend.claim(member, claim)
@@ -196,7 +196,7 @@ DENIED = [
 
 
 @pytest.mark.parametrize("fault", DENIED)
-async def test_rights_that_the_daemon_lacks_cost_no_pod(autojump_clock: trio.testing.MockClock, fault: Fault) -> None:
+async def test_missing_rights_of_the_daemon_lose_no_pod(autojump_clock: trio.testing.MockClock, fault: Fault) -> None:
     async with open_cluster(patching(fault, None)) as cluster, open_backend(cluster, 1) as backend:
         (member,) = shown(backend)
         began = trio.current_time()

@@ -95,7 +95,7 @@ async def alone(cluster: Cluster) -> AsyncGenerator[PodPool]:
         await pool.ended.wait()
 
 
-async def test_it_serves_from_its_start_to_its_end(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_pool_serves_claims_until_it_is_closed(autojump_clock: trio.testing.MockClock) -> None:
     async with open_cluster() as cluster:
         claim = read_claim(await cluster.user.create(claim_object("one")))
         async with alone(cluster) as pool:

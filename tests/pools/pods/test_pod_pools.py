@@ -94,7 +94,7 @@ async def test_claims_make_the_pool_grow_up_to_max_and_are_served_in_order(
         await cluster.until_finished(*names[4:])
 
 
-async def test_idle_pods_go_after_the_idle_time(autojump_clock: trio.testing.MockClock) -> None:
+async def test_idle_pods_are_deleted_after_the_idle_time(autojump_clock: trio.testing.MockClock) -> None:
     async with open_cluster() as cluster, open_pools(cluster):
         await cluster.user.create(pool_object(size=3, min=1, idleSeconds=60))
         await cluster.until_ready(3)
@@ -115,7 +115,7 @@ async def test_a_change_of_the_template_replaces_idle_pods_only(autojump_clock: 
         assert set(claimed(await cluster.pods()).values()) == {"one"}
 
 
-async def test_a_dead_pod_is_replaced_and_not_handed_out(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_ended_pod_is_replaced_and_never_bound(autojump_clock: trio.testing.MockClock) -> None:
     async with open_cluster() as cluster, open_pools(cluster):
         await cluster.user.create(pool_object())
         await cluster.until_ready(1)
@@ -147,7 +147,7 @@ async def test_a_claim_that_cannot_be_fulfilled_fails(autojump_clock: trio.testi
         assert claimed(await cluster.pods()) == {}
 
 
-async def test_a_pool_that_cannot_be_used_says_so(autojump_clock: trio.testing.MockClock) -> None:
+async def test_the_status_of_an_unusable_pool_has_the_reason(autojump_clock: trio.testing.MockClock) -> None:
     async with open_cluster() as cluster, open_pools(cluster):
         await cluster.user.create(
             pool_object(size=2, template={"metadata": {"labels": {"a b": "c"}}, "spec": {"containers": [{}]}})
@@ -223,7 +223,7 @@ async def test_the_next_daemon_deletes_pods_whose_claims_are_gone(autojump_clock
             await settle(cluster, "one")
 
 
-async def test_the_end_answers_claims_under_way_and_leaves_the_others_pending(
+async def test_at_the_end_claims_in_progress_are_answered_and_others_stay_pending(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     async with open_cluster() as cluster:
@@ -262,9 +262,7 @@ def faults(rng: random.Random) -> list[Rule]:
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
-async def test_whatever_goes_wrong_no_pod_is_handed_out_twice(
-    autojump_clock: trio.testing.MockClock, seed: int
-) -> None:
+async def test_no_fault_binds_one_pod_to_two_claims(autojump_clock: trio.testing.MockClock, seed: int) -> None:
     """Claims come and go, pods die, answers are lost and lists are outdated; and the daemon is restarted twice."""
     rng = random.Random(seed)  # noqa: S311 - what happens
     async with open_cluster(*faults(rng), seed=seed) as cluster:

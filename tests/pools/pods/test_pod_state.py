@@ -27,7 +27,7 @@ def stored(status: JsonObject | None = None, **metadata: JsonValue) -> JsonObjec
     return {**made, "metadata": {**find_object(made, "metadata"), **server, **metadata}, "status": status or {}}
 
 
-def test_a_pod_that_was_made_is_read_as_an_idle_one() -> None:
+def test_a_new_pod_is_read_as_idle() -> None:
     found = read_pod(stored(RUNNING))
     assert found == pod("a", 7)
     assert found.usable(POOL)
@@ -44,14 +44,14 @@ def test_a_pod_that_was_made_is_read_as_an_idle_one() -> None:
         ({"phase": "Succeeded"}, False, True),
     ],
 )
-def test_a_pod_that_is_not_ready_or_has_ended_is_of_no_use(status: JsonObject, ready: bool, ended: bool) -> None:
+def test_unready_and_ended_pods_are_unusable(status: JsonObject, ready: bool, ended: bool) -> None:
     found = read_pod(stored(status))
     assert found is not None
     assert (found.ready, found.ended) == (ready, ended)
     assert not found.usable(POOL)
 
 
-def test_why_a_pod_is_not_ready_is_kept() -> None:
+def test_the_reason_of_an_unready_pod_is_stored() -> None:
     waiting: JsonObject = {"state": {"waiting": {"reason": "ImagePullBackOff"}}, "name": "main"}
     found = read_pod(stored({"phase": "Pending", "containerStatuses": [waiting]}))
     assert found is not None
@@ -61,7 +61,7 @@ def test_why_a_pod_is_not_ready_is_kept() -> None:
 @pytest.mark.parametrize(
     ("label", "phase"), [("idle", Phase.IDLE), ("retiring", Phase.RETIRING), ("debug", Phase.CLAIMED)]
 )
-def test_whatever_else_the_phase_says_is_a_claim(label: str, phase: Phase) -> None:
+def test_an_unknown_phase_label_is_read_as_claimed(label: str, phase: Phase) -> None:
     found = read_pod(stored(RUNNING, labels={"wharfinger.dev/pool": "workers", "wharfinger.dev/pool-phase": label}))
     assert found is not None
     assert found.phase is phase
@@ -74,12 +74,12 @@ def test_a_pod_that_is_being_deleted_is_leaving() -> None:
     assert not found.usable(POOL)
 
 
-def test_a_version_that_is_no_number_makes_a_pod_unusable() -> None:
+def test_a_resource_version_that_is_not_a_number_makes_a_pod_unusable() -> None:
     assert read_pod(stored(resourceVersion="v7")) is None
     assert read_pod(stored(resourceVersion="")) is None
 
 
-def test_a_pod_has_what_its_template_says_and_belongs_to_its_pool() -> None:
+def test_a_pod_has_the_spec_of_the_template_and_is_owned_by_the_pool() -> None:
     made = make_pod(pool_spec(), "pod-a")
     assert find(made, "metadata", "labels") == {
         "app": "worker",
@@ -116,7 +116,7 @@ def test_retiring_needs_the_same_version() -> None:
     }
 
 
-def test_the_cache_keeps_what_is_read() -> None:
+def test_the_cache_stores_all_fields_that_are_read() -> None:
     whole = stored(RUNNING, managedFields=[{"manager": "x"}])
     kept = kept_of_pod({**whole, "spec": {**find_object(whole, "spec"), "volumes": [{}]}})
     assert read_pod(kept) == read_pod(whole)

@@ -20,7 +20,7 @@ def state_of(*pods: object, **spec: int) -> SizingState:
     return state
 
 
-def test_a_pool_as_wanted() -> None:
+def test_the_status_of_a_pool_of_the_desired_size() -> None:
     state = state_of(pod("1"), pod("2"), pod("3", phase=Phase.CLAIMED), size=2)
     assert numbers(state, 0.0) == PoolNumbers(desired=2, ready=2, starting=0, claimed=1, pods=3, waiting=0)
 

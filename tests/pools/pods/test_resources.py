@@ -30,7 +30,7 @@ def test_the_defaults_of_a_pool() -> None:
     assert str(pool.key) == "WorkerPool.wharfinger.dev default/workers"
 
 
-def test_the_hash_is_that_of_the_template_only() -> None:
+def test_the_hash_depends_on_the_template_only() -> None:
     one, two = read_pool(pool_object()), read_pool(pool_object(size=4))
     other = read_pool(pool_object(template={"spec": {"containers": [CONTAINER]}}))
     assert one.template_hash == two.template_hash != other.template_hash
@@ -59,7 +59,7 @@ def test_pools_that_are_refused(spec: dict[str, JsonValue], said: str) -> None:
     assert said in str(refused.value)
 
 
-def test_a_claim_expires_by_its_creation() -> None:
+def test_the_deadline_of_a_claim_counts_from_its_creation() -> None:
     obj = claim_object("one", timeoutSeconds=60, owner="alice")
     find_object(obj, "metadata")["creationTimestamp"] = "2026-01-01T00:00:00Z"
     claim = read_claim(obj)

@@ -4,7 +4,7 @@ from tests.pools.pods.podstates import pod
 from wharfinger.pools.pods.sizing_events import DeletePod, MakePod, PodChecked, RetirePod, RetireSettled
 
 
-def test_they_are_values() -> None:
+def test_events_are_compared_by_value() -> None:
     assert {MakePod("a"), MakePod("a"), MakePod("b")} == {MakePod("a"), MakePod("b")}
     assert RetirePod(pod("1")) == RetirePod(pod("1")) != RetirePod(pod("1", 2))
     assert len({DeletePod(pod("1")), RetirePod(pod("1"))}) == 2

@@ -71,27 +71,27 @@ def with_pods(spec: PoolSpec, *pods: PodState) -> Driver:
     return driver
 
 
-def test_pods_are_made_up_to_the_size_and_each_once() -> None:
+def test_each_missing_pod_is_created_once() -> None:
     driver = Driver(pool_spec(size=3))
     assert driver.take(SpecChanged(driver.state.spec)) == [MakePod("w-abc-1"), MakePod("w-abc-2"), MakePod("w-abc-3")]
     assert driver.take(PodMade("w-abc-1"), TimePassed(), PodMade("w-abc-2"), PodMade("w-abc-3")) == []
     assert driver.take(PodSeen(pod("1", template=POOL.template_hash)), TimePassed()) == []
 
 
-def test_demand_adds_to_the_size_and_is_not_compounded() -> None:
+def test_waiting_claims_add_to_the_size_only_once() -> None:
     driver = with_pods(pool_spec(size=1), pod("1"))
     assert len(driver.take(Demand(5, 5))) == 5
     assert driver.take(Demand(5, 5), TimePassed()) == []
     assert len(driver.take(Demand(7, 7))) == 2
 
 
-def test_never_more_than_max_claimed_ones_included() -> None:
+def test_pods_including_claimed_ones_never_exceed_max() -> None:
     driver = with_pods(pool_spec(size=2, max=4), pod("1"), pod("2"), pod("3", phase=Phase.CLAIMED))
     assert len(driver.take(Demand(50, 50))) == 1
     assert total(driver.state) == 4
 
 
-def test_only_so_many_are_in_the_making_at_once() -> None:
+def test_concurrent_creations_of_pods_are_limited() -> None:
     driver = Driver(pool_spec(size=90))
     assert len(driver.take(TimePassed())) == AT_ONCE
     assert len(driver.take(PodMade("w-abc-1"), PodSeen(replace(pod("1"), name="w-abc-1")))) == 1
@@ -105,7 +105,7 @@ def test_a_pod_that_ended_is_deleted_and_replaced() -> None:
     assert driver.take(PodGone("1")) == []
 
 
-def test_a_claimed_pod_is_left_as_it_is() -> None:
+def test_a_claimed_pod_is_not_changed() -> None:
     driver = with_pods(POOL, pod("1", phase=Phase.CLAIMED), pod("2", phase=Phase.CLAIMED, ended=True), pod("3"))
     assert driver.take(TimePassed(), SpecChanged(pool_spec(template={"spec": {"containers": [{"name": "x"}]}}))) == [
         RetirePod(driver.state.pods["3"]),
@@ -170,7 +170,7 @@ def test_a_conflict_is_followed_by_another_attempt_once_the_pod_is_seen_anew() -
     assert driver.take(PodSeen(pod("1", 2))) == [RetirePod(pod("1", 2))]
 
 
-def test_surplus_pods_go_after_the_idle_time_and_the_rest_down_to_min() -> None:
+def test_idle_pods_are_deleted_down_to_min_after_the_idle_time() -> None:
     driver = with_pods(pool_spec(size=2, min=1, idleSeconds=60), pod("1"), pod("2"), pod("3"))
     assert driver.at(59.0) == []
     driver.take(Demand(1, 1), Demand(0, 1))  # the pool is used
@@ -219,7 +219,7 @@ def test_failures_pause_longer_each_time_and_a_new_template_ends_the_pause() -> 
     assert len(driver.take(SpecChanged(pool_spec(template={"spec": {"containers": [{"name": "x"}]}})))) == 1
 
 
-def test_a_pod_that_may_exist_is_made_again_under_its_name() -> None:
+def test_a_pod_with_unknown_outcome_is_created_again_with_the_same_name() -> None:
     driver = Driver()
     driver.take(TimePassed())
     assert driver.take(MakeUnknown("w-abc-1", "no answer")) == []
@@ -228,7 +228,7 @@ def test_a_pod_that_may_exist_is_made_again_under_its_name() -> None:
     assert driver.at(100.0) == []
 
 
-def test_a_pod_that_the_cache_never_shows_is_asked_for() -> None:
+def test_a_pod_missing_in_the_cache_is_read_from_the_api_server() -> None:
     driver = Driver()
     driver.take(TimePassed(), PodMade("w-abc-1"))
     assert next_time(driver.state, 0.0) == CHECK_S
