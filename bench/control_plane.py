@@ -64,7 +64,9 @@ def measure(long: bool) -> Iterator[Ratio]:
         result = run(
             Load(rate=RATE, seconds=LONG_S if long else SHORT_S, objects=objects, watchers=WATCHERS), data=data
         )
-        yield Ratio(part, f"a write {where}, {server}", f"a core at {RATE}/s", result.cpu_per_write, 1 / RATE, 1.0)
+        yield Ratio(
+            part, f"a write {where}, {server}", f"a core at {RATE} writes/s", result.cpu_per_write, 1 / RATE, 1.0
+        )
         yield Ratio(part, f"slowest 1 % of writes {where}", "25 ms", result.load.p99, P99_S, 1.0)
         if long:  # with few objects, the watches and what the first requests load would count for much of the growth
             yield Ratio(part, f"memory for each byte {where}", "1 byte", result.growth, 1, MEMORY, Unit.BYTES)

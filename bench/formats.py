@@ -122,7 +122,7 @@ def _constraint() -> Iterator[Ratio]:
     assert constraint.allows(version)
     theirs = repeated(TIMES, lambda: semver.Version.parse(version).compare(least))
     ours = repeated(TIMES, lambda: constraint.allows(version))
-    what = f"{TIMES} x allows, a constraint of 3"
+    what = f"{TIMES} x allows, a constraint of 3 parts"
     yield compare("formats", what, "semver parse and compare", ours, theirs, budget=3.0)
     ours = repeated(TIMES, lambda: parse_constraint(text).allows(version))
     what = f"{TIMES} x parse_constraint, allows"

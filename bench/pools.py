@@ -96,7 +96,9 @@ async def _script(what: str, text: str, budget: float) -> Ratio:
                 for _ in range(RUNS):
                     assert (await run_child(command, LIMITS)).ok
 
-            row = await compare_async("pools", f"{RUNS} x {what}, warm", "a new process", warm, cold, budget=budget)
+            row = await compare_async(
+                "pools", f"{RUNS} x {what}, warm worker", "a new process", warm, cold, budget=budget
+            )
             assert starts.cold == 1, "a run was not warm"
             return row
 

@@ -85,9 +85,9 @@ def measure(long: bool) -> Iterator[Ratio]:
         world.tell(IntentSet(first, enabled=None))
 
     changes: tuple[tuple[str, Callable[[World], None]], ...] = (
-        ("another version, reaches 10", another_version),
-        ("run again, reaches 10", run_again),
-        ("off and on again, reaches 10", off_and_on),
+        ("a new version that reaches 10", another_version),
+        ("a new run that reaches 10", run_again),
+        ("off and on again, which reaches 10", off_and_on),
     )
     for what, change in changes:
         yield _change(what, change, large, small)

@@ -88,7 +88,7 @@ def _parts(some: Sequence[Row]) -> Sequence[Sequence[Row]]:
 def _inserts(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
     parts = _parts(large)
     small = f"{len(parts)} tables of {SMALL}"
-    for indexed, what in ((False, ""), (True, ", an index")):
+    for indexed, what in ((False, ""), (True, ", with an index")):
 
         def inserted(*some: Sequence[Row], indexed: bool = indexed) -> None:
             for part in some:
@@ -109,7 +109,7 @@ def _inserts(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
         fill(mine, next(others))
 
     yield compare(
-        "tables", f"{LARGE} rows replaced", "dict, (row, revision)", ours, plain, budget=60.0, rounds=rounds
+        "tables", f"{LARGE} rows replaced", "a dict of (row, revision)", ours, plain, budget=60.0, rounds=rounds
     ).per(LARGE)
 
 
@@ -137,17 +137,21 @@ def _reads(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
         assert sum(1 for _ in held.values()) == LARGE
 
     one, many = partial(iterated, whole), partial(iterated, *parts)
-    yield compare("tables", f"{LARGE} rows by revision", small, one, many, budget=1.5, rounds=rounds).per(LARGE)
-    yield compare("tables", f"{LARGE} rows by revision", "dict.values()", one, plain, budget=5.0, rounds=rounds).per(
+    yield compare("tables", f"{LARGE} rows iterated by revision", small, one, many, budget=1.5, rounds=rounds).per(
         LARGE
     )
+    yield compare(
+        "tables", f"{LARGE} rows iterated by revision", "dict.values()", one, plain, budget=5.0, rounds=rounds
+    ).per(LARGE)
     one, many = partial(replayed, whole), partial(replayed, *parts)
-    yield compare("tables", f"{LARGE} rows as changes", small, one, many, budget=1.5, rounds=rounds).per(LARGE)
-    yield compare("tables", f"{LARGE} rows as changes", "dict.values()", one, plain, budget=50.0, rounds=rounds).per(
+    yield compare("tables", f"{LARGE} rows taken from a stream", small, one, many, budget=1.5, rounds=rounds).per(LARGE)
+    yield compare(
+        "tables", f"{LARGE} rows taken from a stream", "dict.values()", one, plain, budget=50.0, rounds=rounds
+    ).per(LARGE)
+    ours, theirs = partial(looked_up, whole.snapshot().get), partial(looked_up, held.get)
+    yield compare("tables", f"{LARGE} rows looked up by key", "dict.get", ours, theirs, budget=20.0, rounds=rounds).per(
         LARGE
     )
-    ours, theirs = partial(looked_up, whole.snapshot().get), partial(looked_up, held.get)
-    yield compare("tables", f"{LARGE} rows by key", "dict.get", ours, theirs, budget=20.0, rounds=rounds).per(LARGE)
 
 
 def _commits(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
@@ -171,7 +175,7 @@ def _commits(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
             fill(among[start // STEP], some[start : start + STEP])
 
     of_large, of_small = partial(replace, whole), partial(replace, small)
-    what = f"a row per transaction, among {LARGE}"
+    what = f"a row in each transaction, among {LARGE}"
     yield compare("tables", what, f"among {SMALL}", of_large, of_small, budget=1.6, rounds=rounds).per(ALONE)
     what = f"{STEP} rows in a transaction on 100 tables"
     yield compare("tables", what, "in a transaction on one table", together, apart, budget=1.5, rounds=rounds).per(
