@@ -229,11 +229,11 @@ STATUS: Final[dict[str, Coverage]] = {
     ),
     "health reducers": (
         "tests/cluster/watch/test_readiness.py::test_cases",
-        "tests/cluster/health/test_health.py::test_a_release_in_one_word",
+        "tests/cluster/health/test_health.py::test_the_health_of_a_release_has_one_state",
     ),
     "endpoints": (
         "tests/cluster/api/test_endpoints.py::test_an_ingress_gives_its_hosts_and_paths",
-        "tests/cluster/api/test_endpoints.py::test_only_what_is_marked_is_told_and_the_mark_describes_it",
+        "tests/cluster/api/test_endpoints.py::test_only_annotated_objects_have_endpoints_and_the_annotation_describes_them",
         "tests/runtime/test_spec_apply.py::test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied",
     ),
 }

@@ -218,14 +218,14 @@ WEAKNESSES: Final[dict[int, tuple[str, tuple[str, ...]]]] = {
         (
             _WEAK + "test_7_a_row_that_was_replaced_says_so",
             _WEAK + "test_7_it_says_so_until_it_is_done",
-            "tests/cluster/apply/test_operations.py::test_unless_it_may_be_another_by_now",
+            "tests/cluster/apply/test_operations.py::test_an_object_is_read_if_the_seen_state_may_be_outdated",
         ),
     ),
     8: (
         "a prune that fails waits, one that came too early is lost",
         (
             _WEAK + "test_8_a_prune_that_fails_is_tried_again_soon_and_one_before_the_table_is_filled_is_not_lost",
-            _RECONCILER + "test_pruning.py::test_one_that_failed_is_tried_again_soon",
+            _RECONCILER + "test_pruning.py::test_a_failed_prune_is_retried_soon",
         ),
     ),
     9: ("an outcome is a change of the table", (_WEAK + "test_9_an_outcome_is_no_change_of_the_table",)),

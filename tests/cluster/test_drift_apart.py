@@ -36,7 +36,7 @@ async def test_a_kind_that_cannot_be_listed_makes_no_other_one_unknown(
         for desired in (config, secret):
             key = keeper.insert(await keeper.bench.key(desired), desired)
             await keeper.reapply(identity_of(key))
-            await keeper.bench.patch("ed", desired, {"data": {"a": "eQ=="}})  # nobody watches
+            await keeper.bench.patch("ed", desired, {"data": {"a": "eQ=="}})  # no watch reports this
         failed = httpx.ConnectError("down")
         keeper.sent.fault = lambda request: failed if request.url.path.endswith("/configmaps") else None
         await trio.sleep(601)

@@ -24,7 +24,7 @@ async def left_out(change: Change, rule: IgnoreRule, *, own_updates: bool = Fals
         live = await bench.ours.get(await bench.key(desired))
         rest = without_ignored(desired, live, MANAGER, [rule], own_updates=own_updates)
         assert desired == before, "what is wanted is not changed"
-        # Applying the rest takes nothing of it back, and gives nothing else up.
+        # Applying the rest reverts nothing of it and releases no other field.
         await bench.ours.apply(rest, field_manager=MANAGER)
         after = await bench.ours.get(await bench.key(desired))
         assert after["spec"] == live["spec"]

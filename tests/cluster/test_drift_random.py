@@ -170,14 +170,14 @@ class Changes:
         said = {leaf for leaf, _ in leaves(one.spec)}
         for leaf in self._ours:
             if leaf in now and now[leaf] != self._last.get(leaf):
-                # What the server fills in at an apply is nobody's; what it fills in at an update is the writer's.
+                # A default set during an apply has no owner; one set during an update belongs to the writer.
                 self._by[leaf] = frozenset({one.by if not one.is_apply or leaf in said else ""})
             elif leaf not in now and leaf in self._last:
                 self._by[leaf] = frozenset({""})
             elif one.is_apply and leaf in said and leaf in self._by:
                 self._by[leaf] |= {one.by}
             elif one.is_apply and one.by in self._by.get(leaf, ()):
-                self._by[leaf] |= {""}  # given up, and filled in by the server again
+                self._by[leaf] |= {""}  # released, and set by the server again
         self._last = now
 
     def expected(self) -> Expected:

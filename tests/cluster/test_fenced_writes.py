@@ -90,7 +90,7 @@ async def test_a_write_that_waited_for_its_connection(tmp_path: Path) -> None:
     async with leaders(tmp_path) as found:
         found.proxy.drop()
         await wait_all_tasks_blocked(0.05)
-        found.proxy.silence()  # the handshake of the next connection does not come through
+        found.proxy.silence()  # the handshake of the next connection does not complete
         with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(refused, found, refusals)

@@ -85,7 +85,7 @@ async def test_half_of_all_calls_refused_for_a_minute_fails_nothing_and_causes_n
     assert server.refused > 100
     assert server.refused + server.passed <= 2.2 * server.passed
     assert pace.refused == server.refused
-    # 100 tasks that all wanted to write could send 100 requests in the second of a refusal.
+    # 100 waiting writers could send 100 requests in the second of a refusal.
     assert max(server.seconds.values()) <= 2 * CEILING
 
 

@@ -55,7 +55,7 @@ async def meddle(at: Bench, random: Random, name: str) -> None:
         if random.random() < 0.5:
             await at.client.delete(key(which))
         else:
-            # By its UID: one that is deleted meanwhile is not made again, as nobody's.
+            # With its UID: an object deleted meanwhile is not created again without an owner.
             uid = find_str(await at.client.get(key(which)), "metadata", "uid")
             metadata: JsonObject = {"name": which, "namespace": "default", "uid": uid}
             edit: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"v": "person"}}
@@ -93,14 +93,14 @@ async def test_the_next_good_upgrade_puts_all_right(seed: int, autojump_clock: M
         async with trio.open_nursery() as nursery:
             for name in ("one", "two"):
                 nursery.start_soon(live_many_lives, at, random, weather, name)
-        weather.bad = 0  # for both at a time: there is one network
+        weather.bad = 0  # for both at once, because they share one network
         with trio.fail_after(10_000):
             async with trio.open_nursery() as nursery:
                 for name in ("one", "two"):
                     asked, objects = some_request(random, name, STEPS)
                     wanted.update(objects)
                     nursery.start_soon(at.engine.upgrade, asked)
-        await trio.sleep(700)  # whatever was edited last is mended
+        await trio.sleep(700)  # the last edit is corrected
         there = {name: item.get("data") for name, item in (await at.config_maps()).items()}
         assert there == {name: {"v": v} for name, v in wanted.items()}
         for name in ("one", "two"):

@@ -262,5 +262,5 @@ async def test_what_was_seen_before_hooks_ran_counts_no_more(autojump_clock: Moc
             await wait_all_tasks_blocked()
             await at.client.apply(edited(v="9"), field_manager="ann", force=True)
             held.set()
-        # Nobody is to correct it, and what somebody took is his; but it was looked at again.
+        # Drift is not corrected, so the taken field stays; but the object was compared again.
         assert "GET a" in at.transport.requests[at.transport.requests.index("POST configmaps") :]

@@ -128,14 +128,14 @@ async def test_what_is_made_again_while_it_is_judged_goes_too(
 async def test_what_another_writer_makes_while_it_is_judged_stays(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
-        at.engine.suspend(OWNER)  # or it is repaired, and ours then
+        at.engine.suspend(OWNER)  # or it is repaired and belongs to us again
         looking = trio.Event()
         at.transport.fault = lambda asked: looking if asked.method == "GET" and asked.url.path.endswith("/b") else None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(at.engine.upgrade, request(config_map("a")))
             await trio.sleep(1)
             await at.client.delete(key("c"))
-            await at.client.create(owned(live_map("c"), OWNER))  # a saved copy, our marks on it
+            await at.client.create(owned(live_map("c"), OWNER))  # a saved copy with our ownership annotations
             looking.set()
         await trio.sleep(3600)
         assert set(await at.config_maps()) == {"a", "c"}

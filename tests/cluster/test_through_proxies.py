@@ -65,7 +65,7 @@ async def test_and_through_that_of_the_environment(tmp_path: Path, monkeypatch: 
         monkeypatch.delenv("NO_PROXY", raising=False)
         found = await trio.to_thread.run_sync(load_connection, named)
         assert found.proxy == proxy.url()
-        # The certificate is for this machine, by whatever name the server is reached.
+        # The certificate is valid for every name of this machine.
         async with open_client(replace(found, tls_server_name="localhost")) as client:
             await use(client)
         assert set(proxy.requests) == {f"CONNECT api.example:{port}"}
@@ -134,6 +134,6 @@ async def test_a_token_that_is_rotated_in_its_file_is_used_at_once_by_requests_a
                 token.write_text("two")  # as the kubelet does, before the old one ends
                 proxy.upstream = urlsplit(other.server).port or 0
                 proxy.drop()
-                await client.get(key("a"))  # a read is sent again over a new connection
+                await client.get(key("a"))  # a read is repeated over a new connection
                 await client.create(config_map("b"))
                 await seen(informer, "b")

@@ -73,7 +73,7 @@ async def test_an_upgrade_after_an_edit_does_not_mind_a_correction_under_way(aut
         await edit(person, "person again")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(engine.upgrade, request(config_map("a", v="2")))
-            await wait_all_tasks_blocked()  # its row waits for who has the object now
+            await wait_all_tasks_blocked()  # its row waits for the object's current owner
             held.go.set()
         assert (await person.get(key("a")))["data"] == {"v": "2"}
 

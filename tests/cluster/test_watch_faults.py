@@ -109,7 +109,7 @@ async def test_a_connection_that_falls_silent_half_open_is_given_up_and_every_ch
         found.proxy.silence()
         await found.write(found.direct, "a", range(1, 6))
         silent = trio.current_time()
-        found.proxy.forget()  # new connections work, the old ones never say another word
+        found.proxy.forget()  # new connections work; old ones stay silent
         await found.followed("a", "5")
         assert trio.current_time() - silent < PATIENCE_S
         values = [value for what, value in found.seen if what.endswith(" a")]

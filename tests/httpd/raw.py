@@ -54,7 +54,7 @@ async def send_bytes(
     received = bytearray()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_connection, server, handler or Recorder(), limits)
-        with suppress(trio.BrokenResourceError):  # the server may have heard enough
+        with suppress(trio.BrokenResourceError):  # the server may have closed the connection
             step = fragment or len(data) or 1
             for start in range(0, len(data), step):
                 await client.send_all(data[start : start + step])
@@ -121,7 +121,9 @@ class Ticker:
     async def open_chunks(self) -> AsyncIterator[AsyncIterator[bytes]]:
         """Yield the chunks, like ``StreamingResponse.open_chunks``."""
         try:
-            async with trio.open_nursery():  # as a real watch has: what passes through here comes out in a group
+            async with (
+                trio.open_nursery()
+            ):  # as in a real watch: exceptions that pass through here are raised in a group
                 self.opened.set()
                 with self._receive:
                     yield self._receive

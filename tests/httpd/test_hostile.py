@@ -53,7 +53,7 @@ def mutate(chance: random.Random) -> bytes:
 
 async def check(data: bytes, fragment: int) -> list[Request]:
     handler = Recorder()
-    # HEAD would be answered without a body, and which answer is whose is not known to this client.
+    # A HEAD answer has no body, and this client does not match answers to requests.
     answers = await exchange(data.replace(b"HEAD", b"GETT"), handler, fragment=fragment)
     assert all(answer.whole for answer in answers)
     assert all(answer.status in {200, 400, 413, 417, 431, 501, 505} for answer in answers)
@@ -74,7 +74,7 @@ async def test_mutated_requests() -> None:
         seen = await check(mutate(chance), 0)
         served += len(seen)
         refused += not seen
-    assert served > 500  # the mutations leave enough whole to test what is behind the parser
+    assert served > 500  # enough mutated requests stay valid to test the code behind the parser
     assert refused > 100
 
 

@@ -76,7 +76,7 @@ async def test_a_large_body_beyond_the_room_is_refused_while_small_ones_are_answ
 
     large = b"x" * (SMALL_BODY + 1)
     async with serving(hold, LIMITS) as port, asking(port) as client, trio.open_nursery() as nursery:
-        for number in range(3):  # what earlier requests took is given back
+        for number in range(3):  # memory of earlier requests is released
             assert (await client.post(f"/{number}", content=b"x" * MOST)).status_code == 200
 
         async def held() -> None:

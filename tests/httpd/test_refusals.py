@@ -105,5 +105,5 @@ async def test_input_after_a_refusal_is_discarded_within_a_limit(autojump_clock:
         await client.send_all(POST % (b"/", b"Content-Length: 5000", b"a" * 3000))
         received = b"".join([chunk async for chunk in client])
         assert read_answers(received)[0].status == 413
-        await client.send_all(b"a" * 2000)  # the server is still there to take it: no reset
+        await client.send_all(b"a" * 2000)  # the server still reads it, so there is no reset
     assert 0 < trio.current_time() < 3

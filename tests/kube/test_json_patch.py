@@ -33,7 +33,7 @@ OPERATIONS = st.fixed_dictionaries(
 
 @pytest.mark.parametrize(
     ("target", "operation", "result"),
-    [  # RFC 6902, appendix A, and what follows from §4
+    [  # RFC 6902, appendix A, and cases that follow from §4
         ({"foo": "bar"}, {"op": "add", "path": "/baz", "value": "qux"}, {"baz": "qux", "foo": "bar"}),
         ({"foo": ["bar", "baz"]}, {"op": "add", "path": "/foo/1", "value": "qux"}, {"foo": ["bar", "qux", "baz"]}),
         ({"foo": ["bar"]}, {"op": "add", "path": "/foo/-", "value": ["abc"]}, {"foo": ["bar", ["abc"]]}),

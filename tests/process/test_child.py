@@ -93,7 +93,7 @@ async def test_an_error_names_the_reason_why_a_program_cannot_be_started(
 
 @pytest.mark.parametrize("what", UNRULY)
 async def test_the_deadline_ends_all_processes_of_a_run(tag: str, what: str) -> None:
-    # A leader that exits must do so before the deadline, on a busy machine, too. No other one ever ends by itself.
+    # A leader that exits must do so before the deadline, even on a busy machine. The others never end by themselves.
     exits = what == "a grandchild holds stdout"
     limits = replace(SHORT, wall_s=SHORT.wall_s if exits else 0.05, stdout_bytes=1 << 30)
     for _ in range(scaled(20, 2)):
@@ -306,7 +306,7 @@ async def test_the_end_of_the_spawning_thread_does_not_end_the_child(tag: str) -
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_run, shell("echo ready; sleep 1000", tag), SHORT, lines)
         await lines.wait_for("ready")
-        for _ in range(200):  # other work comes and goes in the worker threads
+        for _ in range(200):  # other work runs in the worker threads meanwhile
             await trio.to_thread.run_sync(resource.getrusage, resource.RUSAGE_SELF)
         assert len(alive_with(tag)) >= 1
         nursery.cancel_scope.cancel()

@@ -245,12 +245,12 @@ def test_a_leader_that_waited_for_its_work_has_no_earlier_descendants() -> None:
 @pytest.mark.parametrize(
     ("marks", "newest_pid"),
     [
-        ([young(100), young(120)], b"110"),  # the numbers went round
+        ([young(100), young(120)], b"110"),  # process ids wrapped around
         ([replace(young(100), work_number=500, work_ticks=ticks_now())], b"130"),
         ([replace(young(100), work_number=110, work_ticks=1)], b"130"),
         ([replace(young(100), start_ticks=1)], b"130"),  # old: they may have
-        ([replace(young(100), held=False)], b"130"),  # somebody else may have its number
-        ([replace(young(100), uid=70000)], b"130"),  # whoever runs as that user belongs to it
+        ([replace(young(100), held=False)], b"130"),  # another process may have its id
+        ([replace(young(100), uid=70000)], b"130"),  # every process of that user belongs to it
         ([young(0)], b"130"),
         ([young(100)], b""),
     ],

@@ -165,7 +165,7 @@ def test_an_older_version_is_migrated_once(path: Path) -> None:
         with closing(JournalFile(path)) as file:
             assert file.table(spec).rows() == (("a", 101), ("b", 102), ("c", 103))
             assert file.warnings == ()
-    assert rows_of(path) == ()  # and the old program does not misread it
+    assert rows_of(path) == ()  # an old version does not misread the journal
 
 
 def test_a_migration_that_fails_leaves_the_old_table(path: Path) -> None:
@@ -393,7 +393,7 @@ def test_acknowledged_rows_survive_kill_9_at_any_moment(tmp_path: Path) -> None:
             rows = file.table(THINGS).rows()
             assert file.warnings == ()
         last = acknowledged(said)
-        assert rows[0][1] == rows[1][1]  # all of a write, or none
+        assert rows[0][1] == rows[1][1]  # a write is stored completely or not at all
         assert last <= int(rows[0][1]) <= last + 1
 
 

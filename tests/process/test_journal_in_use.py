@@ -146,7 +146,7 @@ def test_only_opening_waits_long(path: Path) -> None:
         assert patience(file._database) == 1000 * BUSY_IN_USE_S
         table.put(("a", 1))
         altered(path, "DROP TABLE table_versions; CREATE TABLE table_versions (something)")
-        file.table(THINGS)  # which finds the damage, and begins anew
+        file.table(THINGS)  # it finds the damage and starts a new journal
         assert patience(file._database) == 1000 * BUSY_IN_USE_S
 
 

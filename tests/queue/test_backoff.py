@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from wharfinger.queue.backoff import BackoffPolicy
 
-MIDDLE = 0.5  # the draw that leaves a delay as it is
+MIDDLE = 0.5  # the draw that does not change a delay
 
 
 @pytest.mark.parametrize(

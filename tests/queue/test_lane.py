@@ -47,7 +47,7 @@ async def test_cancelling_a_task_in_backoff_starts_the_next_one(
         queues.enqueue("web", Work("Install", diary), late)
         queues.enqueue("web", Work("Load", diary), scope())
         await trio.sleep(1)
-        late.cancel("superseded")  # leaves from behind the head that backs off
+        late.cancel("superseded")  # removed from behind the head, which backs off
         await wait_all_tasks_blocked()
         assert diary.lines == ["Download begins", "Download fails"]
         update.cancel("superseded")
@@ -157,7 +157,7 @@ async def test_other_tasks_run_between_failing_tasks_without_a_checkpoint(
                 begin()
                 work.cancel("superseded by itself")
                 return
-            queues.unpark("web")  # what it judged is not what there is any more: it is run again at once
+            queues.unpark("web")  # the run used an outdated state, so it is repeated at once
             raise TaskFailed("refused", permanent=True) if ending == "fails" else LookupError("a bug")
 
         queues.enqueue("web", Calls("Run", ends), work)

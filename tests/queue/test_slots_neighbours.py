@@ -85,7 +85,7 @@ def good(kind: Kind, when: Sequence[int]) -> list[Work]:
 
 
 def check(limits: SlotLimits, bad: list[Work], others: list[Work], reserve: int) -> None:
-    neighbours = Neighbours(limits, until=11 * HANGS)  # the last one asks at 10 * HANGS
+    neighbours = Neighbours(limits, until=11 * HANGS)  # the last one requests a slot at 10 * HANGS
     neighbours.run([*bad, *others])
     bound = ceil(len(others) / reserve)
     assert reserve >= 1

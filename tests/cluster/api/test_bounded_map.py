@@ -8,7 +8,7 @@ from wharfinger.cluster.api.bounded_map import each
 from wharfinger.cluster.api.errors import ClusterError
 
 
-async def test_results_are_in_order_and_few_run_at_once(autojump_clock: MockClock) -> None:
+async def test_results_are_in_order_and_concurrency_is_limited(autojump_clock: MockClock) -> None:
     running = most = 0
 
     async def act(number: int) -> int:
@@ -24,7 +24,7 @@ async def test_results_are_in_order_and_few_run_at_once(autojump_clock: MockCloc
     assert await each([], act, limit=3) == []
 
 
-async def test_the_first_failure_ends_it_and_comes_out_bare(autojump_clock: MockClock) -> None:
+async def test_the_first_failure_cancels_the_rest_and_is_raised_without_a_group(autojump_clock: MockClock) -> None:
     started: list[int] = []
 
     async def act(number: int) -> None:
@@ -38,7 +38,7 @@ async def test_the_first_failure_ends_it_and_comes_out_bare(autojump_clock: Mock
     assert trio.current_time() < 1000
 
 
-async def test_of_two_failures_the_earlier_item_is_told() -> None:
+async def test_of_two_simultaneous_failures_the_earlier_item_is_raised() -> None:
     both = trio.Event()
 
     async def act(number: int) -> None:
@@ -56,7 +56,7 @@ async def test_of_two_failures_the_earlier_item_is_told() -> None:
         both.set()
 
 
-async def test_bugs_are_not_hidden() -> None:
+async def test_unexpected_exceptions_are_raised_as_a_group() -> None:
     async def act(number: int) -> None:
         raise LookupError(number)
 

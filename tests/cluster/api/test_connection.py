@@ -56,7 +56,7 @@ def write_plugin(folder: Path, body: str) -> Path:
     return path
 
 
-def test_token_namespace_and_server(tmp_path: Path) -> None:
+def test_token_namespace_and_server_are_read(tmp_path: Path) -> None:
     path = write_kubeconfig(tmp_path, {"token": SECRET}, namespace="prod")
     connection = load_connection(path)
     assert connection.server == "https://one.example:6443"
@@ -67,19 +67,19 @@ def test_token_namespace_and_server(tmp_path: Path) -> None:
     assert SECRET not in repr(connection.authorization)
 
 
-def test_another_context_and_the_default_namespace(tmp_path: Path) -> None:
+def test_a_named_context_and_the_default_namespace_are_read(tmp_path: Path) -> None:
     connection = load_connection(write_kubeconfig(tmp_path, {"token": SECRET}), "two")
     assert (connection.server, connection.namespace) == ("http://127.0.0.1:8001", "default")
     assert connection.authorization.header(renew=True) == ""
 
 
-def test_basic_auth(tmp_path: Path) -> None:
+def test_basic_auth_is_encoded(tmp_path: Path) -> None:
     connection = load_connection(write_kubeconfig(tmp_path, {"username": "ann", "password": "pw"}))
     scheme, _, value = connection.authorization.header(renew=False).partition(" ")
     assert (scheme.lower(), base64.b64decode(value)) == ("basic", b"ann:pw")
 
 
-def test_certificates_server_name_and_proxy(tmp_path: Path) -> None:
+def test_certificates_server_name_and_proxy_are_read(tmp_path: Path) -> None:
     ca, cert, key = tmp_path / "ca.crt", tmp_path / "client.crt", tmp_path / "client.key"
     for path in (ca, cert, key):
         path.write_text("PEM")
@@ -110,7 +110,7 @@ def test_certificates_server_name_and_proxy(tmp_path: Path) -> None:
         ("http://other.example:1", "*", "http://other.example:1"),
     ],
 )
-def test_the_proxy_is_the_one_that_kubectl_would_use(
+def test_the_proxy_matches_kubectl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, no_proxy: str, expected: str
 ) -> None:
     for name in ("https_proxy", "HTTP_PROXY", "no_proxy"):
@@ -151,7 +151,7 @@ def test_embedded_ca_becomes_a_file(tmp_path: Path) -> None:
     assert connection.ca_file.read_bytes() == b"the CA"
 
 
-def test_insecure_only_where_it_is_said(tmp_path: Path) -> None:
+def test_tls_verification_is_off_only_if_configured(tmp_path: Path) -> None:
     cluster: JsonObject = {"server": "https://one.example", "insecure-skip-tls-verify": True}
     assert not load_connection(write_kubeconfig(tmp_path, {"token": "t"}, cluster)).verify_tls
 
@@ -254,24 +254,24 @@ def test_a_failing_plugin_is_an_error_with_a_remedy(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_damaged_kubeconfigs(tmp_path: Path, text: str, says: str) -> None:
+def test_damaged_kubeconfigs_are_refused(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(text)
     with pytest.raises(ConnectionConfigError, match=says):
         load_connection(path)
 
 
-def test_unknown_context(tmp_path: Path) -> None:
+def test_an_unknown_context_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConnectionConfigError, match="three"):
         load_connection(write_kubeconfig(tmp_path, {"token": SECRET}), "three")
 
 
-def test_missing_file(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConnectionConfigError, match=r"no such file; give one with --kubeconfig"):
         load_connection(tmp_path / "none")
 
 
-def test_environment_and_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubeconfig_is_found_by_environment_and_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_kubeconfig(tmp_path, {"token": SECRET})
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
@@ -288,7 +288,7 @@ def test_environment_and_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert load_connection(None).server == "https://one.example:6443"
 
 
-def test_in_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_account_is_used_in_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "token").write_text("one")
     (tmp_path / "ca.crt").write_text("PEM")
     (tmp_path / "namespace").write_text("prod")
@@ -315,13 +315,13 @@ def test_importing_this_module_does_not_import_kubernetes() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_bearer_and_static() -> None:
+def test_bearer_and_static_authorization_headers() -> None:
     assert bearer("").header(renew=False) == ""
     assert StaticAuthorization("Basic x").header(renew=True) == "Basic x"
     assert Connection("http://x").authorization.header(renew=False) == ""
 
 
-def test_credentials_in_the_url_are_taken_out_of_what_is_shown(tmp_path: Path) -> None:
+def test_credentials_in_the_url_are_not_shown(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(
         "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
@@ -334,5 +334,5 @@ def test_credentials_in_the_url_are_taken_out_of_what_is_shown(tmp_path: Path) -
     assert "cret" not in repr(connection)
 
 
-def test_a_url_without_credentials_is_left_as_it_is() -> None:
+def test_a_url_without_credentials_is_unchanged() -> None:
     assert without_userinfo("https://[::1]:6443/a?b#c") == ("https://[::1]:6443/a?b#c", "")

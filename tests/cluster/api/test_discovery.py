@@ -62,7 +62,7 @@ NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
 
 
-def test_aggregated() -> None:
+def test_aggregated_discovery_is_read() -> None:
     catalog = aggregated_catalog([CORE, GROUPS])
     assert catalog.find("v1", "Pod") == POD
     assert catalog.find("v1", "Namespace") == NAMESPACE
@@ -81,7 +81,7 @@ def test_aggregated() -> None:
     assert not is_aggregated({"kind": "APIVersions"})
 
 
-def test_plain() -> None:
+def test_plain_discovery_is_read() -> None:
     api: JsonObject = {"kind": "APIVersions", "versions": ["v1"]}
     apis: JsonObject = {
         "kind": "APIGroupList",
@@ -186,12 +186,12 @@ def test_the_first_resource_of_a_kind_wins() -> None:
 @pytest.mark.parametrize(
     "document", [{"items": 1}, {"items": [{"versions": "v1"}]}, {"items": [{"metadata": {"name": 1}}]}]
 )
-def test_damaged_aggregated_documents(document: JsonObject) -> None:
+def test_damaged_aggregated_documents_are_refused(document: JsonObject) -> None:
     with pytest.raises(ShapeError):
         aggregated_catalog([document])
 
 
-def test_damaged_plain_documents() -> None:
+def test_damaged_plain_documents_are_refused() -> None:
     with pytest.raises(ShapeError, match="boolean"):
         plain_catalog({"v1": {"resources": [{"name": "pods", "kind": "Pod", "namespaced": "yes"}]}})
     with pytest.raises(ShapeError):

@@ -85,7 +85,7 @@ def test_an_ingress_gives_its_hosts_and_paths() -> None:
     ]
 
 
-def test_only_what_is_marked_is_told_and_the_mark_describes_it() -> None:
+def test_only_annotated_objects_have_endpoints_and_the_annotation_describes_them() -> None:
     spec = "{rules: [{host: %s}]}"
     made = [
         ingress(spec % "a.test", "true"),
@@ -106,7 +106,7 @@ def test_other_kinds_have_no_urls() -> None:
     assert urls(obj("{apiVersion: v1, kind: ConfigMap}")) == []
 
 
-def test_without_a_host_the_status_tells_where() -> None:
+def test_the_status_supplies_a_missing_host() -> None:
     made = ingress("{rules: [{host: '*.a.test'}, {http: {paths: [{path: shop}]}}]}")
     assert urls(made) == []
     live = with_status(made, {"loadBalancer": {"ingress": [{}, {"ip": "fd00::1"}, {"hostname": "lb.test"}]}})
@@ -116,11 +116,11 @@ def test_without_a_host_the_status_tells_where() -> None:
     assert urls(backend, live=(live,)) == ["https://lb.test/"]
 
 
-def test_tls_without_hosts_is_for_all() -> None:
+def test_tls_without_hosts_applies_to_all_hosts() -> None:
     assert urls(ingress("{tls: [{secretName: x}], rules: [{host: a.test}]}")) == ["https://a.test/"]
 
 
-def test_a_route_is_served_where_its_gateway_listens() -> None:
+def test_a_route_has_the_urls_of_its_gateways_listeners() -> None:
     gate = gateway(
         "{listeners: [{name: plain, protocol: HTTP, port: 8080}, {name: safe, protocol: HTTPS, port: 443, hostname: '*.a.test'},"
         " {name: raw, protocol: TCP, port: 5432}, {name: other, protocol: HTTPS, port: 8443, hostname: b.test}]}"
@@ -132,7 +132,7 @@ def test_a_route_is_served_where_its_gateway_listens() -> None:
     assert urls(gate, route("{parentRefs: [{name: gate, sectionName: other}]}")) == ["https://b.test:8443/"]
 
 
-def test_a_route_without_its_gateway_is_taken_to_be_safe() -> None:
+def test_a_route_without_its_gateway_is_assumed_to_use_https() -> None:
     assert urls(route("{hostnames: [a.test, '*.b.test'], parentRefs: [{name: shared}]}", "GRPCRoute")) == [
         "https://a.test/"
     ]
@@ -144,14 +144,14 @@ def test_a_route_without_its_gateway_is_taken_to_be_safe() -> None:
     ]
 
 
-def test_a_gateway_that_is_marked_gives_its_listeners() -> None:
+def test_an_annotated_gateway_has_the_urls_of_its_listeners() -> None:
     gate = gateway("{listeners: [{protocol: HTTP, port: 80}, {protocol: HTTPS, port: 443, hostname: a.test}]}", "true")
     assert urls(gate) == ["https://a.test/"]
     live = with_status(gate, {"addresses": [{"type": "IPAddress", "value": "10.0.0.1"}]})
     assert urls(gate, live=(live,)) == ["http://10.0.0.1/", "https://a.test/"]
 
 
-def test_urls_are_told_once_and_there_are_bounds() -> None:
+def test_urls_are_unique_and_bounded() -> None:
     same = ingress("{rules: [{host: a.test}, {host: a.test}]}")
     assert endpoint_urls([same, same]) == (Endpoint("http://a.test/"),)
     hosts = ", ".join(f"{{host: h{number}.test}}" for number in range(2 * MAX_ENDPOINTS))
@@ -161,7 +161,7 @@ def test_urls_are_told_once_and_there_are_bounds() -> None:
     assert len(described.description) == MAX_CHARS
 
 
-def test_what_has_a_strange_shape_is_passed_over() -> None:
+def test_objects_of_unexpected_shape_are_skipped() -> None:
     assert urls(ingress("{rules: 5}"), ingress("{rules: [{host: a.test}]}", name="b")) == ["http://a.test/"]
     assert urls({"apiVersion": 5, "kind": [], "metadata": {"annotations": {ENDPOINT: "true"}}}) == []
     assert urls(ingress("{rules: [{host: a.test}]}"), live=({"metadata": 5},)) == ["http://a.test/"]
@@ -174,7 +174,7 @@ def test_what_has_a_strange_shape_is_passed_over() -> None:
     st.lists(st.tuples(st.sampled_from(["Ingress", "Gateway", "HTTPRoute"]), JSON), max_size=4),
     st.lists(JSON, max_size=2),
 )
-def test_nothing_comes_out_but_urls(made: list[tuple[str, JsonValue]], live: list[JsonValue]) -> None:
+def test_any_input_gives_only_urls(made: list[tuple[str, JsonValue]], live: list[JsonValue]) -> None:
     groups = {"Ingress": "networking.k8s.io/v1"}
     objects: list[JsonObject] = [
         {

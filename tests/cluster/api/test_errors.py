@@ -34,7 +34,7 @@ from wharfinger.cluster.api.errors import (
         (503, ApiError, True),
     ],
 )
-def test_by_status(code: int, kind: type[ApiError], transient: bool) -> None:
+def test_the_status_code_decides_the_error_type(code: int, kind: type[ApiError], transient: bool) -> None:
     error = api_error(code, "Reason", "what happened")
     assert type(error) is kind
     assert error.transient is transient
@@ -60,20 +60,20 @@ def test_by_status(code: int, kind: type[ApiError], transient: bool) -> None:
         ("etcdserver: leader changed", False),
     ],
 )
-def test_an_apply_that_does_not_fit_the_schema(message: str, kind: bool) -> None:
-    """A definition that has just been upgraded is served by its old schema for a moment, so all pass by themselves at first."""
+def test_apply_errors_of_an_outdated_schema_are_recognized(message: str, kind: bool) -> None:
+    """An upgraded definition is served with its old schema for a moment, so all of these errors are transient at first."""
     error = api_error(500, "", message)
     assert isinstance(error, SchemaMismatchError) is kind
     assert error.transient
 
 
-def test_the_others() -> None:
+def test_unreachable_and_unknown_kind_errors_are_transient() -> None:
     for kind in (UnreachableError, UnknownKindError):
         assert issubclass(kind, ClusterError)
         assert kind("x").transient
 
 
-def test_only_who_was_told_when_to_come_back_says_so() -> None:
+def test_retry_after_is_set_only_if_the_server_gave_it() -> None:
     assert UnreachableError("x").retry_after_s is None
     assert api_error(429, "x", "x").retry_after_s is None
     assert api_error(429, "x", "x", retry_after_s=3.0).retry_after_s == 3.0

@@ -67,7 +67,7 @@ async def test_a_list_is_read_page_by_page() -> None:
     ]
 
 
-async def test_an_expired_page_begins_the_list_again() -> None:
+async def test_an_expired_page_restarts_the_list() -> None:
     async with client_of(in_turn(page("a", token="t1"), EXPIRED, page("b", token="t2"), page("c", version="11"))) as (
         client,
         _,
@@ -77,7 +77,7 @@ async def test_an_expired_page_begins_the_list_again() -> None:
     assert listed.resource_version == "11"
 
 
-async def test_a_list_that_always_expires_is_asked_for_in_one_piece() -> None:
+async def test_a_list_that_keeps_expiring_is_requested_without_pages() -> None:
     answers = (page("a", token="t1"), EXPIRED, page("a", token="t1"), EXPIRED, page("a", "b"))
     async with client_of(in_turn(*answers)) as (client, transport):
         assert len((await client.list(POD)).items) == 2
@@ -87,13 +87,13 @@ async def test_a_list_that_always_expires_is_asked_for_in_one_piece() -> None:
             await client.list(POD)
 
 
-async def test_a_list_that_is_gone_at_once() -> None:
+async def test_a_list_that_expires_at_once_is_an_error() -> None:
     async with client_of(in_turn(EXPIRED)) as (client, _):
         with pytest.raises(GoneError, match="too old"):
             await client.list(POD)
 
 
-async def test_empty_lists() -> None:
+async def test_a_list_with_null_items_is_empty() -> None:
     reply = json_reply({"kind": "PodList", "metadata": {"resourceVersion": "3"}, "items": None})
     async with client_of(in_turn(reply)) as (client, _):
         assert (await client.list(POD)).items == ()
@@ -113,7 +113,7 @@ async def test_empty_lists() -> None:
         b"\xff",
     ],
 )
-async def test_answers_that_are_none(body: bytes) -> None:
+async def test_malformed_list_answers_are_refused(body: bytes) -> None:
     async with client_of(in_turn(Reply(200, [body]))) as (client, _):
         with pytest.raises(MalformedAnswerError, match="list Pod"):
             await client.list(POD)
@@ -122,7 +122,7 @@ async def test_answers_that_are_none(body: bytes) -> None:
 # -- watches
 
 
-async def test_a_watch_asks_for_bookmarks_and_a_finite_time() -> None:
+async def test_a_watch_requests_bookmarks_and_a_finite_time() -> None:
     async with (
         client_of(in_turn(Reply(200, []))) as (client, transport),
         client.watch(POD, "prod", resource_version="5", label_selector="a=b") as events,
@@ -138,7 +138,7 @@ async def test_a_watch_asks_for_bookmarks_and_a_finite_time() -> None:
     assert transport.requests[0].extensions["timeout"]["read"] == ClientOptions().watch_silence_s
 
 
-async def test_events_in_pieces() -> None:
+async def test_events_cut_into_pieces_are_read() -> None:
     stream = event("ADDED", pod("a")) + b"\n" + event("BOOKMARK", pod("", "9")) + event("DELETED", pod("a", "10"))
     seen = await watch_all(*[stream[at : at + 7] for at in range(0, len(stream), 7)])
     assert [one.type for one in seen] == [WatchType.ADDED, WatchType.BOOKMARK, WatchType.DELETED]
@@ -156,12 +156,12 @@ async def test_events_in_pieces() -> None:
         ([b"garbage\n"], WatchLineError),
     ],
 )
-async def test_watches_that_break(chunks: list[bytes | Exception], error: type[ClusterError]) -> None:
+async def test_broken_watches_raise_typed_errors(chunks: list[bytes | Exception], error: type[ClusterError]) -> None:
     with pytest.raises(error):
         await watch_all(*chunks)
 
 
-async def test_a_watch_refused_as_too_old() -> None:
+async def test_a_watch_refused_as_too_old_raises_gone() -> None:
     async with client_of(in_turn(status_reply(410, "Expired", "too old resource version"))) as (client, _):
         with pytest.raises(GoneError):
             async with client.watch(POD, resource_version="1"):
@@ -190,7 +190,7 @@ async def test_cancelling_a_silent_watch_closes_it(autojump_clock: MockClock) ->
 # -- writes
 
 
-async def test_apply_and_its_parameters() -> None:
+async def test_apply_sends_its_parameters() -> None:
     async with client_of(Server(in_turn(json_reply(pod("web")), json_reply(pod("web"))))) as (client, transport):
         await client.apply(pod("web"), field_manager="wharfinger")
         await client.apply(pod("web"), field_manager="wharfinger", force=True, dry_run=True)
@@ -201,7 +201,7 @@ async def test_apply_and_its_parameters() -> None:
     assert dict(second.url.params) == {"fieldManager": "wharfinger", "force": "true", "dryRun": "All"}
 
 
-async def test_delete_sends_its_conditions() -> None:
+async def test_delete_sends_its_preconditions() -> None:
     async with client_of(in_turn(json_reply({"kind": "Status"}))) as (client, transport):
         await client.delete(KEY, uid="u-1")
     assert msgspec.json.decode(transport.requests[0].content) == {
@@ -248,12 +248,12 @@ async def test_a_subresource_that_would_lead_elsewhere_is_refused(subresource: s
             await client.merge_patch(ObjectKey(POD, "prod", "web"), {}, subresource=subresource)
 
 
-async def test_server_version(autojump_clock: MockClock) -> None:
+async def test_the_server_version_is_cached_for_a_minute(autojump_clock: MockClock) -> None:
     answers = in_turn(json_reply({"gitVersion": "v1.36.2"}), json_reply({"gitVersion": 5}))
     async with client_of(answers) as (client, transport):
         for _ in range(3):
             assert await client.server_version() == "v1.36.2"
         assert len(transport.requests) == 1
-        await trio.sleep(61)  # it is believed for a minute
+        await trio.sleep(61)  # the version is cached for a minute
         with pytest.raises(MalformedAnswerError):
             await client.server_version()

@@ -32,14 +32,14 @@ from wharfinger.formats.json.value import JsonValue
         (500, ApiError, True),
     ],
 )
-def test_kinds(code: int, kind: type[ApiError], transient: bool) -> None:
+def test_the_status_code_decides_the_error_type(code: int, kind: type[ApiError], transient: bool) -> None:
     error = error_of_response(code, b'{"kind":"Status","reason":"Because","message":"it is so"}', "get Pod a/b")
     assert type(error) is kind
     assert (error.code, error.reason, error.transient) == (code, "Because", transient)
     assert str(error) == f"get Pod a/b: it is so ({code} Because)"
 
 
-def test_status_without_words() -> None:
+def test_a_status_without_a_message_is_named_by_its_code() -> None:
     assert str(error_of_response(409, b'{"kind":"Status"}', "x")) == "x: Conflict (409 Conflict)"
     assert str(error_of_response(418, b'{"kind":"Status"}', "x")) == "x: Unknown (418 Unknown)"
 
@@ -47,7 +47,7 @@ def test_status_without_words() -> None:
 @pytest.mark.parametrize(
     "body", [b"<html>\n Bad  gateway</html>", b"\xff\xfe", b"", b"[1]", b"[" * 100_000, b'{"a":1}']
 )
-def test_answers_that_are_no_status_are_quoted(body: bytes) -> None:
+def test_answers_without_a_status_are_quoted(body: bytes) -> None:
     error = error_of_response(502, body, "get Pod a/b")
     assert (error.code, error.reason) == (502, "Unknown")
     assert len(error.message) < 400
@@ -57,14 +57,14 @@ def test_answers_that_are_no_status_are_quoted(body: bytes) -> None:
         assert error.message == "get Pod a/b: no explanation was given"
 
 
-def test_a_path_that_is_not_served_differs_from_an_object_that_is_not_there() -> None:
+def test_a_path_that_is_not_served_differs_from_a_missing_object() -> None:
     assert isinstance(error_of_response(404, b"404 page not found", "x"), NotServedError)
     body = b'{"kind":"Status","message":"the server could not find the requested resource"}'
     assert isinstance(error_of_response(404, body, "x"), NotServedError)
     assert type(error_of_response(404, b'{"kind":"Status","message":"pods \\"b\\" not found"}', "x")) is NotFoundError
 
 
-def test_status_inside_a_stream() -> None:
+def test_a_status_inside_a_stream_is_an_error() -> None:
     gone = error_of_status({"code": 410, "reason": "Expired", "message": "too old"}, "watch Pod")
     assert isinstance(gone, GoneError)
     assert str(gone) == "watch Pod: too old (410 Expired)"
@@ -72,7 +72,7 @@ def test_status_inside_a_stream() -> None:
     assert error_of_status({"code": 200, "message": 5, "reason": ""}, "w").reason == "InternalError"
 
 
-def test_unreachable_names_the_server() -> None:
+def test_an_unreachable_error_names_the_server() -> None:
     assert (
         str(unreachable("https://s", "get x", httpx.ConnectError("refused")))
         == "get x: no answer from https://s: refused"
@@ -105,7 +105,7 @@ NOON = "Wed, 21 Oct 2026 12:00:00 GMT"
         ("Wed, 21 Oct 2026 25:00:07 GMT", NOON, None),
     ],
 )
-def test_retry_after(value: str, date: str, seconds: float | None) -> None:
+def test_retry_after_is_parsed(value: str, date: str, seconds: float | None) -> None:
     assert retry_after(value, date) == seconds
 
 
@@ -119,7 +119,7 @@ HEADER = st.one_of(
 
 
 @given(HEADER, HEADER)
-def test_whatever_a_server_sends_the_wait_is_bounded(value: str, date: str) -> None:
+def test_any_retry_after_is_bounded(value: str, date: str) -> None:
     asked = retry_after(value, date)
     assert asked is None or MIN_RETRY_AFTER_S <= asked <= MAX_RETRY_AFTER_S
 
@@ -127,13 +127,13 @@ def test_whatever_a_server_sends_the_wait_is_bounded(value: str, date: str) -> N
 @pytest.mark.parametrize(
     ("status", "kept"), [(429, True), (500, True), (503, True), (302, False), (409, False), (422, False)]
 )
-def test_only_an_overloaded_server_is_taken_at_its_word(status: int, kept: bool) -> None:
+def test_retry_after_counts_only_for_overload_statuses(status: int, kept: bool) -> None:
     error = error_of_response(status, b"", "x", retry_after_s=7.0)
     assert error.retry_after_s == (7.0 if kept else None)
     assert error_of_response(status, b"", "x").retry_after_s is None
 
 
-def test_a_status_inside_a_stream_may_ask_too() -> None:
+def test_a_status_inside_a_stream_may_carry_retry_after() -> None:
     def asked(seconds: JsonValue) -> float | None:
         return error_of_status({"code": 429, "details": {"retryAfterSeconds": seconds}}, "watch Pod").retry_after_s
 

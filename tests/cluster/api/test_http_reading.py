@@ -30,7 +30,7 @@ async def names(client: ClusterClient, *, paged: bool = True) -> list[str]:
         return [item.key.name async for page in pages for item in page.items]
 
 
-async def test_pages_are_asked_for_one_after_the_other() -> None:
+async def test_pages_are_requested_one_after_the_other() -> None:
     answers = (page(obj("a", 1), version=5, token="t1"), page(version=5, token="t2"), page(obj("b", 2), version=5))
     async with (
         client_of(in_turn(*answers)) as (client, transport),
@@ -50,13 +50,13 @@ async def test_pages_are_asked_for_one_after_the_other() -> None:
     ]
 
 
-async def test_an_expired_page_is_told() -> None:
+async def test_an_expired_page_is_raised() -> None:
     async with client_of(in_turn(page(obj("a", 1), version=5, token="t"), EXPIRED)) as (client, _):
         with pytest.raises(GoneError, match="too old"):
             await names(client)
 
 
-async def test_in_one_piece() -> None:
+async def test_an_unpaged_list_has_no_limit_parameter() -> None:
     async with client_of(in_turn(page(obj("a", 1), obj("b", 1), version=5))) as (client, transport):
         assert await names(client, paged=False) == ["a", "b"]
     assert "limit" not in transport.requests[0].url.params
@@ -68,7 +68,7 @@ def sized(limit: int, items: int) -> Answer:
     return page(*big, version=5, token="t" if limit < items else "")
 
 
-async def test_pages_that_are_too_large_are_asked_for_anew_in_smaller_pieces() -> None:
+async def test_pages_that_are_too_large_are_requested_again_with_a_smaller_limit() -> None:
     asked: list[str] = []
 
     def script(request: httpx.Request) -> Answer:
@@ -98,7 +98,7 @@ async def test_a_list_is_bounded_over_all_its_pages(monkeypatch: pytest.MonkeyPa
         assert len(transport.requests) < 20
 
 
-async def test_a_kind_that_is_not_served_any_more_is_looked_up_anew() -> None:
+async def test_a_kind_that_is_no_longer_served_is_discovered_again() -> None:
     async with client_of(
         Server(lambda _: status_reply(404, "NotFound", "the server could not find the requested resource"))
     ) as (
@@ -118,7 +118,7 @@ async def test_a_kind_that_is_not_served_any_more_is_looked_up_anew() -> None:
         assert transport.paths.count("GET /api") == 4
 
 
-async def test_raw_watches_ask_as_others_do_and_are_counted() -> None:
+async def test_raw_watches_send_the_usual_parameters_and_are_counted() -> None:
     reply = Reply(200, [event("ADDED", obj("a", 6)), httpx.ReadError("reset")])
     async with client_of(in_turn(reply)) as (client, transport):
         seen: list[RawEvent] = []
@@ -176,14 +176,14 @@ async def arrivals(every_s: float, count: int, size: int = 100) -> list[float]:
     return [round((time - times[0]) * 1e3, 3) for time in times]
 
 
-async def test_what_comes_now_and_then_is_passed_on_at_once(autojump_clock: MockClock) -> None:
+async def test_occasional_chunks_are_passed_on_at_once(autojump_clock: MockClock) -> None:
     assert await arrivals(0.05, 5) == [0, 50, 100, 150, 200]
 
 
-async def test_a_busy_stream_is_read_in_bunches(autojump_clock: MockClock) -> None:
+async def test_a_busy_stream_is_read_in_batches(autojump_clock: MockClock) -> None:
     assert await arrivals(0.002, 8) == [0, 2, 7, 7, 8, 13, 13, 14]
     assert REST_S == 0.005
 
 
-async def test_a_stream_that_brings_much_is_read_without_rests(autojump_clock: MockClock) -> None:
+async def test_a_stream_with_large_chunks_is_read_without_pauses(autojump_clock: MockClock) -> None:
     assert await arrivals(0.001, 8, MUCH_BYTES) == [0, 1, 2, 3, 4, 5, 6, 7]

@@ -55,7 +55,7 @@ async def ask(*answers: Answer, call: Call = GET, options: ClientOptions = OPTIO
     return bodies[0], transport
 
 
-async def test_a_request_says_who_asks() -> None:
+async def test_a_request_has_user_agent_and_credentials() -> None:
     body, transport = await ask(OK, call=Call("PATCH", "/a b?c#d", "x", {"limit": "5"}, b"{}", "application/x", "a/b"))
     assert body == b'{"ok":true}'
     request = transport.requests[0]
@@ -65,7 +65,7 @@ async def test_a_request_says_who_asks() -> None:
     assert (request.headers["content-type"], request.headers["accept"]) == ("application/x", "a/b")
 
 
-async def test_impersonation_headers_are_sent_all() -> None:
+async def test_all_impersonation_headers_are_sent() -> None:
     transport = FaultyTransport(in_turn(OK))
     connection = Connection(
         SERVER, headers=(("Impersonate-Group", "a"), ("Impersonate-Group", "b")), tls_server_name="k"
@@ -85,14 +85,14 @@ async def test_retry_after_is_honoured(autojump_clock: MockClock) -> None:
     assert len(transport.requests) == 3
 
 
-async def test_429_without_retry_after_and_503_with_it_for_a_write(autojump_clock: MockClock) -> None:
+async def test_a_429_without_retry_after_and_a_503_with_it_are_retried_for_a_write(autojump_clock: MockClock) -> None:
     start = trio.current_time()
     answers = (status_reply(429, "TooManyRequests", "x"), status_reply(503, "x", "x", {"retry-after": "0"}), OK)
     await ask(*answers, call=POST)
     assert trio.current_time() - start == 2
 
 
-async def test_patience_is_bounded_in_attempts_and_in_seconds(autojump_clock: MockClock) -> None:
+async def test_retries_are_limited_in_number_and_in_time(autojump_clock: MockClock) -> None:
     broken = status_reply(503, "ServiceUnavailable", "not now", {"retry-after": "1"})
     with pytest.raises(ApiError, match="not now") as caught:
         await ask(*[broken] * OPTIONS.attempts)
@@ -100,7 +100,7 @@ async def test_patience_is_bounded_in_attempts_and_in_seconds(autojump_clock: Mo
     start = trio.current_time()
     busy = status_reply(429, "TooManyRequests", "slow down", {"retry-after": "1"})
     with pytest.raises(ApiError, match="slow down"):
-        await ask(*[busy] * (int(OPTIONS.max_retry_after_s) + 1))  # an overload is waited out as long as patience lasts
+        await ask(*[busy] * (int(OPTIONS.max_retry_after_s) + 1))  # an overload is retried until the time limit
     assert trio.current_time() - start == OPTIONS.max_retry_after_s
     start = trio.current_time()
     with pytest.raises(ApiError):
@@ -108,7 +108,7 @@ async def test_patience_is_bounded_in_attempts_and_in_seconds(autojump_clock: Mo
     assert trio.current_time() == start
 
 
-async def test_who_gives_up_says_for_how_long_the_server_asked(autojump_clock: MockClock) -> None:
+async def test_the_final_error_carries_the_servers_retry_after(autojump_clock: MockClock) -> None:
     for status, headers, asked in (
         (429, {"retry-after": "31"}, 31.0),
         (503, {"retry-after": "3600"}, 300.0),
@@ -121,14 +121,14 @@ async def test_who_gives_up_says_for_how_long_the_server_asked(autojump_clock: M
         assert caught.value.retry_after_s == asked
 
 
-async def test_a_date_is_waited_for_by_the_servers_own_clock(autojump_clock: MockClock) -> None:
+async def test_a_retry_after_date_is_measured_by_the_servers_clock(autojump_clock: MockClock) -> None:
     headers = {"retry-after": "Sun, 06 Nov 1994 08:49:40 GMT", "date": "Sun, 06 Nov 1994 08:49:37 GMT"}
     start = trio.current_time()
     await ask(status_reply(503, "x", "x", headers), OK, call=POST)
     assert trio.current_time() - start == 3
 
 
-async def test_a_failure_without_retry_after_is_not_tried_again() -> None:
+async def test_a_failure_without_retry_after_is_not_retried() -> None:
     with pytest.raises(ApiError, match="etcd"):
         await ask(status_reply(500, "InternalError", "etcd is gone"))
 
@@ -142,7 +142,7 @@ async def test_redirects_are_not_followed() -> None:
 @pytest.mark.parametrize(
     "error", [httpx.RemoteProtocolError("disconnected"), httpx.ReadError("reset"), httpx.WriteError("broken pipe")]
 )
-async def test_a_stale_connection_is_replaced_once_for_a_read_and_never_for_a_write(error: Exception) -> None:
+async def test_a_stale_connection_is_retried_once_for_a_read_and_never_for_a_write(error: Exception) -> None:
     await ask(error, OK)
     with pytest.raises(UnreachableError, match=r"list Pod: no answer from https://api\.example/prefix: "):
         await ask(error, error)
@@ -151,13 +151,13 @@ async def test_a_stale_connection_is_replaced_once_for_a_read_and_never_for_a_wr
 
 
 @pytest.mark.parametrize("error", [httpx.ConnectError("refused"), httpx.ConnectTimeout(""), httpx.PoolTimeout("")])
-async def test_no_connection(error: Exception) -> None:
+async def test_a_failed_connection_is_transient(error: Exception) -> None:
     with pytest.raises(UnreachableError) as caught:
         await ask(error)
     assert caught.value.transient
 
 
-async def test_a_body_that_breaks_off() -> None:
+async def test_an_incomplete_body_is_unreachable() -> None:
     with pytest.raises(UnreachableError, match="peer closed"):
         await ask(Reply(200, [b"{", httpx.RemoteProtocolError("peer closed")]))
     with pytest.raises(UnreachableError):
@@ -166,7 +166,7 @@ async def test_a_body_that_breaks_off() -> None:
         await ask(Reply(200, [b"not gzip"], {"content-encoding": "gzip"}))
 
 
-async def test_compressed_answers() -> None:
+async def test_compressed_answers_are_decompressed_and_checked() -> None:
     packed = gzip.compress(b"a" * 3_000_000)
     body, transport = await ask(Reply(200, [packed[:50], packed[50:]], {"content-encoding": "gzip"}))
     assert body == b"a" * 3_000_000
@@ -183,7 +183,7 @@ async def test_compressed_answers() -> None:
         )
 
 
-async def test_a_hanging_server_is_given_up(autojump_clock: MockClock) -> None:
+async def test_a_hanging_server_times_out(autojump_clock: MockClock) -> None:
     start = trio.current_time()
     with pytest.raises(UnreachableError, match="not done within 60 s"):
         await ask(Hang())
@@ -192,7 +192,7 @@ async def test_a_hanging_server_is_given_up(autojump_clock: MockClock) -> None:
     assert trio.current_time() - start == 120
 
 
-async def test_answers_are_bounded() -> None:
+async def test_answers_are_limited_in_size() -> None:
     options = ClientOptions(max_response_bytes=10)
     body, _ = await ask(Reply(200, [b"12345", b"67890"]), options=options)
     assert body == b"1234567890"
@@ -202,7 +202,7 @@ async def test_answers_are_bounded() -> None:
         await ask(Reply(500, [b"x" * 300_000]))
 
 
-async def test_concurrency_is_bounded_and_cancelled_requests_give_their_turn_back() -> None:
+async def test_concurrency_is_bounded_and_cancelled_requests_release_their_slot() -> None:
     release = trio.Event()
     most = 0
 
@@ -225,7 +225,7 @@ async def test_concurrency_is_bounded_and_cancelled_requests_give_their_turn_bac
     await talk(lambda _: OK if release.is_set() else Hang(), use, ClientOptions(concurrency=2))
 
 
-async def test_streams_do_not_count() -> None:
+async def test_streams_do_not_count_as_requests() -> None:
     async def use(session: HttpSession) -> None:
         async with session.stream(GET, read_s=320) as one, session.stream(GET, read_s=320) as two:
             assert session.statistics() == {"requests": 0, "waiting": 0}
@@ -238,7 +238,7 @@ async def test_streams_do_not_count() -> None:
     assert transport.requests[0].extensions["timeout"]["read"] == 320
 
 
-async def test_streams_wait_and_fail_like_requests(autojump_clock: MockClock) -> None:
+async def test_streams_retry_and_fail_like_requests(autojump_clock: MockClock) -> None:
     seen: list[bytes] = []
 
     async def use(session: HttpSession) -> None:
@@ -253,7 +253,7 @@ async def test_streams_wait_and_fail_like_requests(autojump_clock: MockClock) ->
         await talk(in_turn(Reply(200, [b"a", httpx.ReadError("reset")])), use)
 
 
-async def test_a_stream_that_never_begins_is_given_up(autojump_clock: MockClock) -> None:
+async def test_a_stream_that_never_begins_times_out(autojump_clock: MockClock) -> None:
     async def use(session: HttpSession) -> None:
         async with session.stream(GET, read_s=320):
             pytest.fail("it never opens")
@@ -297,14 +297,14 @@ def only(header: str) -> Script:
     return script
 
 
-async def test_credentials_are_remembered_for_a_while_and_renewed_after_401() -> None:
+async def test_credentials_are_cached_and_renewed_after_a_401() -> None:
     source = Rotating(["Bearer old", "Bearer new"])
     transport = await with_credentials(source, only("Bearer new"), calls=3)
     assert source.asked == [False, True]
     assert [request.headers["authorization"] for request in transport.requests] == ["Bearer old", *["Bearer new"] * 3]
 
 
-async def test_401_with_nothing_newer_is_said() -> None:
+async def test_a_401_without_newer_credentials_is_raised() -> None:
     source = Rotating(["Bearer old"])
     with pytest.raises(ApiError, match="who are you") as caught:
         await with_credentials(source, only("Bearer new"))
@@ -313,7 +313,7 @@ async def test_401_with_nothing_newer_is_said() -> None:
         await ask(status_reply(401, "Unauthorized", "x"))
 
 
-async def test_several_refused_requests_renew_once() -> None:
+async def test_several_refused_requests_renew_credentials_once() -> None:
     source = Rotating(["Bearer old", "Bearer new", "Bearer never"])
     transport = FaultyTransport(only("Bearer new"))
     async with open_session(Connection(SERVER, source), OPTIONS, transport) as session, trio.open_nursery() as nursery:
@@ -322,6 +322,6 @@ async def test_several_refused_requests_renew_once() -> None:
     assert source.asked == [False, True]
 
 
-async def test_credentials_that_cannot_be_had() -> None:
+async def test_unavailable_credentials_are_an_error() -> None:
     with pytest.raises(ConnectionConfigError, match="log in again"):
         await with_credentials(Rotating([""]), only("x"))

@@ -102,7 +102,7 @@ async def test_one_connection_serves_requests_one_after_the_other() -> None:
     assert server.open == 0
 
 
-async def test_requests_at_the_same_time_have_a_connection_each_and_few_are_kept(
+async def test_concurrent_requests_have_a_connection_each_and_few_stay_idle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_transport, "MAX_IDLE", 2)
@@ -118,7 +118,7 @@ async def test_requests_at_the_same_time_have_a_connection_each_and_few_are_kept
         assert server.connections == 4
 
 
-async def test_a_body_that_is_not_read_to_its_end_costs_its_connection() -> None:
+async def test_an_unread_body_closes_its_connection() -> None:
     async with open_way(lambda number: [HALF] if number == 1 else [OK]) as (server, transport, address):
         response = await transport.handle_async_request(request(address))
         await response.aclose()
@@ -127,7 +127,7 @@ async def test_a_body_that_is_not_read_to_its_end_costs_its_connection() -> None
         assert server.connections == 2
 
 
-async def test_who_is_cancelled_leaves_nothing_that_others_could_read() -> None:
+async def test_a_cancelled_request_leaves_no_data_for_the_next_one() -> None:
     async with open_way(lambda number: [[], [HALF]][number - 1] if number < 3 else [OK]) as (
         server,
         transport,
@@ -144,7 +144,7 @@ async def test_who_is_cancelled_leaves_nothing_that_others_could_read() -> None:
         assert server.connections == 3
 
 
-async def test_a_connection_that_the_server_closed_meanwhile_is_not_used() -> None:
+async def test_a_connection_closed_by_the_server_is_not_reused() -> None:
     async with open_way(lambda number: [OK, CLOSE] if number == 1 else [OK]) as (server, transport, address):
         assert await ask(transport, request(address)) == b"ok"
         while server.open:
@@ -153,7 +153,7 @@ async def test_a_connection_that_the_server_closed_meanwhile_is_not_used() -> No
         assert server.connections == 2
 
 
-async def test_connections_that_were_idle_for_long_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_that_were_idle_too_long_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_way(lambda _: [OK]) as (server, transport, address):
         monkeypatch.setattr(http_transport, "IDLE_S", 0.0)
         first, second = [await transport.handle_async_request(request(address)) for _ in range(2)]
@@ -175,7 +175,7 @@ async def test_connections_that_were_idle_for_long_are_closed(monkeypatch: pytes
         ([HALF], httpx.ReadTimeout),
     ],
 )
-async def test_answers_that_break_off(pieces: list[bytes], error: type[Exception]) -> None:
+async def test_incomplete_answers_are_errors(pieces: list[bytes], error: type[Exception]) -> None:
     async with open_way(lambda _: pieces) as (server, transport, address):
         with pytest.raises(error):
             await ask(transport, request(address, read=0.05))
@@ -183,7 +183,7 @@ async def test_answers_that_break_off(pieces: list[bytes], error: type[Exception
             await wait_all_tasks_blocked()
 
 
-async def test_an_answer_that_ends_with_its_connection_and_one_after_an_early_hint() -> None:
+async def test_answers_that_end_with_their_connection_or_follow_an_early_hint_are_read() -> None:
     until_closed = [b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n", b"long", CLOSE]
     hinted = [b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n", OK]
     async with open_way(lambda number: until_closed if number == 1 else hinted) as (server, transport, address):
@@ -192,7 +192,7 @@ async def test_an_answer_that_ends_with_its_connection_and_one_after_an_early_hi
         assert server.connections == 2
 
 
-async def test_what_cannot_be_sent_is_said() -> None:
+async def test_an_invalid_header_is_refused_before_sending() -> None:
     async with open_way(lambda _: [OK]) as (server, transport, address):
         sent = httpx.Request("GET", address, headers={"x-bad": "a\nb"})
         with pytest.raises(httpx.LocalProtocolError):
@@ -200,8 +200,8 @@ async def test_what_cannot_be_sent_is_said() -> None:
         assert server.asked == []
 
 
-async def test_a_refusal_before_all_was_sent_counts() -> None:
-    """Closed with unread data, a connection is reset; what the server had said before is there all the same."""
+async def test_a_refusal_before_the_whole_request_was_sent_is_read() -> None:
+    """A connection closed with unread data is reset; the answer that the server sent before can still be read."""
     refusal = b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n"
     async with trio.open_nursery() as nursery:
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
@@ -222,7 +222,7 @@ async def test_a_refusal_before_all_was_sent_counts() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_server_that_reads_nothing_and_one_that_is_not_there() -> None:
+async def test_a_server_that_does_not_read_and_a_closed_port_are_errors() -> None:
     async with trio.open_nursery() as nursery:
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
         address = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/"

@@ -32,7 +32,7 @@ def kept_back(how: str = "true") -> JsonObject:
     return {**crd, "metadata": {**metadata, "annotations": {"wharfinger.dev/never-established": how}}}
 
 
-async def test_a_wait_ends_with_what_was_waited_for(autojump_clock: MockClock) -> None:
+async def test_an_interrupted_wait_names_its_subject(autojump_clock: MockClock) -> None:
     interruption = Interruption()
     said = "interrupted while waiting for the tide: the daemon stops; the next start continues"
 
@@ -54,7 +54,7 @@ async def test_no_wait_begins_after_a_stop() -> None:
         await trio.sleep_forever()
 
 
-async def test_what_does_not_wait_is_not_ended() -> None:
+async def test_code_that_does_not_wait_is_not_interrupted() -> None:
     interruption = Interruption()
     interruption.interrupt(STOPS)
     done = False
@@ -81,7 +81,7 @@ async def interrupted(at: Bench, wanted: ReleaseRequest, after: float = 5) -> fl
     return ended[0] - asked
 
 
-async def test_a_definition_of_crds_that_is_never_established(autojump_clock: MockClock) -> None:
+async def test_interruption_ends_the_wait_for_a_definition_of_crds(autojump_clock: MockClock) -> None:
     async with bench() as at:
         assert await interrupted(at, request(config_map("a"), crds=(kept_back(),))) < 1
         (record,) = await at.statuses()
@@ -91,15 +91,15 @@ async def test_a_definition_of_crds_that_is_never_established(autojump_clock: Mo
         )
 
 
-async def test_a_definition_of_the_manifest_that_is_never_established(autojump_clock: MockClock) -> None:
-    """The finding: SIGTERM took the whole grace of 30 s."""
+async def test_interruption_ends_the_wait_for_a_definition_of_the_manifest(autojump_clock: MockClock) -> None:
+    """Without it, a SIGTERM took the whole grace period of 30 s."""
     async with bench() as at:
         assert await interrupted(at, request(f"---\n{write_yaml(kept_back())}", config_map("a"))) < 1
         (record,) = await at.statuses()
         assert "Install interrupted while waiting for the API server to establish widgets.example.test" in record
 
 
-async def test_a_hook_that_never_ends_is_taken_away(autojump_clock: MockClock) -> None:
+async def test_interruption_ends_the_wait_for_a_hook(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         wanted = replace(request(config_map("a")), hooks=objects_of(JOB))
         assert await interrupted(at, wanted) < 1
@@ -107,7 +107,7 @@ async def test_a_hook_that_never_ends_is_taken_away(autojump_clock: MockClock) -
         assert record.startswith("1 failed Install interrupted while waiting for hook Job migrate")
 
 
-async def test_an_object_that_fails_again_and_again(autojump_clock: MockClock) -> None:
+async def test_interruption_ends_the_retries_of_an_object(autojump_clock: MockClock) -> None:
     async with bench() as at:
 
         def refuse(asked: httpx.Request) -> httpx.Response | None:
@@ -122,8 +122,8 @@ async def test_an_object_that_fails_again_and_again(autojump_clock: MockClock) -
 
 
 @pytest.mark.parametrize("policy", ["before-hook-creation", "hook-succeeded"])
-async def test_a_hook_that_does_not_go(policy: str, autojump_clock: MockClock) -> None:
-    """Somebody's finalizer holds it."""
+async def test_interruption_ends_the_wait_for_a_hooks_deletion(policy: str, autojump_clock: MockClock) -> None:
+    """A foreign finalizer blocks the deletion."""
     async with bench() as at:
         stuck: JsonObject = {
             "apiVersion": "v1",
@@ -141,7 +141,7 @@ async def test_a_hook_that_does_not_go(policy: str, autojump_clock: MockClock) -
         assert "interrupted while waiting for the end of ConfigMap default/settings" in record
 
 
-async def test_a_write_under_way_comes_to_its_end(autojump_clock: MockClock) -> None:
+async def test_an_interrupted_write_is_completed(autojump_clock: MockClock) -> None:
     async with bench() as at:
         held = trio.Event()
         at.transport.fault = lambda asked: held if asked.url.path.endswith("/configmaps/a") else None
@@ -155,7 +155,7 @@ async def test_a_write_under_way_comes_to_its_end(autojump_clock: MockClock) -> 
         assert set(await at.config_maps()) == {"a"}
 
 
-async def test_the_next_start_goes_on(autojump_clock: MockClock) -> None:
+async def test_the_next_start_continues_an_interrupted_install(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = request(f"---\n{write_yaml(kept_back())}", config_map("a"))
         await interrupted(at, wanted)

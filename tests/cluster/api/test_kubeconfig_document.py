@@ -52,11 +52,11 @@ def read_again(connection: Connection, folder: Path) -> Connection:
         replace(PLAIN, server="http://localhost", authorization=StaticAuthorization()),
     ],
 )
-def test_it_is_the_same_connection(connection: Connection, tmp_path: Path) -> None:
+def test_a_written_connection_is_read_back_unchanged(connection: Connection, tmp_path: Path) -> None:
     assert read_again(connection, tmp_path) == connection
 
 
-def test_files_and_a_proxy(tmp_path: Path) -> None:
+def test_files_and_proxy_are_written(tmp_path: Path) -> None:
     for name in ("ca.crt", "client.crt", "client.key"):
         (tmp_path / name).write_text(name)
     connection = replace(
@@ -70,17 +70,17 @@ def test_files_and_a_proxy(tmp_path: Path) -> None:
     again = read_again(connection, tmp_path)
     assert again.proxy == connection.proxy
     files = (again.ca_file, again.client_certificate, again.client_key)
-    # Their content, since another user could not read the files.
+    # The content is embedded, because another user could not read the files.
     assert [path.read_text() for path in files if path is not None] == ["ca.crt", "client.crt", "client.key"]
     assert not [path for path in files if path is not None and path.is_relative_to(tmp_path)]
 
 
-def test_a_certificate_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_missing_certificate_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ConnectionConfigError, match=r"certificate .*/ca\.crt: No such file or directory"):
         kubeconfig_document(replace(PLAIN, ca_file=tmp_path / "ca.crt"), "")
 
 
-def test_over_plain_http_the_address_has_the_credentials() -> None:
+def test_over_plain_http_the_address_carries_the_credentials() -> None:
     plain = replace(PLAIN, server="http://127.0.0.1:8001")
     document = kubeconfig_document(plain, "Bearer a/b@c")
     assert find(document, "clusters", 0, "cluster", "server") == "http://wharfinger:a%2Fb%40c@127.0.0.1:8001"
@@ -91,13 +91,13 @@ def test_over_plain_http_the_address_has_the_credentials() -> None:
 @pytest.mark.parametrize(
     "header", ["Negotiate abc", "Bearer", "Basic ?", "Basic " + base64.b64encode(b"\xff").decode()]
 )
-def test_what_no_kubeconfig_can_say(header: str) -> None:
+def test_inexpressible_headers_are_refused_without_quoting_them(header: str) -> None:
     with pytest.raises(ConnectionConfigError) as caught:
         kubeconfig_document(PLAIN, header)
     assert header not in str(caught.value)
 
 
-async def test_kubectl_takes_it(tmp_path: Path) -> None:
+async def test_kubectl_accepts_the_document(tmp_path: Path) -> None:
     async with loopback_cluster(tmp_path):
         connection = await trio.to_thread.run_sync(load_connection, tmp_path / "kubeconfig")
         path = tmp_path / "given"

@@ -76,7 +76,7 @@ async def said(client: ClusterClient, key: ObjectKey, *events: JsonObject, uid: 
     return await last_event(client, key, uid)
 
 
-async def test_the_newest_event_of_that_very_object_is_told(autojump_clock: MockClock) -> None:
+async def test_the_newest_event_of_the_exact_object_is_reported(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         key = ObjectKey(POD, "default", "web")
         assert await said(client, key) == ""
@@ -93,7 +93,7 @@ async def test_the_newest_event_of_that_very_object_is_told(autojump_clock: Mock
         assert await said(client, key) == "Former: because"
 
 
-async def test_times_of_both_apis_are_compared(autojump_clock: MockClock) -> None:
+async def test_times_of_both_event_apis_are_compared(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         key = ObjectKey(POD, "default", "web")
         assert await said(client, key, event(1, "web", "Old", at="2026-01-01T00:00:05Z")) == "Old: because"
@@ -124,7 +124,7 @@ CHILDREN = [
 
 
 @pytest.mark.parametrize(("resource", "child", "kind", "expected"), CHILDREN)
-async def test_a_workload_is_told_by_what_is_made_for_it(
+async def test_a_workload_reports_warnings_of_its_child_objects(
     autojump_clock: MockClock, resource: ResourceType, child: str, kind: str, expected: bool
 ) -> None:
     async with memory_cluster() as client:
@@ -135,7 +135,7 @@ async def test_a_workload_is_told_by_what_is_made_for_it(
         assert told == ("FailedScheduling: 0/3 nodes are available" if expected else "")
 
 
-async def test_a_workload_without_warnings_has_its_own_words(autojump_clock: MockClock) -> None:
+async def test_a_workload_without_child_warnings_reports_its_own_events(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         key = ObjectKey(workload("Deployment"), "default", "web")
         normal = event(1, "web", "ScalingReplicaSet", kind="Deployment", type_="Normal", message="scaled up")
@@ -145,8 +145,8 @@ async def test_a_workload_without_warnings_has_its_own_words(autojump_clock: Moc
         assert await said(client, key, uid="u2") == ""
 
 
-async def test_what_a_controller_makes_is_recognized(autojump_clock: MockClock) -> None:
-    """By the names that the simulated controllers give, which are made as the real ones make them."""
+async def test_objects_made_by_a_controller_are_recognized(autojump_clock: MockClock) -> None:
+    """The simulated controllers name their objects as the real ones do."""
     async with memory_cluster(simulate=True) as client:
         (wanted,) = objects_of(deployment("web"))
         wanted["metadata"] = {"name": "web", "namespace": "default"}
@@ -159,19 +159,19 @@ async def test_what_a_controller_makes_is_recognized(autojump_clock: MockClock) 
         assert await said(client, web, warning) == "FailedCreate: because"
 
 
-async def test_what_has_no_namespace_is_told_of_in_the_default_one(autojump_clock: MockClock) -> None:
+async def test_events_of_cluster_scoped_objects_are_read_from_the_default_namespace(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         told = event(1, "node-1", "Rebooted", kind="Node")
         assert await said(client, ObjectKey(NODE, "", "node-1"), told) == "Rebooted: because"
 
 
-async def test_long_words_are_cut(autojump_clock: MockClock) -> None:
+async def test_long_messages_are_truncated(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         told = await said(client, ObjectKey(POD, "default", "web"), event(1, "web", "Long", message="x" * 1000))
         assert (len(told), told[-1]) == (MAX_CHARS, "…")
 
 
-async def test_what_the_server_refuses_is_raised(autojump_clock: MockClock) -> None:
+async def test_an_api_error_is_raised(autojump_clock: MockClock) -> None:
     transport = FaultyTransport(lambda _: status_reply(403, "Forbidden", "events is forbidden"))
     async with open_client(Connection("http://api.example"), transport=transport) as client:
         with pytest.raises(ApiError, match="forbidden"):
@@ -197,7 +197,7 @@ STRANGE: st.SearchStrategy[JsonValue] = st.recursive(
         STRANGE,
     )
 )
-def test_a_strange_event_is_passed_over_or_told(strange: dict[str, JsonValue]) -> None:
+def test_malformed_events_do_not_raise(strange: dict[str, JsonValue]) -> None:
     made = {**event(1, "web", "Fine"), **strange}
     raw = read_raw_object(encode_json(made), EVENT)
     for read in object_events._read((raw,)):
@@ -206,7 +206,7 @@ def test_a_strange_event_is_passed_over_or_told(strange: dict[str, JsonValue]) -
 
 
 @pytest.mark.parametrize("resource", [POD, workload("Deployment")])
-async def test_no_more_is_looked_at_than_the_bound(
+async def test_the_number_of_events_read_is_bounded(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, resource: ResourceType
 ) -> None:
     monkeypatch.setattr(object_events, "MAX_EVENTS", 1)
@@ -221,7 +221,7 @@ async def test_no_more_is_looked_at_than_the_bound(
         assert await said(client, key, event(1, "web", "First", kind=resource.kind), later) == "First: because"
 
 
-def test_a_time_that_is_none_is_long_ago() -> None:
+def test_an_unparsable_time_counts_as_old() -> None:
     made = event(1, "web", "A", at="yesterday")
     assert object_events._time(made).year == 2025
     assert object_events._time({"lastTimestamp": "2026-01-01T00:00:00"}).tzinfo is not None

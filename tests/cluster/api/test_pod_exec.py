@@ -18,7 +18,7 @@ def ignore(_data: bytes) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 255])
-async def test_output_and_exit_code_come_back(tmp_path: Path, code: int) -> None:
+async def test_output_and_exit_code_are_returned(tmp_path: Path, code: int) -> None:
     async with open_kubelet(tmp_path) as kubelet:
         await kubelet.start()
         found = await kubelet.run("sh", "-c", f"echo out; echo err >&2; exit {code}")
@@ -36,13 +36,13 @@ async def test_stdin_is_read_to_its_end(tmp_path: Path) -> None:
         assert await kubelet.run("cat") == (0, b"", b"")
 
 
-async def test_a_program_need_not_read_its_input(tmp_path: Path) -> None:
+async def test_a_program_may_ignore_its_input(tmp_path: Path) -> None:
     async with open_kubelet(tmp_path) as kubelet:
         await kubelet.start()
         assert await kubelet.run("sh", "-c", "exit 4", stdin=bytes(3_000_000)) == (4, b"", b"")
 
 
-async def test_a_killed_program_has_the_code_of_a_shell(tmp_path: Path) -> None:
+async def test_a_killed_program_has_the_exit_code_of_a_shell(tmp_path: Path) -> None:
     async with open_kubelet(tmp_path) as kubelet:
         await kubelet.start()
         assert (await kubelet.run("sh", "-c", "kill -9 $$"))[0] == 137
@@ -57,7 +57,7 @@ async def test_commands_of_a_pod_share_its_folder(tmp_path: Path) -> None:
     assert list(kubelet.folder.iterdir()) == []
 
 
-async def test_what_cannot_be_run_is_an_error(tmp_path: Path) -> None:
+async def test_commands_that_cannot_run_are_errors(tmp_path: Path) -> None:
     async with open_kubelet(tmp_path) as kubelet:
         with pytest.raises(NotFoundError):
             await kubelet.run("true")
@@ -69,7 +69,7 @@ async def test_what_cannot_be_run_is_an_error(tmp_path: Path) -> None:
             await kubelet.client.executor.run(other, stdout=ignore, stderr=ignore)
 
 
-async def test_a_control_plane_that_runs_no_commands_says_so(tmp_path: Path) -> None:
+async def test_a_control_plane_without_a_kubelet_refuses_commands(tmp_path: Path) -> None:
     async with open_kubelet(tmp_path, commands=False) as kubelet:
         await kubelet.start()
         with pytest.raises(ApiError, match="there is no kubelet"):
@@ -127,7 +127,7 @@ async def test_a_sink_that_fails_ends_the_command(tmp_path: Path) -> None:
             await kubelet.client.executor.run(PodCommand(KEY, ("echo", "x")), stdout=fail, stderr=ignore)
 
 
-async def test_a_server_that_is_gone_is_unreachable() -> None:
+async def test_a_closed_port_is_unreachable() -> None:
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     await listener.aclose()
@@ -137,7 +137,7 @@ async def test_a_server_that_is_gone_is_unreachable() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n"])
-async def test_a_server_that_breaks_off_is_an_error(answer: bytes) -> None:
+async def test_a_broken_connection_is_an_error(answer: bytes) -> None:
     async def serve(stream: trio.SocketStream) -> None:
         await stream.receive_some()
         await stream.send_all(answer)

@@ -17,7 +17,7 @@ PAGE = (
 )
 
 
-def test_a_page() -> None:
+def test_a_page_is_split_into_raw_objects() -> None:
     answer = read_list_answer(PAGE, CONFIG_MAP, "list ConfigMap")
     one, two = answer.page.items
     assert (answer.token, answer.page.resource_version) == ("t1", "10")
@@ -34,7 +34,7 @@ def test_a_page() -> None:
 @pytest.mark.parametrize(
     "body", [b"{}", b'{"items":null,"metadata":null}', b'{"items":[],"metadata":{"continue":null}}']
 )
-def test_empty_lists(body: bytes) -> None:
+def test_empty_lists_have_no_items(body: bytes) -> None:
     answer = read_list_answer(body, CONFIG_MAP, "list ConfigMap")
     assert (answer.page.items, answer.page.resource_version, answer.token) == ((), "", "")
 
@@ -57,12 +57,12 @@ def test_empty_lists(body: bytes) -> None:
         PAGE[:-1],
     ],
 )
-def test_answers_that_are_none(body: bytes) -> None:
+def test_malformed_answers_are_refused(body: bytes) -> None:
     with pytest.raises(MalformedAnswerError, match="list ConfigMap"):
         read_list_answer(body, CONFIG_MAP, "list ConfigMap")
 
 
-def test_whatever_comes_only_a_typed_error_comes_out() -> None:
+def test_damaged_answers_raise_only_the_typed_error() -> None:
     chance = random.Random(6)  # noqa: S311 - the same inputs each time
     refused = 0
     for _ in range(scaled(100_000, 2_000)):

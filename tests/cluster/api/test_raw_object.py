@@ -19,16 +19,16 @@ VALUES = st.recursive(
 )
 
 
-def test_who_it_is_and_in_which_state() -> None:
+def test_key_uid_and_resource_version_are_read() -> None:
     assert read_raw_object(WEB, CONFIG_MAP) == RawObject(ObjectKey(CONFIG_MAP, "prod", "web"), "u", "7", WEB)
 
 
-def test_a_cluster_scoped_kind_has_no_namespace_whatever_the_text_says() -> None:
+def test_a_cluster_scoped_kind_ignores_a_namespace() -> None:
     text = b'{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","namespace":"b"}}'
     assert read_raw_object(text, NAMESPACE).key == ObjectKey(NAMESPACE, "", "a")
 
 
-def test_what_is_missing_or_null_is_empty() -> None:
+def test_missing_and_null_members_are_empty() -> None:
     obj = read_raw_object(b'{"metadata":{"name":"a","namespace":null,"uid":null}}', CONFIG_MAP)
     assert (obj.key.namespace, obj.uid, obj.resource_version) == ("", "", "")
 
@@ -36,7 +36,7 @@ def test_what_is_missing_or_null_is_empty() -> None:
 @given(
     st.dictionaries(st.text(), VALUES, max_size=4), st.booleans(), st.booleans(), st.sampled_from([b"", b" ", b"\n\t"])
 )
-def test_apiversion_and_kind_are_put_in_where_they_are_missing(
+def test_missing_apiversion_and_kind_are_added(
     rest: JsonObject, has_version: bool, has_kind: bool, space: bytes
 ) -> None:
     obj: JsonObject = {**rest, "metadata": {"name": "a"}}
@@ -51,7 +51,7 @@ def test_apiversion_and_kind_are_put_in_where_they_are_missing(
 
 
 @given(st.dictionaries(st.text(), VALUES, max_size=3), st.sampled_from([b"", b" "]))
-def test_members_are_put_in_front(members: JsonObject, space: bytes) -> None:
+def test_members_are_inserted_at_the_front(members: JsonObject, space: bytes) -> None:
     text = space + b"{" + space + msgspec.json.encode(members)[1:]
     assert msgspec.json.decode(with_members(text, [("new", 'a"b')])) == {"new": 'a"b'} | members
 
@@ -76,12 +76,12 @@ def test_members_are_put_in_front(members: JsonObject, space: bytes) -> None:
         b'{"metadata":{"name":"a"}} x',
     ],
 )
-def test_what_is_no_object_of_the_api(text: bytes) -> None:
+def test_texts_that_are_not_api_objects_are_refused(text: bytes) -> None:
     with pytest.raises(ShapeError, match=r"not an object|without metadata\.name"):
         read_raw_object(text, CONFIG_MAP)
 
 
-def test_bookmarks_say_how_far_the_watch_is() -> None:
+def test_bookmarks_carry_the_resource_version() -> None:
     bookmark = read_bookmark(b'{"kind":"ConfigMap","metadata":{"resourceVersion":"9"}}', CONFIG_MAP)
     assert bookmark == RawObject(ObjectKey(CONFIG_MAP, "", ""), "", "9", b"")
     assert read_bookmark(b"{}", CONFIG_MAP).resource_version == ""

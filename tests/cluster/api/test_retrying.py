@@ -30,14 +30,14 @@ class Failing:
 
 
 @pytest.mark.parametrize("code", [408, 429, 500, 503, 504])
-async def test_what_passes_is_tried_again(code: int, autojump_clock: MockClock) -> None:
+async def test_transient_errors_are_retried_with_backoff(code: int, autojump_clock: MockClock) -> None:
     act = Failing(api_error(code, "Busy", "not now"), UnreachableError("gone"))
     start = trio.current_time()
     assert await with_retries(act, draw=lambda: 0.0) == "done"
     assert [round(at - start, 6) for at in act.at] == [0, 0.1, 0.3]
 
 
-async def test_the_server_says_when(autojump_clock: MockClock) -> None:
+async def test_the_servers_retry_after_is_respected(autojump_clock: MockClock) -> None:
     act = Failing(api_error(429, "TooManyRequests", "later", retry_after_s=7.0))
     start = trio.current_time()
     await with_retries(act, draw=lambda: 0.0)
@@ -45,7 +45,7 @@ async def test_the_server_says_when(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 409, 410, 422])
-async def test_what_is_about_the_object_is_raised_at_once(code: int) -> None:
+async def test_permanent_errors_are_raised_at_once(code: int) -> None:
     error = api_error(code, "No", "no")
     act = Failing(error)
     with pytest.raises(ClusterError) as caught:
@@ -54,18 +54,18 @@ async def test_what_is_about_the_object_is_raised_at_once(code: int) -> None:
     assert not is_retryable(error)
 
 
-async def test_more_can_be_asked_for(autojump_clock: MockClock) -> None:
+async def test_further_error_types_can_be_retried(autojump_clock: MockClock) -> None:
     assert await with_retries(Failing(ConflictError(409, "Conflict", "raced")), also=(ConflictError,)) == "done"
 
 
-async def test_it_ends(autojump_clock: MockClock) -> None:
+async def test_retries_are_limited(autojump_clock: MockClock) -> None:
     act = Failing(*(UnreachableError(f"number {number}") for number in range(9)))
     with pytest.raises(UnreachableError, match="number 4"):
         await with_retries(act)
     assert len(act.at) == ATTEMPTS
 
 
-def test_errors_of_other_make_do_not_pass() -> None:
+def test_permanent_errors_are_not_retryable() -> None:
     assert not is_retryable(ClusterError("no"))
     assert not is_retryable(InvalidError(422, "Invalid", "no"))
     assert not is_retryable(NotFoundError(404, "NotFound", "no"))

@@ -19,7 +19,7 @@ from wharfinger.kube.resource import ObjectKey
 
 
 @given(st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line)), st.data())
-def test_lines_do_not_depend_on_how_the_network_cuts_them(lines: list[bytes], data: st.DataObject) -> None:
+def test_lines_do_not_depend_on_chunk_boundaries(lines: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(line + b"\n" for line in lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
     splitter = LineSplitter("watch")
@@ -31,7 +31,7 @@ def test_lines_do_not_depend_on_how_the_network_cuts_them(lines: list[bytes], da
     assert splitter.held == 0
 
 
-def test_a_line_over_the_limit_is_refused_whole_or_in_pieces() -> None:
+def test_a_line_over_the_limit_is_refused() -> None:
     with pytest.raises(WatchLineError, match="watch Pod: a line of the stream is over 10 bytes"):
         LineSplitter("watch Pod", 10).feed(b"12345678901\n")
     splitter = LineSplitter("watch Pod", 10)
@@ -40,14 +40,14 @@ def test_a_line_over_the_limit_is_refused_whole_or_in_pieces() -> None:
         splitter.feed(b"78901")
 
 
-def test_a_stream_that_ends_inside_a_line() -> None:
+def test_a_stream_that_ends_inside_a_line_is_an_error() -> None:
     splitter = LineSplitter("watch Pod")
     assert splitter.feed(b'{"a":1}\n{"b"') == [b'{"a":1}']
     with pytest.raises(WatchLineError, match="after 4 bytes"):
         splitter.finish()
 
 
-def test_events() -> None:
+def test_events_are_decoded() -> None:
     line = b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}}'
     event = decode_event(line, "watch Pod")
     assert event.type is WatchType.ADDED
@@ -84,7 +84,7 @@ NO_EVENTS = [
 
 
 @pytest.mark.parametrize("line", NO_EVENTS)
-def test_what_is_no_event(line: bytes) -> None:
+def test_malformed_events_are_refused(line: bytes) -> None:
     with pytest.raises(WatchLineError, match="watch Pod"):
         decode_event(line, "watch Pod")
 
@@ -95,7 +95,7 @@ def test_what_is_no_event(line: bytes) -> None:
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
-def test_no_json_gets_anything_but_an_event_or_a_typed_error_out(value: object) -> None:
+def test_any_json_gives_an_event_or_a_typed_error(value: object) -> None:
     line = msgspec.json.encode({"type": "MODIFIED", "object": value})
     try:
         decode_event(line, "watch")
@@ -106,7 +106,7 @@ def test_no_json_gets_anything_but_an_event_or_a_typed_error_out(value: object) 
 # -- unparsed
 
 
-def test_raw_events() -> None:
+def test_raw_events_are_decoded() -> None:
     text = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b","uid":"u","resourceVersion":"7"}}'
     event = decode_raw_event(b'{"type":"MODIFIED","object":' + text + b"}", CONFIG_MAP, "watch")
     assert event.type is WatchType.MODIFIED
@@ -131,12 +131,12 @@ def test_raw_error_events_are_raised() -> None:
 @pytest.mark.parametrize(
     "line", [*NO_EVENTS, b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"7","name":""}}}']
 )
-def test_what_is_no_raw_event(line: bytes) -> None:
+def test_malformed_raw_events_are_refused(line: bytes) -> None:
     with pytest.raises(WatchLineError, match="watch Pod"):
         decode_raw_event(line, CONFIG_MAP, "watch Pod")
 
 
-def test_whatever_comes_only_a_typed_error_comes_out_and_both_decoders_agree() -> None:
+def test_damaged_lines_raise_only_typed_errors_and_both_decoders_agree() -> None:
     chance = random.Random(6)  # noqa: S311 - the same inputs each time
     metadata = b'"metadata":{"name":"a","namespace":"b","uid":"u","resourceVersion":"7"}'
     line = b'{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap",' + metadata + b',"data":{"x":"1"}}}'

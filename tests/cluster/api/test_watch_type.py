@@ -3,5 +3,5 @@
 from wharfinger.cluster.api.watch_type import WatchType
 
 
-def test_words_of_the_api() -> None:
+def test_watch_types_are_those_of_the_api() -> None:
     assert [str(one) for one in WatchType] == ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]

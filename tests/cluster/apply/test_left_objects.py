@@ -82,7 +82,7 @@ async def gone_meanwhile(client: HttpClusterClient, asked: ReleaseRequest) -> No
     await delete_namespace(client)
 
 
-async def test_what_a_namespace_left_when_no_one_looked_goes(autojump_clock: MockClock) -> None:
+async def test_objects_left_by_a_namespace_deleted_while_stopped_are_deleted(autojump_clock: MockClock) -> None:
     async with cluster(simulate=True) as (client, _):
         await gone_meanwhile(client, wanted())
         assert await is_there(client, ADMIN)
@@ -107,8 +107,8 @@ async def test_what_a_namespace_left_when_no_one_looked_goes(autojump_clock: Moc
             assert await engine.uninstall("web", "shop") == UninstallResult(found=False)
 
 
-async def test_records_that_went_before_the_uninstall_began(autojump_clock: MockClock) -> None:
-    """A namespace deletes what is in it in any order: the records may go first, while the daemon looks on."""
+async def test_objects_left_are_deleted_if_the_records_went_before_the_uninstall(autojump_clock: MockClock) -> None:
+    """A deleted namespace deletes its objects in any order: the records may go first, while the daemon is running."""
     async with bench(simulate=True) as at:
         await make_namespace(at.client)
         await at.engine.upgrade(wanted())
@@ -118,8 +118,8 @@ async def test_records_that_went_before_the_uninstall_began(autojump_clock: Mock
         assert told(result)[0] == ["ClusterRole.rbac.authorization.k8s.io web-admin", "ConfigMap default/outside"]
 
 
-async def test_records_that_another_process_deleted(autojump_clock: MockClock) -> None:
-    """The namespace stays: so what is in it has to go, too, and is waited for."""
+async def test_objects_are_deleted_if_another_process_deleted_the_records(autojump_clock: MockClock) -> None:
+    """The namespace remains, so the objects in it must be deleted and waited for as well."""
     async with cluster(simulate=True) as (client, _):
         await make_namespace(client)
         async with open_engine(client) as engine:
@@ -136,7 +136,7 @@ async def test_records_that_another_process_deleted(autojump_clock: MockClock) -
         ]
 
 
-async def test_where_nothing_was_applied_nothing_is_looked_for(autojump_clock: MockClock) -> None:
+async def test_an_uninstall_without_applied_objects_lists_nothing(autojump_clock: MockClock) -> None:
     async with cluster(simulate=True) as (client, transport), open_engine(client) as engine:
         lists: list[str] = []
 
@@ -151,8 +151,8 @@ async def test_where_nothing_was_applied_nothing_is_looked_for(autojump_clock: M
         assert lists == []
 
 
-async def test_what_others_have_by_now_stays(autojump_clock: MockClock) -> None:
-    """One that was given to another release, a copy that another tool made, and one that says "keep"."""
+async def test_objects_that_belong_to_others_by_now_stay(autojump_clock: MockClock) -> None:
+    """One was given to another release, one is another tool's copy, and one has the resource policy "keep"."""
     kept = cluster_role("web-kept", "annotations: {helm.sh/resource-policy: keep}")
     manifest = cluster_role("web-admin") + cluster_role("web-given") + kept
     async with cluster(simulate=True) as (client, _):
@@ -174,7 +174,7 @@ async def test_what_others_have_by_now_stays(autojump_clock: MockClock) -> None:
             assert await is_there(client, ObjectKey(ROLE, "", name))
 
 
-async def test_left_behind_as_asked(autojump_clock: MockClock) -> None:
+async def test_orphaned_objects_stay_without_the_release_label(autojump_clock: MockClock) -> None:
     async with cluster(simulate=True) as (client, _):
         await gone_meanwhile(client, replace(request(cluster_role("web-admin")), namespace="shop"))
         async with open_engine(client) as engine:
@@ -183,8 +183,8 @@ async def test_left_behind_as_asked(autojump_clock: MockClock) -> None:
         assert find_str(await client.get(ADMIN), "metadata", "labels", "wharfinger.dev/release") == ""
 
 
-async def test_a_new_release_of_that_name_takes_what_was_left(autojump_clock: MockClock) -> None:
-    """The namespace and the release are there again before anybody asked for a removal."""
+async def test_a_new_release_of_that_name_adopts_or_prunes_objects_left(autojump_clock: MockClock) -> None:
+    """The namespace and the release exist again before anybody asks for a removal."""
     first = replace(request(cluster_role("web-admin") + cluster_role("web-old")), namespace="shop")
     async with cluster(simulate=True) as (client, _):
         await gone_meanwhile(client, first)
@@ -207,8 +207,8 @@ def refusing(transport: Faulty, code: int, kind: str) -> None:
     )
 
 
-async def test_a_kind_that_cannot_be_listed_now_is_looked_at_again(autojump_clock: MockClock) -> None:
-    """Nothing is said to be removed as long as it is not known what there is."""
+async def test_an_uninstall_is_retried_if_a_kind_cannot_be_listed(autojump_clock: MockClock) -> None:
+    """Nothing is reported as removed until all kinds are listed."""
     async with cluster(simulate=True) as (client, transport):
         await gone_meanwhile(client, wanted())
         async with open_engine(client) as engine:
@@ -220,10 +220,10 @@ async def test_a_kind_that_cannot_be_listed_now_is_looked_at_again(autojump_cloc
         assert not await is_there(client, ADMIN)
 
 
-async def test_a_kind_that_may_not_be_listed_is_said_and_holds_nothing_up(
+async def test_a_kind_forbidden_to_list_is_reported_and_skipped(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What this daemon may not even list it has not applied."""
+    """The daemon cannot have applied objects of a kind that it may not list."""
     async with cluster(simulate=True) as (client, transport):
         await gone_meanwhile(client, wanted())
         async with open_engine(client) as engine:

@@ -49,11 +49,11 @@ class Bench:
         self.answers.append((which, find_str(obj, "metadata", "resourceVersion")))
 
     async def update(self, row: DesiredObject, number: int = 1, *, refreshing: bool = False) -> None:
-        """One attempt."""
+        """Make one attempt to update."""
         await self.operations.update(Attempt(row.identity, row, 1, number, refreshing))
 
     async def delete(self, row: DesiredObject) -> None:
-        """The row went."""
+        """Delete the object of a removed row."""
         await self.operations.delete(Attempt(row.identity, row, 1, 1, deleting=True))
 
     async def there(self) -> bool:
@@ -74,7 +74,7 @@ def row(drift: DriftPolicy | None = None, **data: str) -> DesiredObject:
     return desired_object(key("a"), OWNER, config_map("a") | {"data": {**data}}, drift or DriftPolicy())
 
 
-async def test_what_was_seen_is_not_looked_up(autojump_clock: MockClock) -> None:
+async def test_an_object_seen_just_before_is_not_read_again(autojump_clock: MockClock) -> None:
     async with bench() as at:
         at.operations.saw(row().identity, None)
         await at.update(row(v="1"))
@@ -87,7 +87,7 @@ async def test_what_was_seen_is_not_looked_up(autojump_clock: MockClock) -> None
 
 
 @pytest.mark.parametrize("why", ["old", "again", "refreshing"])
-async def test_unless_it_may_be_another_by_now(why: str, autojump_clock: MockClock) -> None:
+async def test_an_object_is_read_if_the_seen_state_may_be_outdated(why: str, autojump_clock: MockClock) -> None:
     async with bench() as at:
         at.operations.saw(row().identity, None)
         if why == "old":
@@ -96,7 +96,7 @@ async def test_unless_it_may_be_another_by_now(why: str, autojump_clock: MockClo
         assert at.transport.requests == ["GET a", "PATCH a"]
 
 
-async def test_what_is_known_is_not_read_unless_another_manager_was_faster(autojump_clock: MockClock) -> None:
+async def test_a_known_object_is_read_only_after_a_conflict(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
         at.transport.requests.clear()
@@ -113,7 +113,7 @@ async def test_what_is_known_is_not_read_unless_another_manager_was_faster(autoj
         assert (await at.client.get(key("a")))["data"] == {"v": "9", "w": "1"}
 
 
-async def test_what_is_known_and_has_become_the_object_of_another_is_not_touched(autojump_clock: MockClock) -> None:
+async def test_a_known_object_that_now_belongs_to_another_release_is_not_changed(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
         await at.client.delete(key("a"))
@@ -123,7 +123,7 @@ async def test_what_is_known_and_has_become_the_object_of_another_is_not_touched
             await at.update(row(v="2"))
 
 
-async def test_what_is_known_and_was_made_anew_by_a_user_is_not_taken_over(autojump_clock: MockClock) -> None:
+async def test_a_known_object_recreated_by_a_user_is_not_adopted(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
         at.operations.knows(row().identity)
@@ -134,14 +134,14 @@ async def test_what_is_known_and_was_made_anew_by_a_user_is_not_taken_over(autoj
         assert (await at.client.get(key("a")))["data"] == {"other": "1"}
 
 
-async def test_the_object_of_another_is_not_touched(autojump_clock: MockClock) -> None:
+async def test_an_object_of_another_release_is_not_changed(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.client.create(owned(config_map("a"), Owner("db", "default")))
         with pytest.raises(ForeignObjectError, match="belongs to the release default/db"):
             await at.update(row(v="1"))
 
 
-async def test_annotations_that_were_taken_off_our_own_come_back(autojump_clock: MockClock) -> None:
+async def test_removed_ownership_annotations_of_our_object_are_restored(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
         await at.client.merge_patch(key("a"), {"metadata": {"annotations": MARKS}})
@@ -153,7 +153,7 @@ async def test_annotations_that_were_taken_off_our_own_come_back(autojump_clock:
             await at.update(row(v="1"), refreshing=True)
 
 
-async def test_what_is_on_its_way_out_is_not_written_into(autojump_clock: MockClock) -> None:
+async def test_an_object_being_deleted_is_not_written(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
         await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
@@ -167,7 +167,7 @@ async def test_what_is_on_its_way_out_is_not_written_into(autojump_clock: MockCl
             await at.update(row(v="2"))
 
 
-async def test_fields_that_were_ours_are_told_from_those_that_never_were(autojump_clock: MockClock) -> None:
+async def test_fields_formerly_ours_are_taken_back_and_others_conflict(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(w="1"))
         theirs: JsonObject = {**config_map("a", v="9"), "metadata": {"name": "a", "namespace": "default"}}
@@ -182,7 +182,7 @@ async def test_fields_that_were_ours_are_told_from_those_that_never_were(autojum
         assert (await at.client.get(key("a")))["data"] == {"v": "2", "w": "1"}
 
 
-async def test_what_was_left_to_others_is_known_until_it_is_ours(autojump_clock: MockClock) -> None:
+async def test_fields_left_to_others_are_listed_until_they_are_ours(autojump_clock: MockClock) -> None:
     async with bench() as at:
         warn = DriftPolicy(DriftMode.WARN)
         await at.update(row(v="1"))
@@ -211,7 +211,7 @@ async def test_an_interrupted_update_ends_at_once(autojump_clock: MockClock) -> 
         at.operations.interrupt(row().identity)
 
 
-async def test_deleting(autojump_clock: MockClock) -> None:
+async def test_deletion_leaves_orphaned_and_kept_objects(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
         await at.delete(row(v="1").as_orphan())
@@ -229,7 +229,7 @@ async def test_deleting(autojump_clock: MockClock) -> None:
 KEPT: JsonObject = {"name": "a", "namespace": "default", "annotations": {"helm.sh/resource-policy": "keep"}}
 
 
-async def test_what_was_judged_is_deleted_without_another_look_and_by_its_uid(autojump_clock: MockClock) -> None:
+async def test_a_planned_deletion_uses_its_uid_without_another_read(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.client.create(owned(config_map("a", v="1"), OWNER))
         planned = at.operations.plan_delete(row().identity, "another-uid")
@@ -246,7 +246,9 @@ async def test_what_was_judged_is_deleted_without_another_look_and_by_its_uid(au
 
 
 @pytest.mark.parametrize("judged", ["", "another-uid"])
-async def test_what_was_applied_after_the_judgement_is_deleted_as_it_is(judged: str, autojump_clock: MockClock) -> None:
+async def test_an_object_applied_after_the_plan_is_deleted_by_its_new_uid(
+    judged: str, autojump_clock: MockClock
+) -> None:
     async with bench() as at:
         planned = at.operations.plan_delete(row().identity, judged)
         await at.update(row(v="1"))
@@ -256,7 +258,7 @@ async def test_what_was_applied_after_the_judgement_is_deleted_as_it_is(judged: 
         assert planned.deleted == uid
 
 
-async def test_a_protected_object_that_is_judged_again_goes_where_that_was_asked_for(autojump_clock: MockClock) -> None:
+async def test_a_protected_object_is_deleted_only_if_the_latest_plan_allows_it(autojump_clock: MockClock) -> None:
     async with bench() as at:
         (claim,) = objects_of(CLAIM)
         resource = await at.client.resource_type("v1", "PersistentVolumeClaim")
@@ -264,7 +266,7 @@ async def test_a_protected_object_that_is_judged_again_goes_where_that_was_asked
         await at.update(claimed)
         uid = find_str(await at.client.get(claimed.key), "metadata", "uid")
         planned = at.operations.plan_delete(claimed.identity, "", delete_protected=True)
-        at.operations.interrupt(claimed.identity)  # it stays, so what was asked for counts no more
+        at.operations.interrupt(claimed.identity)  # the object stays, so the plan is discarded
         await at.delete(claimed)
         assert planned.deleted == ""
         planned = at.operations.plan_delete(claimed.identity, "", delete_protected=True)
@@ -272,14 +274,14 @@ async def test_a_protected_object_that_is_judged_again_goes_where_that_was_asked
         assert planned.deleted == uid
 
 
-async def test_pruning_is_by_label(autojump_clock: MockClock) -> None:
+async def test_pruning_leaves_objects_without_the_label(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
         await at.operations.prune(desired_table().snapshot())
         assert await at.there()
 
 
-async def test_a_correction_that_was_asked_for_before_its_release_rests_is_not_made(autojump_clock: MockClock) -> None:
+async def test_a_correction_requested_before_its_release_was_suspended_is_not_made(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
         at.resting.add(OWNER)
@@ -290,8 +292,8 @@ async def test_a_correction_that_was_asked_for_before_its_release_rests_is_not_m
         assert (await at.client.get(key("a")))["data"] == {"v": "2"}
 
 
-async def test_what_is_prepared_for_the_next_row_outlives_the_deletion_of_the_last(autojump_clock: MockClock) -> None:
-    """A deletion may be done only after its row is there again: what was applied before is still known to have been ours."""
+async def test_state_prepared_for_the_next_row_outlives_the_deletion_of_the_last(autojump_clock: MockClock) -> None:
+    """A deletion may end after its row was inserted again: earlier applied fields are still known to be ours."""
     async with bench() as at:
         await at.update(row(v="1"))
         await at.client.apply(config_map("a", v="9"), field_manager="ann", force=True)
@@ -300,7 +302,7 @@ async def test_what_is_prepared_for_the_next_row_outlives_the_deletion_of_the_la
         await at.update(row(v="2"))
         assert (await at.client.get(key("a")))["data"] == {"v": "2"}
         at.operations.replaces(row().identity, row(v="2").body)
-        at.operations.interrupt(row().identity)  # it is not wanted after all
+        at.operations.interrupt(row().identity)  # the row is dropped again
         await at.client.apply(config_map("a", v="9"), field_manager="ann", force=True)
         with pytest.raises(FieldConflictError):
             await at.update(row(v="3"))

@@ -77,11 +77,13 @@ CLAIM = ObjectKey(
         (CLAIM, config_map("a"), owned(config_map("a"), OWNER), True, ""),
     ],
 )
-def test_why_an_object_stays(which: ObjectKey, wanted: JsonObject, live: JsonObject, protected: bool, why: str) -> None:
+def test_the_reason_for_retaining_an_object_is_given(
+    which: ObjectKey, wanted: JsonObject, live: JsonObject, protected: bool, why: str
+) -> None:
     assert why_kept(which, wanted, live, OWNER, delete_protected=protected) == why
 
 
-async def test_judging(autojump_clock: MockClock) -> None:
+async def test_leaving_rows_are_judged_by_uid_and_owner(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         uids = {name: find_str(await client.create(owned(config_map(name), OWNER)), "metadata", "uid") for name in "ab"}
         await client.create(owned(config_map("theirs"), OTHER))
@@ -109,8 +111,8 @@ class Held(httpx.AsyncBaseTransport):
         return await self._inner.handle_async_request(request)
 
 
-async def test_an_object_that_another_replaces_while_it_is_deleted_stays(autojump_clock: MockClock) -> None:
-    """The name is taken by somebody else between the look and the delete: the UID precondition saves it."""
+async def test_an_object_replaced_during_its_deletion_stays(autojump_clock: MockClock) -> None:
+    """Another client takes the name between the read and the delete: the UID precondition protects its object."""
     async with open_control_plane(simulate=False) as control_plane:
         held = Held(control_plane.transport())
         async with open_client(Connection(LOCAL), transport=held) as client, trio.open_nursery() as nursery:
@@ -128,7 +130,7 @@ async def test_an_object_that_another_replaces_while_it_is_deleted_stays(autojum
             assert await delete_exactly(client, key("never"), uid) is Deletion.NOTHING
 
 
-async def test_a_conflict_about_something_else_is_no_success(autojump_clock: MockClock) -> None:
+async def test_an_unrelated_conflict_is_not_success(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
         uid = find_str(await client.create(config_map("a")), "metadata", "uid")
         transport.fault = lambda asked: httpx.Response(409, content=b"{}") if asked.method == "DELETE" else None
@@ -136,7 +138,7 @@ async def test_a_conflict_about_something_else_is_no_success(autojump_clock: Moc
             await delete_exactly(client, key("a"), uid)
 
 
-async def test_disowning_takes_the_label_off_our_own(autojump_clock: MockClock) -> None:
+async def test_disowning_removes_the_label_from_our_objects_only(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await client.create(owned(config_map("a"), OWNER))
         await client.create(owned(config_map("theirs"), OTHER))
@@ -150,7 +152,7 @@ async def test_disowning_takes_the_label_off_our_own(autojump_clock: MockClock) 
         assert await client.get(key("a")) == before
 
 
-async def test_pruning_takes_only_what_is_ours_of_whole_releases(autojump_clock: MockClock) -> None:
+async def test_pruning_deletes_only_our_objects_of_complete_releases(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         table = desired_table()
         await apply(client, owned(annotated(config_map("kept"), KEEP), OWNER))
@@ -170,7 +172,7 @@ async def test_pruning_takes_only_what_is_ours_of_whole_releases(autojump_clock:
 
 
 @pytest.mark.parametrize("refused", ["GET", "DELETE"])
-async def test_neither_a_kind_nor_an_object_holds_up_what_is_pruned_beside_it(
+async def test_a_refused_kind_or_object_does_not_stop_the_rest_of_a_prune(
     refused: str, autojump_clock: MockClock
 ) -> None:
     async with cluster() as (client, transport):
@@ -200,7 +202,7 @@ async def test_neither_a_kind_nor_an_object_holds_up_what_is_pruned_beside_it(
                 await client.get(key(name))
 
 
-async def test_a_prune_that_is_cut_off_tells_what_it_deleted(autojump_clock: MockClock) -> None:
+async def test_an_interrupted_prune_reports_its_deletions(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
         table = desired_table()
         with write(table) as transaction:
@@ -243,8 +245,8 @@ def as_metadata(obj: JsonObject) -> JsonObject:
     return metadata
 
 
-async def test_the_engine_prunes_what_no_one_knows_of_any_more(autojump_clock: MockClock) -> None:
-    """Left by an attempt of which no record is left, say; found by its label, once all releases are known."""
+async def test_the_engine_prunes_objects_of_no_record_once_all_releases_are_known(autojump_clock: MockClock) -> None:
+    """A failed attempt without a record may have left them; they are found by their label."""
     async with bench() as at:
         at.engine.expect([Owner("late", "default")])
         await at.engine.upgrade(request(manifest("a")))

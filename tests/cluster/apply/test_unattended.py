@@ -42,7 +42,7 @@ class Told:
         self.mine.attempted(attempt, failure if failures else None)
 
 
-def test_a_correction_that_fails_again_and_again_is_told_once_until_it_succeeds() -> None:
+def test_a_correction_that_keeps_failing_is_reported_once_until_it_succeeds() -> None:
     told = Told()
     for failures in range(1, SEVERAL):
         told.attempted(failures)
@@ -58,15 +58,15 @@ def test_a_correction_that_fails_again_and_again_is_told_once_until_it_succeeds(
     assert told.mine.troubles(OWNER) == ()
 
 
-def test_one_that_only_a_change_helps_is_told_at_once() -> None:
+def test_a_permanent_failure_is_reported_at_once() -> None:
     told = Told()
     told.attempted(1, permanent=True)
     assert told.troubles == [(OWNER, (REFUSED,))]
-    told.attempted(1, refreshing=False)  # its row is another by now, and whoever waits for that is told
+    told.attempted(1, refreshing=False)  # the row was replaced; the waiting request reports the failure
     assert told.troubles[1:] == [(OWNER, ())]
 
 
-def test_the_fields_are_named_if_they_are_known() -> None:
+def test_known_drifted_fields_are_named() -> None:
     told = Told()
     told.mine.drifted_fields = lambda owner, identity: (
         "/spec/replicas by kubectl" if (owner, identity) == (OWNER, ROW.identity) else ""
@@ -77,13 +77,13 @@ def test_the_fields_are_named_if_they_are_known() -> None:
 
 
 @pytest.mark.parametrize("failures", [0, 1, 99])
-def test_what_another_process_waits_for_is_no_trouble(failures: int) -> None:
+def test_a_failure_outside_a_correction_is_not_reported(failures: int) -> None:
     told = Told()
     told.attempted(failures, refreshing=False, permanent=True)
     assert told.troubles == []
 
 
-def test_what_a_prune_did_and_could_not_do() -> None:
+def test_results_and_failures_of_a_prune_are_reported() -> None:
     told = Told()
     gone = {OWNER: [key("a"), key("b")]}
     failed = {OTHER: {identity_of(key("c")): (key("c"), ClusterError("forbidden"))}}
@@ -96,7 +96,7 @@ def test_what_a_prune_did_and_could_not_do() -> None:
     assert told.mine.count == 2
 
 
-def test_a_prune_that_is_cut_off_ends_no_trouble() -> None:
+def test_an_interrupted_prune_clears_no_failure() -> None:
     told = Told()
     failed = {OWNER: {identity_of(key("c")): (key("c"), ClusterError("forbidden"))}}
     told.mine.pruned(PruneReport(failed=failed))

@@ -49,14 +49,14 @@ async def bench(*, force: bool = False) -> AsyncIterator[Bench]:
         yield Bench(client, force=force)
 
 
-async def test_what_was_ours_and_was_taken_is_taken_back_where_drift_is_corrected(autojump_clock: MockClock) -> None:
+async def test_fields_taken_from_us_are_taken_back_if_drift_is_corrected(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.write(obj(v="1", w="1"))
         await at.client.apply(obj(v="9"), field_manager="ann", force=True)
         assert await at.write(obj(v="2", w="2")) == {"v": "2", "w": "2"}
 
 
-async def test_and_is_left_where_it_is_only_told(autojump_clock: MockClock) -> None:
+async def test_fields_taken_from_us_are_left_if_drift_is_only_reported(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.write(obj(v="1", w="1"))
         await at.client.apply(obj(v="9"), field_manager="ann", force=True)
@@ -64,7 +64,7 @@ async def test_and_is_left_where_it_is_only_told(autojump_clock: MockClock) -> N
         assert at.left == [("ann", ".data.v")]
 
 
-async def test_what_never_was_ours_is_not_taken(autojump_clock: MockClock) -> None:
+async def test_fields_that_never_were_ours_conflict(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.write(obj(w="1"))
         await at.client.apply(obj(v="9"), field_manager="ann")
@@ -76,14 +76,14 @@ async def test_what_never_was_ours_is_not_taken(autojump_clock: MockClock) -> No
         assert await at.write(obj(v="2", w="2")) == {"v": "2", "w": "2"}
 
 
-async def test_a_helm_that_came_between_the_look_and_the_write_is_no_enemy(autojump_clock: MockClock) -> None:
+async def test_a_helm_write_between_read_and_write_is_overwritten(autojump_clock: MockClock) -> None:
     for drift in (CORRECT, WARN):
         async with bench() as at:
             await at.client.apply(obj(v="1"), field_manager="helm")
             assert await at.write(obj(v="2"), drift, look=False) == {"v": "2"}
 
 
-async def test_what_helm_wrote_is_taken_over_first(autojump_clock: MockClock) -> None:
+async def test_fields_written_by_helm_are_adopted_first(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.client.apply(obj(v="1", w="1"), field_manager="helm")
         assert await at.write(obj(v="2")) == {"v": "2"}
@@ -91,7 +91,7 @@ async def test_what_helm_wrote_is_taken_over_first(autojump_clock: MockClock) ->
         assert [find_str(entry, "manager") for entry in find_list(live, "metadata", "managedFields")] == [OURS]
 
 
-async def test_ignored_fields_of_others_are_neither_fought_for_nor_given_back(autojump_clock: MockClock) -> None:
+async def test_ignored_fields_of_others_are_neither_overwritten_nor_released(autojump_clock: MockClock) -> None:
     ignoring = DriftPolicy(ignore=(IgnoreRule(("/data/v",), kind="ConfigMap"),))
     assert rules_of(ignoring) == (*ignoring.ignore, *BUILT_IN)
     async with bench() as at:
@@ -102,7 +102,7 @@ async def test_ignored_fields_of_others_are_neither_fought_for_nor_given_back(au
         assert await at.write(obj(v="3", w="2"), ignoring) == {"v": "3", "w": "2"}
 
 
-async def test_a_conflict_about_something_else_is_passed_on(autojump_clock: MockClock) -> None:
+async def test_an_unrelated_conflict_is_raised(autojump_clock: MockClock) -> None:
     async with bench() as at:
         stale = obj(v="1")
         await at.write(stale)

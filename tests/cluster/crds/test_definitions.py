@@ -48,7 +48,7 @@ def definitions(client: ClusterClient) -> Definitions:
     return Definitions(client, ObjectWriter(client, "wharfinger"))
 
 
-async def test_one_that_is_not_accepted(autojump_clock: MockClock) -> None:
+async def test_a_definition_whose_names_are_refused_is_an_error(autojump_clock: MockClock) -> None:
     refused = widget_crd()
     refused["metadata"] = {"name": "widgets.example.test", "resourceVersion": "5", "uid": "u"}
     refused["status"] = {"conditions": [{"type": "NamesAccepted", "status": "False", "message": "widget is in use"}]}
@@ -66,13 +66,13 @@ async def test_one_that_is_not_accepted(autojump_clock: MockClock) -> None:
             await definitions(client).apply(OWNER, [widget_crd()], {}, silent)
 
 
-async def test_nothing_to_do_asks_nothing(autojump_clock: MockClock) -> None:
+async def test_an_empty_list_sends_no_requests(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
         assert await definitions(client).apply(OWNER, [], {}, silent) == ()
         assert transport.requests == []
 
 
-async def test_one_that_is_as_wanted_is_not_written(autojump_clock: MockClock) -> None:
+async def test_a_definition_that_already_matches_is_not_written(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
         (key,) = await definitions(client).apply(OWNER, [widget_crd()], {}, silent)
         await written(client, transport, key.name, widget_crd(), times=0)
@@ -83,15 +83,15 @@ async def test_one_that_is_as_wanted_is_not_written(autojump_clock: MockClock) -
         await written(client, transport, key.name, wider, times=1)
 
 
-async def test_one_that_helm_installed_becomes_ours(autojump_clock: MockClock) -> None:
+async def test_a_definition_installed_by_helm_is_adopted(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
         await client.apply(widget_crd(), field_manager="helm")
         await written(client, transport, "widgets.example.test", widget_crd(), times=2)
         await written(client, transport, "widgets.example.test", widget_crd(), times=0)
 
 
-async def test_one_of_another_release_is_left_to_it(autojump_clock: MockClock) -> None:
-    """It would lose its marks, and be fought for by two releases."""
+async def test_a_definition_of_another_release_is_not_changed(autojump_clock: MockClock) -> None:
+    """It would lose its ownership annotations, and two releases would fight for it."""
     async with cluster() as (client, transport):
         made = await client.apply(owned(widget_crd(), Owner("db", "default")), field_manager="wharfinger")
         with pytest.raises(ForeignObjectError, match="belongs to the release default/db"):
@@ -131,7 +131,7 @@ async def written(client: ClusterClient, transport: Faulty, name: str, crd: Json
         ("a", "b", False),
     ],
 )
-def test_within(wanted: JsonValue, live: JsonValue, within: bool) -> None:
+def test_containment_of_values(wanted: JsonValue, live: JsonValue, within: bool) -> None:
     assert is_within(wanted, live) is within
 
 
@@ -148,7 +148,7 @@ async def wait_for_established(how: str) -> tuple[list[Laggards], JsonObject, fl
         return told, await client.get(ObjectKey(resource, "", "widgets.example.test")), took
 
 
-async def test_one_that_the_api_server_forgot_is_touched_once(autojump_clock: MockClock) -> None:
+async def test_a_definition_that_is_not_established_is_touched_once(autojump_clock: MockClock) -> None:
     began = trio.current_time()
     told, live, ended = await wait_for_established("until-touched")
     assert 10 <= ended - began < 12
@@ -156,7 +156,7 @@ async def test_one_that_the_api_server_forgot_is_touched_once(autojump_clock: Mo
     assert find_str(live, "metadata", "annotations", "wharfinger.dev/establish-asked-at")
 
 
-async def test_one_that_is_never_established_is_named_with_a_remedy(autojump_clock: MockClock) -> None:
+async def test_a_definition_that_is_never_established_is_reported_with_a_remedy(autojump_clock: MockClock) -> None:
     told, live, _ = await wait_for_established("true")
     (state,) = told[-1].values()
     assert isinstance(state, InProgress)

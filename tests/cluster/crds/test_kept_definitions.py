@@ -68,7 +68,7 @@ async def is_there(at: Bench, which: ObjectKey) -> bool:
     return await live(at, which) is not None
 
 
-async def test_one_that_is_deleted_comes_back_and_its_objects_with_it(
+async def test_a_deleted_definition_is_restored_with_its_objects(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with bench(simulate=True) as at:
@@ -91,7 +91,7 @@ async def test_one_that_is_deleted_comes_back_and_its_objects_with_it(
         assert at.engine.unchanged(asked) is not None
 
 
-async def test_one_that_came_before_its_release(autojump_clock: MockClock) -> None:
+async def test_a_deleted_definition_applied_before_its_release_is_restored(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)
@@ -100,7 +100,7 @@ async def test_one_that_came_before_its_release(autojump_clock: MockClock) -> No
         assert await is_there(at, WIDGETS)
 
 
-async def test_one_that_goes_before_the_watch_has_begun(autojump_clock: MockClock) -> None:
+async def test_a_definition_deleted_before_the_watch_began_is_restored(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         held = trio.Event()
@@ -111,7 +111,7 @@ async def test_one_that_goes_before_the_watch_has_begun(autojump_clock: MockCloc
         assert await is_there(at, WIDGETS)
 
 
-async def test_as_long_as_it_is_gone_the_request_is_not_unchanged(autojump_clock: MockClock) -> None:
+async def test_the_request_is_not_unchanged_while_a_definition_is_missing(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         asked = replace(request(config_map("a"), crds=(widget_crd(),)), drift=DriftPolicy(DriftMode.WARN))
         await at.engine.upgrade(asked)
@@ -130,7 +130,7 @@ async def test_as_long_as_it_is_gone_the_request_is_not_unchanged(autojump_clock
         assert told.drifts[-1] == []
 
 
-async def test_no_one_looks_where_no_one_is_to(autojump_clock: MockClock) -> None:
+async def test_a_deleted_definition_is_not_reported_if_drift_is_off(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         told = Told(at)
         await at.engine.ensure_crds("web", "default", [widget_crd()], drift=DriftPolicy(DriftMode.OFF))
@@ -142,7 +142,9 @@ async def test_no_one_looks_where_no_one_is_to(autojump_clock: MockClock) -> Non
         assert [drifts for drifts in told.drifts if drifts] == []
 
 
-async def test_who_rests_has_it_told_and_restored_when_it_is_over(autojump_clock: MockClock) -> None:
+async def test_a_suspended_release_reports_a_deleted_definition_and_restores_it_on_resume(
+    autojump_clock: MockClock,
+) -> None:
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)
@@ -157,7 +159,7 @@ async def test_who_rests_has_it_told_and_restored_when_it_is_over(autojump_clock
 
 
 @pytest.mark.parametrize("how", ["uninstalled", "forgotten", "another version"])
-async def test_of_what_is_kept_no_longer_nothing_comes_back(how: str, autojump_clock: MockClock) -> None:
+async def test_a_definition_that_no_release_retains_is_not_restored(how: str, autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await at.engine.upgrade(request(config_map("a"), crds=(widget_crd(),)))
@@ -174,7 +176,7 @@ async def test_of_what_is_kept_no_longer_nothing_comes_back(how: str, autojump_c
         assert not await is_there(at, WIDGETS)
 
 
-async def test_of_two_who_applied_it_the_other_still_keeps_it(autojump_clock: MockClock) -> None:
+async def test_a_definition_of_two_releases_is_restored_for_the_remaining_one(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await at.engine.ensure_crds("db", "default", [widget_crd()])
@@ -185,8 +187,8 @@ async def test_of_two_who_applied_it_the_other_still_keeps_it(autojump_clock: Mo
         assert await is_there(at, WIDGETS)
 
 
-async def test_what_another_process_has_put_there_meanwhile_is_its(autojump_clock: MockClock) -> None:
-    """A newer one, say: it is not brought back to what it was."""
+async def test_a_definition_recreated_by_another_process_is_not_overwritten(autojump_clock: MockClock) -> None:
+    """It may be a newer one, and is not reverted."""
     newer = widget_crd()
     newer["metadata"] = {"name": "widgets.example.test", "labels": {"version": "newer"}}
     async with bench(simulate=True) as at:
@@ -205,7 +207,7 @@ async def test_what_another_process_has_put_there_meanwhile_is_its(autojump_cloc
         assert at.engine.drifts(WEB) == ()
 
 
-async def test_what_fails_is_tried_again(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_restoration_is_retried(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)
@@ -219,7 +221,7 @@ async def test_what_fails_is_tried_again(autojump_clock: MockClock, caplog: pyte
         assert await is_there(at, WIDGETS)
 
 
-async def test_who_deletes_it_again_and_again_is_fought_ever_more_rarely(autojump_clock: MockClock) -> None:
+async def test_a_definition_deleted_again_and_again_is_restored_ever_more_rarely(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         took: list[float] = []
@@ -233,12 +235,12 @@ async def test_who_deletes_it_again_and_again_is_fought_ever_more_rarely(autojum
         assert [round(seconds) for seconds in took] == pytest.approx([0, 15, 30, 60], abs=2)
 
 
-def test_pauses() -> None:
+def test_the_pause_doubles_up_to_a_limit() -> None:
     assert [pause_before(times) for times in (0, 1, 2, 3, 100)] == [0, 15, 30, 60, LAST_PAUSE_S]
 
 
-async def test_steps_of_a_release_keep_what_each_applied(autojump_clock: MockClock) -> None:
-    """The package's own definitions, and those of the charts in its chart."""
+async def test_each_step_of_a_release_retains_the_definitions_it_applied(autojump_clock: MockClock) -> None:
+    """One step has the package's own definitions, another those of the charts in its chart."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await at.engine.ensure_crds("web", "default", [], step="charts in the chart")
@@ -280,7 +282,7 @@ async def deleted_during_an_upgrade(at: Bench) -> ReleaseRequest:
     return asked
 
 
-async def test_one_that_goes_during_the_first_install_comes_back(autojump_clock: MockClock) -> None:
+async def test_a_definition_deleted_during_the_first_install_is_restored(autojump_clock: MockClock) -> None:
     """The watch runs already, for another release."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("other", "default", [gadget_crd()])
@@ -290,7 +292,7 @@ async def test_one_that_goes_during_the_first_install_comes_back(autojump_clock:
         assert await is_there(at, WIDGETS)
 
 
-async def test_one_that_waits_for_its_time_is_still_missing_after_an_upgrade(autojump_clock: MockClock) -> None:
+async def test_a_definition_waiting_for_its_pause_is_still_missing_after_an_upgrade(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         await at.engine.upgrade(request(config_map("a"), crds=(widget_crd(),)))
         await trio.sleep(5)
@@ -306,8 +308,8 @@ async def test_one_that_waits_for_its_time_is_still_missing_after_an_upgrade(aut
 
 
 @pytest.mark.parametrize("moment", ["looking", "applying"])
-async def test_an_uninstall_while_it_is_restored_ends_nothing_else(autojump_clock: MockClock, moment: str) -> None:
-    """As people clean up by hand: the definition, and then the package."""
+async def test_an_uninstall_during_a_restoration_affects_nothing_else(autojump_clock: MockClock, moment: str) -> None:
+    """This is a clean-up by hand: first the definition is deleted, then the package."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)
@@ -329,12 +331,12 @@ async def test_an_uninstall_while_it_is_restored_ends_nothing_else(autojump_cloc
         await trio.sleep(60)
         if moment == "looking":
             assert not await is_there(at, WIDGETS)
-        # The engine goes on.
+        # The engine continues.
         await at.engine.upgrade(request(config_map("a"), crds=(widget_crd(),)))
         assert await is_there(at, WIDGETS)
 
 
-async def test_a_watch_that_ends_before_its_first_list_holds_up_no_other(autojump_clock: MockClock) -> None:
+async def test_a_watch_that_ends_before_its_first_list_blocks_no_other(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         gate, held = trio.Event(), list[str]()
 
@@ -359,7 +361,7 @@ async def test_a_watch_that_ends_before_its_first_list_holds_up_no_other(autojum
 
 
 @pytest.mark.parametrize("how", ["another version", "reinstalled"])
-async def test_what_is_kept_no_longer_is_not_told_as_gone(how: str, autojump_clock: MockClock) -> None:
+async def test_a_definition_no_longer_retained_is_not_reported_as_missing(how: str, autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         told, warn = Told(at), DriftPolicy(DriftMode.WARN)
         await at.engine.upgrade(replace(request(config_map("a"), crds=(widget_crd(),)), drift=warn))
@@ -374,7 +376,7 @@ async def test_what_is_kept_no_longer_is_not_told_as_gone(how: str, autojump_clo
         assert told.drifts[-1] == []
 
 
-async def test_a_release_that_is_confined_now_writes_no_definition(autojump_clock: MockClock) -> None:
+async def test_a_release_confined_by_now_writes_no_definition(autojump_clock: MockClock) -> None:
     confined: set[Owner] = set()
     async with bench(simulate=True, options=EngineOptions(confined=confined.__contains__)) as at:
         asked = request(config_map("a"), crds=(widget_crd(),))

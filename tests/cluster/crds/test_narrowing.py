@@ -98,7 +98,7 @@ NARROWED = [
 
 
 @pytest.mark.parametrize(("old", "new", "rule"), NARROWED)
-def test_each_narrowing_is_found_where_it_is(old: str, new: str, rule: str) -> None:
+def test_each_narrowing_is_found_with_its_path(old: str, new: str, rule: str) -> None:
     assert rule in {name for name, _ in found(old, new)}
     assert {path.partition(".x")[1] for _, path in found(old, new)} == {".x"}
 
@@ -143,12 +143,12 @@ WIDENED = [
 
 
 @pytest.mark.parametrize(("old", "new"), WIDENED)
-def test_what_takes_all_it_took_is_fine(old: str, new: str) -> None:
+def test_schemas_that_accept_everything_they_accepted_have_no_narrowing(old: str, new: str) -> None:
     assert found(old, new) == []
     assert found(old, old) == []
 
 
-def test_paths_say_where() -> None:
+def test_narrowings_name_their_path() -> None:
     old = (
         "{type: object, properties: {ports: {type: array, items: {type: object, properties: {name: {type: string}}}}}}"
     )
@@ -163,7 +163,7 @@ def test_paths_say_where() -> None:
     assert found(mapped.replace("KIND", "string"), mapped.replace("KIND", "integer")) == [("TYPE", ".x.*")]
 
 
-def test_what_every_object_has_need_not_be_named() -> None:
+def test_members_of_every_object_may_be_undeclared_at_the_root() -> None:
     whole = "{apiVersion: {type: string}, kind: {type: string}, metadata: {type: object}, spec: {type: object}}"
     old, new = (
         schema(f"{{type: object, properties: {whole}}}"),
@@ -180,7 +180,7 @@ def test_what_every_object_has_need_not_be_named() -> None:
     assert len(list(narrowings(only_x(embedded), only_x(new)))) == 3
 
 
-def test_below_a_condition_a_property_is_one_more_condition() -> None:
+def test_properties_below_a_condition_are_compared_as_conditions() -> None:
     old = "{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {maxLength: 3}}}]}"
     assert found(old, "{type: object, properties: {a: {type: string}}}") == []
     tighter = "{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {maxLength: 2}}}]}"
@@ -189,10 +189,12 @@ def test_below_a_condition_a_property_is_one_more_condition() -> None:
     assert found(old, more) == [("VALIDATION", ".x")]
     nested = "{type: object, properties: {a: {type: string}}, allOf: [{allOf: [{maxProperties: %d}]}]}"
     assert found(nested % 3, nested % 3) == []
-    assert found(nested % 3, nested % 4) == [("VALIDATION", ".x")]  # it is wider, but nobody works that out so far down
+    assert found(nested % 3, nested % 4) == [
+        ("VALIDATION", ".x")
+    ]  # wider, but compared only for equality at this depth
 
 
-def test_long_lists_are_cut() -> None:
+def test_long_enumerations_are_truncated() -> None:
     many: list[JsonValue] = [f"value-{number}-{'x' * 80}" for number in range(20)]
     (one,) = narrowings({"enum": many}, {"enum": ["a"]})
     assert one.what.endswith("and 12 more is not allowed any more")
@@ -369,10 +371,10 @@ def takes(made: JsonObject, value: JsonValue) -> bool:
 @pytest.mark.slow
 @settings(max_examples=scaled(5_000, 150), deadline=None)
 @given(SCHEMAS, SCHEMAS, st.data())
-def test_what_is_refused_or_dropped_now_and_was_not_is_always_found(
+def test_values_newly_refused_or_pruned_always_have_a_narrowing(
     old: JsonObject, new: JsonObject, data: st.DataObject
 ) -> None:
-    """Against the embedded control plane's own check of values, for two schemas that have nothing to do with each other."""
+    """The embedded control plane's own validation is the reference, for two unrelated schemas as well."""
     if data.draw(st.booleans()):
         new = old
         for _ in range(data.draw(st.integers(1, 3))):
@@ -404,7 +406,7 @@ ANY: st.SearchStrategy[JsonValue] = st.recursive(
 @pytest.mark.slow
 @settings(max_examples=scaled(5_000, 200), deadline=None)
 @given(st.dictionaries(KEYS, ANY, max_size=5), st.dictionaries(KEYS, ANY, max_size=5))
-def test_only_the_declared_error_comes_out(old: JsonObject, new: JsonObject) -> None:
+def test_malformed_schemas_raise_only_the_declared_error(old: JsonObject, new: JsonObject) -> None:
     try:
         for one in narrowings(old, new):
             assert len(one.what) < 1_000

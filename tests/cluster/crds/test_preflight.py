@@ -82,11 +82,11 @@ REFUSED: list[tuple[str, CrdRule, JsonObject]] = [
 
 
 @pytest.mark.parametrize(("rule", "wanted"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
-def test_what_olm_refuses_is_refused(rule: CrdRule, wanted: JsonObject) -> None:
+def test_definitions_refused_by_olm_are_refused(rule: CrdRule, wanted: JsonObject) -> None:
     assert rules(crd(ONE), wanted) == [rule]
 
 
-def test_a_problem_says_version_path_and_what() -> None:
+def test_a_problem_names_version_path_and_change() -> None:
     (problem,) = crd_problems(crd(ONE), REFUSED[-2][2])
     assert problem == CrdProblem(CrdRule.MINIMUM, "v1 .spec.size: minimum was 1, and is 2")
     assert str(problem) == "v1 .spec.size: minimum was 1, and is 2 (minimum-raised)"
@@ -100,14 +100,14 @@ def test_a_problem_says_version_path_and_what() -> None:
     ]
 
 
-def test_the_same_and_more_are_fine() -> None:
+def test_equal_and_wider_definitions_are_accepted() -> None:
     live = crd(ONE)
     assert crd_problems(live, live) == ()
     more = version("v1", storage=True, size={"type": "number"}, kind=STRING, new=STRING)
     assert crd_problems(live, crd(more, version("v2", size=STRING))) == ()
 
 
-def test_names_that_objects_are_known_by_stay() -> None:
+def test_names_that_identify_objects_may_not_change() -> None:
     names = find_object(crd(), "spec", "names")
     for name, value in (("kind", "Gadget"), ("plural", "gadgets"), ("listKind", "Widgets")):
         assert rules(crd(), crd(names={**names, name: value})) == [CrdRule.NAMES]
@@ -116,7 +116,7 @@ def test_names_that_objects_are_known_by_stay() -> None:
     assert rules(crd(), crd(names={**implied, "shortNames": ["w"]})) == []
 
 
-def test_a_version_may_go_once_nothing_is_stored_in_it() -> None:
+def test_a_version_may_be_removed_once_no_object_is_stored_in_it() -> None:
     both = (version("v1beta1", a=STRING), version("v1", storage=True))
     assert rules(crd(*both, stored=("v1beta1", "v1")), crd()) == [CrdRule.STORED_VERSION]
     assert rules(crd(*both), crd()) == []
@@ -134,7 +134,7 @@ def test_only_versions_in_use_are_compared() -> None:
     assert rules(stored, crd(version("v1alpha1", served=False), version("v1", storage=True))) == [CrdRule.PROPERTY]
 
 
-def test_a_subresource_that_others_write_stays() -> None:
+def test_subresources_may_not_be_removed() -> None:
     live = crd({**ONE, "subresources": {"status": {}, "scale": {}}})
     assert rules(live, crd({**ONE, "subresources": {"status": {}}})) == [CrdRule.SUBRESOURCE]
     assert rules(live, crd(ONE)) == [CrdRule.SUBRESOURCE, CrdRule.SUBRESOURCE]
@@ -148,7 +148,7 @@ def owned_by(manager: str, made: JsonObject, operation: str = "Apply") -> JsonOb
     return {**made, "metadata": {**find_object(made, "metadata"), "managedFields": entries}}
 
 
-def test_conversion_between_versions_stays() -> None:
+def test_our_conversion_between_versions_may_not_be_dropped() -> None:
     versions = (version("v1", storage=True), version("v2"))
     webhook: JsonObject = {"strategy": "Webhook", "webhook": {}}
     live = owned_by("wharfinger", crd(*versions, conversion=webhook))
@@ -159,14 +159,14 @@ def test_conversion_between_versions_stays() -> None:
     assert rules(crd(*versions), crd(*versions, conversion=webhook)) == []
 
 
-def test_conversion_that_was_patched_in_need_not_be_mentioned() -> None:
-    """So it is with conversions by the hooks of a package, whose chart knows nothing of them."""
+def test_a_conversion_patched_in_by_hooks_may_be_omitted() -> None:
+    """The chart of a package does not contain the conversions that its hooks set."""
     versions = (version("v1", storage=True), version("v2"))
     live = owned_by("wharfinger", crd(*versions, conversion={"strategy": "Webhook"}), operation="Update")
     assert rules(live, crd(*versions)) == []
 
 
-def test_conversion_that_others_applied_need_not_be_mentioned() -> None:
+def test_a_conversion_applied_by_another_manager_may_be_omitted() -> None:
     versions = (version("v1", storage=True), version("v2"))
     live = owned_by("cert-manager", crd(*versions, conversion={"strategy": "Webhook"}))
     assert rules(live, crd(*versions)) == []
@@ -174,7 +174,7 @@ def test_conversion_that_others_applied_need_not_be_mentioned() -> None:
     assert [one.rule for one in crd_problems(live, crd(*versions), manager="cert-manager")] == [CrdRule.CONVERSION]
 
 
-def test_there_is_a_bound() -> None:
+def test_the_number_of_problems_is_bounded() -> None:
     many: dict[str, JsonValue] = {f"f{number}": STRING for number in range(100)}
     live = crd(version("v1", served=True, storage=True, **many))
     assert len(crd_problems(live, crd())) == MAX_PROBLEMS
@@ -183,13 +183,13 @@ def test_there_is_a_bound() -> None:
 @pytest.mark.parametrize(
     ("value", "allowed"), [("true", True), (" True ", True), ("false", False), ("", False), (None, False)]
 )
-def test_who_knows_better_says_so(value: str | None, allowed: bool) -> None:
+def test_the_annotation_allows_unsafe_changes(value: str | None, allowed: bool) -> None:
     annotations: JsonObject = {} if value is None else {ALLOW_UNSAFE: value}
     assert allows_unsafe({"metadata": {"annotations": annotations}}) is allowed
 
 
-async def test_what_a_server_made_of_a_definition_is_the_same_definition(autojump_clock: MockClock) -> None:
-    """Defaults, managedFields and status come into the live one; the next upgrade must not take them for differences."""
+async def test_a_definition_read_back_from_the_server_has_no_problems(autojump_clock: MockClock) -> None:
+    """The live definition has defaults, managedFields and a status; the next upgrade must not take them for differences."""
     made = {name: value for name, value in crd(ONE, version("v2")).items() if name != "status"}
     async with memory_cluster() as client:
         await client.apply(made, field_manager="wharfinger")
@@ -227,7 +227,7 @@ STRANGE: st.SearchStrategy[JsonValue] = st.recursive(
     st.sampled_from(["live", "wanted", "both"]),
     st.lists(st.sampled_from(["metadata", "spec", "status"]), min_size=1),
 )
-def test_only_the_declared_error_comes_out(value: JsonValue, where: str, members: list[str]) -> None:
+def test_malformed_definitions_raise_only_the_declared_error(value: JsonValue, where: str, members: list[str]) -> None:
     live, wanted = deepcopy(crd(ONE)), deepcopy(crd(ONE))
     for made, name in ((live, "live"), (wanted, "wanted")):
         if where in (name, "both"):

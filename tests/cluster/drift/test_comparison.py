@@ -89,7 +89,7 @@ CHANGES: Final[dict[str, tuple[Change, Found]]] = {
     "status": (patch("kube-controller-manager", {"status": {"replicas": 2}}, "status"), set()),
     "scaled by a person": (patch("kubectl", {"spec": {"replicas": 9}}, "scale"), {("/spec/replicas", "kubectl")}),
     "scaled by a machine": (patch("kube-controller-manager", {"spec": {"replicas": 9}}, "scale"), set()),
-    # A zero is left out of a scale, so the API server takes the number for nobody's: who it was cannot be told.
+    # A zero is omitted from a scale, so the API server records no owner and the writer is unknown.
     "scaled to zero": (patch("keda-operator", {"spec": {"replicas": 0}}, "scale"), {("/spec/replicas", "")}),
     "scaled by a machine, not through the subresource": (
         patch("scaler", {"spec": {"replicas": 9}}),
@@ -112,7 +112,7 @@ CHANGES: Final[dict[str, tuple[Change, Found]]] = {
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CHANGES)
-async def test_what_others_do_to_a_deployment(name: str) -> None:
+async def test_foreign_changes_to_a_deployment_are_found(name: str) -> None:
     change, expected = CHANGES[name]
     desired = yaml_object(DEPLOYMENT)
     async with drift_bench() as bench:
@@ -213,7 +213,7 @@ OTHERS: Final[dict[str, tuple[str, Change, Found]]] = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-async def test_what_others_do_to_other_kinds(name: str) -> None:
+async def test_foreign_changes_to_other_kinds_are_found(name: str) -> None:
     text, change, expected = OTHERS[name]
     desired = yaml_object(text)
     async with drift_bench() as bench:
@@ -226,7 +226,7 @@ async def test_what_others_do_to_other_kinds(name: str) -> None:
         assert await bench.found(desired, None) == expected, "without a baseline"
 
 
-async def test_an_aggregated_role_is_put_together_by_the_controller_manager() -> None:
+async def test_rules_of_an_aggregated_role_are_not_drift() -> None:
     desired = yaml_object(OTHERS["an aggregated role"][0])
     async with drift_bench() as bench:
         applied = await bench.apply(desired)
@@ -235,8 +235,8 @@ async def test_an_aggregated_role_is_put_together_by_the_controller_manager() ->
         assert (await bench.found(desired, applied), await bench.found(desired, None)) == (set(), set())
 
 
-async def test_the_book_of_managers_thrown_away() -> None:
-    """Nobody knows whose anything is: all that we wrote may be another's by now, and applying it makes it ours again."""
+async def test_cleared_managed_fields_make_every_field_drift() -> None:
+    """No field has a known owner: others may have written all of ours, and applying makes them ours again."""
     desired = yaml_object(
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod, labels: {l: x}}, data: {a: x, b: z}}"
     )
@@ -251,7 +251,7 @@ async def test_the_book_of_managers_thrown_away() -> None:
         assert (await bench.found(desired, again), await bench.found(desired, None)) == (set(), set())
 
 
-async def test_lists_of_a_deployment_that_no_one_has_any_more_are_told_as_a_whole_without_a_baseline() -> None:
+async def test_unowned_lists_of_a_deployment_are_reported_as_a_whole_without_a_baseline() -> None:
     desired = yaml_object(DEPLOYMENT)
     async with drift_bench() as bench:
         applied = await bench.apply(desired)
@@ -262,7 +262,7 @@ async def test_lists_of_a_deployment_that_no_one_has_any_more_are_told_as_a_whol
         assert {("/spec/template/spec/containers", ""), ("/spec/replicas", "")} <= without
 
 
-async def test_another_object_under_the_same_name_is_not_judged_by_what_was_answered_of_the_first() -> None:
+async def test_the_baseline_of_another_object_of_that_name_is_not_used() -> None:
     desired = yaml_object("{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod}, data: {a: x}}")
     async with drift_bench() as bench:
         applied = await bench.apply(desired)
@@ -272,12 +272,12 @@ async def test_another_object_under_the_same_name_is_not_judged_by_what_was_answ
         assert await bench.found(desired, applied) == {("/data/a", "kubectl-create")}
 
         await other.delete(await bench.key(desired))
-        await bench.apply(desired)  # by the daemon that was here before us
+        await bench.apply(desired)  # as the previous daemon did
         assert await bench.found(desired, applied) == set()
 
 
-async def test_a_value_written_under_our_name_by_another_writer() -> None:
-    """Its owner is the same, so only the baseline tells."""
+async def test_a_value_written_under_our_manager_name_is_found_by_the_baseline_only() -> None:
+    """The owner is the same, so only the baseline shows the difference."""
     desired = yaml_object(DEPLOYMENT)
     theirs = copy.deepcopy(desired)
     theirs["spec"] = {**theirs["spec"], "replicas": 7} if isinstance(theirs["spec"], dict) else {}
@@ -289,7 +289,7 @@ async def test_a_value_written_under_our_name_by_another_writer() -> None:
         assert await bench.found(desired, None) == set()
 
 
-async def test_an_apply_under_our_name_that_leaves_fields_out() -> None:
+async def test_fields_left_out_by_an_apply_under_our_name_are_drift() -> None:
     desired = yaml_object("{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod}, data: {a: x, b: z}}")
     async with drift_bench() as bench:
         applied = await bench.apply(desired)
@@ -301,7 +301,7 @@ async def test_an_apply_under_our_name_that_leaves_fields_out() -> None:
         )
 
 
-async def test_what_is_on_its_way_out_has_no_drift() -> None:
+async def test_an_object_being_deleted_has_no_drift() -> None:
     desired = yaml_object(
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod, finalizers: [x.test/a]}, data: {a: x}}"
     )
@@ -313,7 +313,7 @@ async def test_what_is_on_its_way_out_has_no_drift() -> None:
         assert await bench.found(desired, applied) == set()
 
 
-async def test_what_is_written_in_another_version_is_compared_by_owner_alone() -> None:
+async def test_objects_read_in_another_version_are_compared_by_owner_only() -> None:
     desired = yaml_object(
         "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: prod},"
         " spec: {minReplicas: 2, maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}"
@@ -329,7 +329,7 @@ async def test_what_is_written_in_another_version_is_compared_by_owner_alone() -
         assert drift.fields == (DriftedField("/spec/maxReplicas", "ed"),)
 
 
-def test_an_object_whose_entry_of_ours_cannot_be_read_is_not_judged() -> None:
+def test_an_object_with_unreadable_managed_fields_of_ours_is_not_compared() -> None:
     entry: JsonObject = {"manager": MANAGER, "operation": "Apply", "fieldsV1": {"odd": {}}}
     live: JsonObject = {"metadata": {"managedFields": [entry]}, "data": {}}
     desired = yaml_object("{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod}, data: {a: x}}")
@@ -338,8 +338,8 @@ def test_an_object_whose_entry_of_ours_cannot_be_read_is_not_judged() -> None:
     assert without_ignored(desired, live, MANAGER, BUILT_IN) is desired
 
 
-def test_lists_of_which_no_one_can_tell_how_their_items_are_distinguished() -> None:
-    """Of an item that no owner has, the element is what an owner of the others would call it."""
+def test_lists_with_unknown_item_keys_are_compared() -> None:
+    """An item that no manager owns is identified as an owner of the other items would do it."""
     desired: JsonObject = {
         "apiVersion": "x.test/v1",
         "kind": "T",
@@ -381,5 +381,5 @@ def test_lists_of_which_no_one_can_tell_how_their_items_are_distinguished() -> N
         ),
     ],
 )
-def test_drifts_as_they_are_printed(drift: Drift, text: str) -> None:
+def test_drifts_are_formatted(drift: Drift, text: str) -> None:
     assert str(drift) == text

@@ -50,12 +50,12 @@ OBJECT: JsonObject = {
         ({"f:empty": {"f:x": {}}}, [], {}),
     ],
 )
-def test_what_is_left(others: JsonObject, segments: list[str], changes: JsonObject) -> None:
-    """``changes``: members that are another after; None: gone."""
+def test_fields_owned_by_others_remain(others: JsonObject, segments: list[str], changes: JsonObject) -> None:
+    """``changes`` are the members that differ afterwards; None means removed."""
     left = without_fields(OBJECT, segments, FieldSet.from_fields_v1(others))
 
     assert left == {name: value for name, value in {**OBJECT, **changes}.items() if value is not None}
 
 
-def test_an_object_of_which_nothing_is_left() -> None:
+def test_removing_the_only_field_leaves_an_empty_object() -> None:
     assert without_fields({"a": 1}, [], FieldSet.of_paths([("f:a",)])) == {}

@@ -47,7 +47,7 @@ def test_the_first_corrections_are_made_at_once() -> None:
     assert state.fight(WEB) is None
 
 
-def test_after_the_limit_it_is_a_fight_and_corrections_wait_ever_longer() -> None:
+def test_after_the_limit_it_is_a_fight_with_growing_delays() -> None:
     state, told = run(*drifts(1, 2, 3, 4))
     assert told[3] == (FightsChanged(WEB),)
     assert state.fight(WEB) == Fight(WEB, ("ed",), since=4, corrections=3, delay_s=10)
@@ -78,14 +78,14 @@ def test_a_fight_ends_after_a_window_without_drift() -> None:
     assert (state.fight(WEB), state.due(), len(state.bouts)) == (None, None, 0)
 
 
-def test_a_fight_in_which_the_other_gave_up_while_we_waited_ends_too() -> None:
+def test_a_fight_ends_if_the_other_writer_gave_up_during_the_delay() -> None:
     state, _ = run(*drifts(1, 2, 3, 4), Settled(WEB, 6))
     state, told = run(Elapsed(14), Elapsed(106), state=state)
 
     assert told == [(), (FightsChanged(WEB),)]
 
 
-def test_slow_drift_is_no_fight_and_is_forgotten() -> None:
+def test_slow_drift_is_not_a_fight_and_is_forgotten() -> None:
     state, told = run(*drifts(*range(0, 1000, 40)))
     assert set(told) == {(Correct(WEB),)}
 
@@ -93,14 +93,14 @@ def test_slow_drift_is_no_fight_and_is_forgotten() -> None:
     assert (told, len(state.bouts)) == ([()], 0)
 
 
-def test_objects_do_not_fight_each_others_fights() -> None:
+def test_fights_of_different_objects_are_independent() -> None:
     state, told = run(*drifts(1, 2, 3, 4), Drifted(DB, (), 4))
 
     assert told[4] == (Correct(DB),)
     assert state.fight(DB) is None
 
 
-def test_what_is_forgotten_is_told_if_it_was_a_fight() -> None:
+def test_forgetting_an_object_reports_the_end_of_its_fight() -> None:
     state, told = run(*drifts(1), Forgotten(WEB), Forgotten(WEB), *drifts(1, 2, 3, 4), Forgotten(WEB))
 
     assert told[1:3] == [(), ()]
@@ -108,14 +108,14 @@ def test_what_is_forgotten_is_told_if_it_was_a_fight() -> None:
     assert state.due() is None
 
 
-def test_settling_what_is_no_fight_changes_nothing() -> None:
+def test_settling_an_object_without_a_fight_changes_nothing() -> None:
     before, _ = run(*drifts(1))
     after, told = run(Settled(WEB, 2), Settled(DB, 2), state=before)
 
     assert (after, told) == (before, [(), ()])
 
 
-def test_all_who_fight_are_named_up_to_a_number() -> None:
+def test_the_writers_of_a_fight_are_named_up_to_a_limit() -> None:
     state, told = run(*drifts(1, 2, 3, 4), *drifts(5, by="ed"), *drifts(6, by="al"))
     assert told[4:] == [(), (FightsChanged(WEB),)]
     fight = state.fight(WEB)
@@ -131,7 +131,7 @@ def test_all_who_fight_are_named_up_to_a_number() -> None:
     assert len(fight.by) == MAX_WRITERS
 
 
-def test_a_fight_with_no_one_known() -> None:
+def test_a_fight_with_unknown_writers_is_formatted() -> None:
     fight = Fight(WEB, (), 0, 5, 15)
 
     assert str(fight) == "Deployment.apps prod/web: changed again after 5 corrections; corrected at most every 15 s"

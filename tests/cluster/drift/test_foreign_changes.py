@@ -44,13 +44,15 @@ class Told:
 
 
 async def make_going(at: Bench) -> None:
-    """A namespace that is going to be stuck on its way out, as one is in which something has a finalizer."""
+    """Create a namespace with a finalizer, whose deletion therefore does not end."""
     metadata: JsonObject = {"name": "going", "finalizers": ["example.test/hold"]}
     await at.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
 
 @pytest.mark.parametrize("stuck", [True, False])
-async def test_records_that_go_with_their_namespace_are_no_ones_doing(stuck: bool, autojump_clock: MockClock) -> None:
+async def test_records_deleted_with_their_namespace_are_not_attributed_to_a_process(
+    stuck: bool, autojump_clock: MockClock
+) -> None:
     async with bench(simulate=True) as at:
         told = Told(at)
         await make_going(at)
@@ -62,10 +64,10 @@ async def test_records_that_go_with_their_namespace_are_no_ones_doing(stuck: boo
         await trio.sleep(60)
         assert (await at.client.list(SECRETS, "going", label_selector="owner=helm")).items == ()
         assert told.by == []
-        assert at.engine.statistics().left_alone == 1, "nothing is brought back into it"
+        assert at.engine.statistics().left_alone == 1, "nothing is restored in it"
 
 
-async def test_records_that_another_process_deleted_are_another_process_doing(autojump_clock: MockClock) -> None:
+async def test_records_deleted_by_another_process_are_attributed_to_it(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         told = Told(at)
         await at.engine.upgrade(request(config_map("a")))

@@ -83,7 +83,9 @@ def kind(api_version: str, name: str) -> JsonObject:
         (kind("v1", "ConfigMap"), "/data/a", ED, False),
     ],
 )
-def test_what_is_ignored_for_all_of_them(obj: JsonObject, pointer: str, writer: Writer, *, ignored: bool) -> None:
+def test_built_in_rules_ignore_the_expected_fields(
+    obj: JsonObject, pointer: str, writer: Writer, *, ignored: bool
+) -> None:
     assert is_ignored(pointer_steps(pointer), writer, obj, BUILT_IN) is ignored
 
 
@@ -99,11 +101,11 @@ def test_what_is_ignored_for_all_of_them(obj: JsonObject, pointer: str, writer: 
         ("/a~1b", "/a~1b/0", True),
     ],
 )
-def test_what_a_pointer_takes(path: str, pointer: str, *, ignored: bool) -> None:
+def test_a_rules_pointer_matches_the_expected_fields(path: str, pointer: str, *, ignored: bool) -> None:
     assert is_ignored(pointer_steps(pointer), ED, kind("v1", "ConfigMap"), [IgnoreRule((path,))]) is ignored
 
 
-def test_the_library_is_written_as_anybody_may_write_rules() -> None:
+def test_built_in_rules_can_be_written_as_user_rules() -> None:
     for rule in BUILT_IN:
         names = ("group", "version", "kind", "name", "namespace")
         target: JsonObject = {name: getattr(rule, name) for name in names}

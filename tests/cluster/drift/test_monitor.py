@@ -25,9 +25,7 @@ def config() -> JsonObject:
     return yaml_object(CONFIG)
 
 
-async def test_a_field_that_another_process_changes_is_taken_back(
-    autojump_clock: MockClock, config: JsonObject
-) -> None:
+async def test_a_field_changed_by_another_process_is_corrected(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         await keeper.put(config)
         keeper.sent.requests.clear()
@@ -42,7 +40,7 @@ async def test_a_field_that_another_process_changes_is_taken_back(
         assert len(keeper.sent.requests) == 2
 
 
-async def test_the_usual_event_costs_nothing(autojump_clock: MockClock) -> None:
+async def test_ordinary_events_cause_no_requests(autojump_clock: MockClock) -> None:
     web = yaml_object(DEPLOYMENT)
     async with drift_keeper() as keeper:
         await keeper.put(web)
@@ -60,7 +58,7 @@ async def test_the_usual_event_costs_nothing(autojump_clock: MockClock) -> None:
         assert (statistics.suspicions, statistics.confirmed, statistics.corrections) == (0, 0, 0)
 
 
-async def test_a_correction_leaves_what_a_rule_leaves_to_others(autojump_clock: MockClock) -> None:
+async def test_a_correction_leaves_fields_ignored_by_a_rule(autojump_clock: MockClock) -> None:
     web = yaml_object(DEPLOYMENT)
     async with drift_keeper() as keeper:
         await keeper.put(web)
@@ -76,7 +74,7 @@ async def test_a_correction_leaves_what_a_rule_leaves_to_others(autojump_clock: 
         assert len(keeper.corrected) == 1
 
 
-async def test_what_is_deleted_comes_back(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_a_deleted_object_is_restored(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         await (await keeper.bench.by("ed")).delete(key)
@@ -86,8 +84,10 @@ async def test_what_is_deleted_comes_back(autojump_clock: MockClock, config: Jso
         assert await value_of(keeper, config) == "x"
 
 
-async def test_what_lost_the_label_of_its_release_gets_it_back(autojump_clock: MockClock, config: JsonObject) -> None:
-    """A watch with a selector tells it as gone; it is not."""
+async def test_an_object_that_lost_its_release_label_gets_it_back(
+    autojump_clock: MockClock, config: JsonObject
+) -> None:
+    """A watch with a label selector reports the object as deleted, although it exists."""
     async with drift_keeper() as keeper:
         await keeper.put(config)
         await keeper.bench.patch("ed", config, {"metadata": {"labels": {RELEASE_LABEL: None}}})
@@ -98,7 +98,7 @@ async def test_what_lost_the_label_of_its_release_gets_it_back(autojump_clock: M
         assert find(live, "metadata", "labels", RELEASE_LABEL) == "web"
 
 
-async def test_drift_that_is_only_told_of(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_drift_in_warn_mode_is_reported_and_not_corrected(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         await keeper.put(config, WARN)
         keeper.sent.requests.clear()
@@ -117,7 +117,7 @@ async def test_drift_that_is_only_told_of(autojump_clock: MockClock, config: Jso
         assert keeper.tellings[-1] == ""
 
 
-async def test_a_daemon_that_stops_tells_of_drift_and_corrects_nothing(
+async def test_a_stopping_daemon_reports_drift_without_correcting_it(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
     async with drift_keeper() as keeper:
@@ -130,7 +130,7 @@ async def test_a_daemon_that_stops_tells_of_drift_and_corrects_nothing(
         assert keeper.monitor.statistics().corrections == 0
 
 
-async def test_drift_that_no_one_looks_at(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_drift_in_off_mode_is_neither_read_nor_reported(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         key = await keeper.put(config, DriftPolicy(DriftMode.OFF))
         keeper.sent.requests.clear()
@@ -141,7 +141,9 @@ async def test_drift_that_no_one_looks_at(autojump_clock: MockClock, config: Jso
         assert (keeper.tellings, keeper.sent.requests) == ([], [])
 
 
-async def test_a_rule_of_the_release_leaves_a_field_alone(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_a_field_ignored_by_a_rule_of_the_release_is_not_corrected(
+    autojump_clock: MockClock, config: JsonObject
+) -> None:
     async with drift_keeper() as keeper:
         await keeper.put(config, DriftPolicy(ignore=(IgnoreRule(("/data/a",), kind="ConfigMap"),)))
         await edit(keeper, config)
@@ -149,7 +151,7 @@ async def test_a_rule_of_the_release_leaves_a_field_alone(autojump_clock: MockCl
         assert (keeper.tellings, await value_of(keeper, config)) == ([], "theirs")
 
 
-async def test_an_event_that_is_older_than_our_write(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_an_event_older_than_our_write_is_ignored(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper(run=False) as keeper:
         key = await keeper.put(config)
         await keeper.bench.patch("ed", config, {"data": {"a": "theirs"}})
@@ -163,8 +165,8 @@ async def test_an_event_that_is_older_than_our_write(autojump_clock: MockClock, 
         assert keeper.monitor.statistics().suspicions == before
 
 
-async def test_our_own_write_seen_before_its_answer(autojump_clock: MockClock, config: JsonObject) -> None:
-    """The watch is faster, and what it shows lacks a field that we dropped: nothing is read, and nothing told."""
+async def test_our_own_write_seen_before_its_answer_is_not_drift(autojump_clock: MockClock, config: JsonObject) -> None:
+    """The watch is faster and shows an object without a field that we dropped: nothing is read or reported."""
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         smaller: JsonObject = {**config, "data": {"a": "x"}}
@@ -184,7 +186,7 @@ async def test_our_own_write_seen_before_its_answer(autojump_clock: MockClock, c
         assert (keeper.tellings, keeper.reads()) == ([], [])
 
 
-async def test_a_change_right_after_our_own_write_is_not_lost(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_a_change_right_after_our_own_write_is_found(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         identity = identity_of(key)
@@ -202,7 +204,9 @@ async def test_a_change_right_after_our_own_write_is_not_lost(autojump_clock: Mo
         assert keeper.tellings == ["ConfigMap prod/c: /data/b by ed", ""]
 
 
-async def test_another_object_under_the_same_name(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_an_object_recreated_under_the_same_name_is_corrected(
+    autojump_clock: MockClock, config: JsonObject
+) -> None:
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         keeper.corrects = False
@@ -217,7 +221,7 @@ async def test_another_object_under_the_same_name(autojump_clock: MockClock, con
         assert keeper.told[0][0].writers == ("ed",)
 
 
-async def test_a_drift_is_corrected_once_however_often_the_object_changes_meanwhile(
+async def test_a_drift_is_corrected_once_however_often_the_object_changes(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
     async with drift_keeper() as keeper:
@@ -231,8 +235,8 @@ async def test_a_drift_is_corrected_once_however_often_the_object_changes_meanwh
         assert (len(keeper.corrected), keeper.tellings) == (1, [EDITED])
 
 
-async def test_after_a_restart_everything_is_compared_once(autojump_clock: MockClock, config: JsonObject) -> None:
-    """What changed while nobody looked is found without a baseline; what did not, becomes one."""
+async def test_all_objects_are_compared_once_after_a_restart(autojump_clock: MockClock, config: JsonObject) -> None:
+    """Changes during the downtime are found without a baseline; unchanged objects become the baseline."""
     other = yaml_object(CONFIG.replace("name: c", "name: d"))
     async with drift_keeper(run=False) as keeper:
         key, untouched = await keeper.put(config), await keeper.put(other)
@@ -258,12 +262,12 @@ async def test_after_a_restart_everything_is_compared_once(autojump_clock: MockC
         assert keeper.monitor.statistics().comparisons == 1
 
 
-async def test_a_lost_event_is_made_up_for(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_periodic_comparison_finds_drift_of_a_lost_event(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper(full_s=600) as keeper:
         key = keeper.insert(await keeper.bench.key(config), config)
         await keeper.reapply(identity_of(key))
         await trio.sleep(1)
-        await keeper.bench.patch("ed", config, {"data": {"a": "theirs"}})  # nobody watches
+        await keeper.bench.patch("ed", config, {"data": {"a": "theirs"}})  # no watch reports this
         await trio.sleep(500)
         assert await value_of(keeper, config) == "theirs"
         await trio.sleep(101)
@@ -274,10 +278,10 @@ async def test_a_lost_event_is_made_up_for(autojump_clock: MockClock, config: Js
         assert keeper.tellings == [EDITED, "", GONE, ""]
 
 
-async def test_a_value_that_changed_under_our_own_name_in_the_same_second(
+async def test_periodic_comparison_finds_a_change_under_our_own_name(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
-    """The entry of what we own is the same to the letter: no event can tell, the comparison does."""
+    """The managed fields are identical, so no event shows the change; the comparison does."""
     async with drift_keeper(full_s=600) as keeper:
         key = await keeper.put(config)
         live = await keeper.bench.ours.get(key)
@@ -291,7 +295,7 @@ async def test_a_value_that_changed_under_our_own_name_in_the_same_second(
         assert await value_of(keeper, config) == "x"
 
 
-async def test_a_comparison_that_fails_says_nothing(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_a_failed_comparison_reports_no_drift(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper(full_s=600) as keeper:
         key = await keeper.put(config)
         failed = httpx.ConnectError("down")
@@ -310,7 +314,7 @@ async def test_a_comparison_that_fails_says_nothing(autojump_clock: MockClock, c
         assert identity_of(key) in keeper.corrected
 
 
-async def test_a_kind_that_is_no_longer_served(autojump_clock: MockClock) -> None:
+async def test_objects_of_a_kind_no_longer_served_are_handled(autojump_clock: MockClock) -> None:
     widget = yaml_object(
         "{apiVersion: example.test/v1, kind: Widget, metadata: {name: w, namespace: prod}, spec: {a: 1}}"
     )
@@ -326,7 +330,7 @@ async def test_a_kind_that_is_no_longer_served(autojump_clock: MockClock) -> Non
         assert keeper.told[0] == (Drift(identity_of(key), missing=True),)
 
 
-async def test_a_row_that_is_removed_takes_its_drift_along(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_removing_a_row_clears_its_drift(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         keeper.corrects = False
@@ -340,7 +344,7 @@ async def test_a_row_that_is_removed_takes_its_drift_along(autojump_clock: MockC
         assert (keeper.tellings[-1], keeper.monitor.statistics().open) == ("", 0)
 
 
-async def test_a_row_that_is_removed_while_it_is_suspected(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_removing_a_suspected_row_reports_nothing(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         keeper.unsettled.add(identity_of(key))
@@ -351,7 +355,7 @@ async def test_a_row_that_is_removed_while_it_is_suspected(autojump_clock: MockC
         assert (keeper.tellings, keeper.corrected) == ([], [])
 
 
-async def test_an_object_of_no_one(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_a_labelled_object_that_is_not_ours_is_ignored(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         await keeper.put(config)
         stranger = yaml_object(CONFIG.replace("name: c", f"name: d, labels: {{{RELEASE_LABEL}: web}}"))
@@ -362,7 +366,7 @@ async def test_an_object_of_no_one(autojump_clock: MockClock, config: JsonObject
         assert (keeper.tellings, len(keeper.applied)) == ([], 1)
 
 
-async def test_what_is_ending_is_left_until_it_is_gone(autojump_clock: MockClock) -> None:
+async def test_an_object_being_deleted_is_restored_after_its_end(autojump_clock: MockClock) -> None:
     config = yaml_object(CONFIG.replace("name: c", "name: c, finalizers: [x.test/a]"))
     async with drift_keeper() as keeper:
         key = await keeper.put(config)

@@ -48,7 +48,7 @@ BOTH: JsonObject = {"f:data": {"f:v": {}, "f:w": {}}}
 OWN = ("wharfinger", "Apply")
 
 
-def test_what_helm_wrote_becomes_ours() -> None:
+def test_fields_written_by_helm_become_ours() -> None:
     for helm in ("helm", "helm3", "helm4"):
         assert taken(entry(helm, DATA_V)) == [(*OWN, DATA_V)]
     assert taken(entry("helm", DATA_V, "Apply")) == [(*OWN, DATA_V)]
@@ -56,7 +56,7 @@ def test_what_helm_wrote_becomes_ours() -> None:
     assert taken(entry("helm", DATA_V), entry("helm3", DATA_W)) == [(*OWN, BOTH)]
 
 
-def test_others_stay_as_they_are() -> None:
+def test_fields_of_other_managers_are_unchanged() -> None:
     assert taken() is None
     assert taken(entry("ann", DATA_V), entry("wharfinger", DATA_W, "Apply")) is None
     assert taken(entry("ann", DATA_V), entry("helm", DATA_W)) == [("ann", "Update", DATA_V), (*OWN, DATA_W)]
@@ -64,7 +64,7 @@ def test_others_stay_as_they_are() -> None:
     assert taken(entry("wharfinger", DATA_V)) is None
 
 
-def test_kubectl_apply_is_taken_over_once_and_is_a_users_edit_after_that() -> None:
+def test_kubectl_applied_fields_are_adopted_once_and_are_user_edits_afterwards() -> None:
     last_applied: JsonObject = {
         "f:metadata": {"f:annotations": {".": {}, "f:kubectl.kubernetes.io/last-applied-configuration": {}, "f:x": {}}}
     }
@@ -75,11 +75,11 @@ def test_kubectl_apply_is_taken_over_once_and_is_a_users_edit_after_that() -> No
     assert taken(entry("before-first-apply", DATA_V)) == [(*OWN, DATA_V)]
 
 
-def test_fields_of_another_version_cannot_be_joined() -> None:
+def test_fields_of_another_api_version_are_not_merged() -> None:
     assert taken(entry("helm", DATA_V, api_version="v2"), entry("wharfinger", DATA_W, "Apply")) == [(*OWN, DATA_W)]
 
 
-def test_an_entry_that_cannot_be_read_is_left_alone() -> None:
+def test_unreadable_entries_are_unchanged() -> None:
     assert taken(entry("helm", {"data": {}})) is None
     assert taken(entry("helm", 5)) is None
 
@@ -91,7 +91,7 @@ async def write(client: ClusterClient, manager: str, **data: JsonValue) -> JsonO
     )
 
 
-async def test_a_field_that_leaves_goes(autojump_clock: MockClock) -> None:
+async def test_adopted_fields_that_are_no_longer_applied_are_removed(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         live = await write(client, "helm", v="1", w="2")
         adopted = await client.json_patch(key("a"), adoption_patch(live, "wharfinger"))
@@ -99,7 +99,7 @@ async def test_a_field_that_leaves_goes(autojump_clock: MockClock) -> None:
         assert (await write(client, "wharfinger", v="1"))["data"] == {"v": "1"}
 
 
-async def test_an_object_that_changed_meanwhile_is_not_touched(autojump_clock: MockClock) -> None:
+async def test_adoption_conflicts_if_the_object_changed_meanwhile(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         live = await write(client, "helm", v="1")
         await write(client, "ann", w="1")

@@ -62,17 +62,17 @@ POD: JsonObject = {
         ("", []),
     ],
 )
-def test_what_a_message_tells(message: str, found: list[FieldConflict]) -> None:
+def test_conflicts_are_read_from_the_message(message: str, found: list[FieldConflict]) -> None:
     assert list(read_conflicts(message)) == found
 
 
-def test_a_message_without_end_is_cut() -> None:
+def test_the_number_of_conflicts_read_is_bounded() -> None:
     message = 'conflicts with "a":\n' + "- .data.v\n" * 5000
     assert len(read_conflicts(message)) == MAX_CONFLICTS
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_read(text: str) -> None:
+def test_any_message_text_is_accepted(text: str) -> None:
     read_conflicts(text)
     read_conflicts(f'conflict with "{text}": .{text}')
     has_field(POD, text)
@@ -95,7 +95,7 @@ def test_any_text_is_read(text: str) -> None:
         ".spec.containers[1].args[0]",
     ],
 )
-def test_fields_that_are_there(path: str) -> None:
+def test_existing_fields_are_found(path: str) -> None:
     assert has_field(POD, path)
 
 
@@ -119,11 +119,11 @@ def test_fields_that_are_there(path: str) -> None:
         "spec",
     ],
 )
-def test_fields_that_are_not_there(path: str) -> None:
+def test_missing_fields_are_not_found(path: str) -> None:
     assert not has_field(POD, path)
 
 
-def test_taking_fields_out_of_a_copy() -> None:
+def test_fields_are_removed_from_a_copy() -> None:
     less = without_fields(
         POD,
         [

@@ -43,12 +43,12 @@ def without(*names: str) -> JsonObject:
     return {"f:metadata": LABELS, "f:spec": {name: value for name, value in SPEC.items() if name not in names}}
 
 
-def test_what_is_all_ours() -> None:
+def test_fields_that_are_all_ours_are_not_listed() -> None:
     assert paths(without()) == []
     assert paths(without("f:map") | {"f:spec": {**SPEC, "f:map": {"f:b": {}}}}) == []
 
 
-def test_what_no_one_has() -> None:
+def test_fields_without_an_owner_are_listed() -> None:
     assert paths(without("f:a", "f:map")) == [".spec.a", ".spec.map.b"]
     assert paths(without("f:ports")) == [".spec.ports"]
     assert ".metadata.labels.l" in paths({})
@@ -63,20 +63,20 @@ def test_what_no_one_has() -> None:
         ({"f:map": {"f:c": {}}}, {"map": {"c": 3}}, [".spec.map.b"]),
     ],
 )
-def test_what_others_have(spec: JsonObject, live: JsonObject, told: list[str]) -> None:
+def test_fields_owned_by_others_are_listed_if_they_differ(spec: JsonObject, live: JsonObject, told: list[str]) -> None:
     mine = without(*spec)
 
     assert paths(mine, {"f:spec": spec}, {"spec": live}) == told
 
 
-def test_what_we_left_empty_and_others_filled() -> None:
+def test_fields_left_empty_by_us_and_set_by_others_are_listed() -> None:
     assert paths(without(), {"f:spec": {"f:nothing": {}}}, {"spec": {"nothing": [1]}}) == [".spec.nothing"]
     inside: JsonObject = {"f:nothing": {".": {}, 'k:{"name":"x"}': {".": {}}}}
     assert paths(without(), {"f:spec": inside}, {"spec": {"nothing": [{"name": "x"}]}}) == []
     assert paths(without(), {"f:spec": {"f:none": {}}}, {"spec": {"none": 1}}) == []
 
 
-def test_an_item_that_lost_a_key_with_a_default_is_found_among_others() -> None:
+def test_an_item_with_an_omitted_default_key_is_identified() -> None:
     mine = without("f:ports") | {
         "f:spec": {"f:a": {}, "f:map": {}, "f:ports": {key: PORTS[key] for key in list(PORTS)[1:]}}
     }
@@ -84,13 +84,13 @@ def test_an_item_that_lost_a_key_with_a_default_is_found_among_others() -> None:
     assert paths(mine) == ['.spec.ports[port=80,protocol="TCP"]', '.spec.ports[port=80,protocol="TCP"].port']
 
 
-def test_an_item_of_which_a_key_is_unknown_is_told_by_its_place() -> None:
+def test_an_item_with_an_unknown_key_is_identified_by_its_index() -> None:
     zoned: JsonObject = {'k:{"port":82,"zone":"z"}': {".": {}}}
 
     assert paths(without("f:ports") | {"f:spec": {"f:a": {}, "f:map": {}, "f:ports": zoned}})[0] == ".spec.ports[0]"
 
 
-def test_all_metadata_in_one() -> None:
+def test_metadata_owned_as_a_whole_by_others_is_not_listed() -> None:
     own: JsonObject = {"f:spec": SPEC}
 
     assert paths(own, {"f:metadata": {}}) == []
@@ -100,5 +100,5 @@ def test_all_metadata_in_one() -> None:
     ("value", "says"),
     [(ABSENT, False), (None, False), ({}, False), ([], False), (0, True), ("", True), (False, True), ([None], True)],
 )
-def test_what_says_something(value: Maybe, *, says: bool) -> None:
+def test_values_with_content_are_recognized(value: Maybe, *, says: bool) -> None:
     assert has_content(value) is says

@@ -31,17 +31,17 @@ UDP: Final = 'k:{"port":80,"protocol":"UDP"}'
         (["k:[", "f:a"], [{"a": 1}], {}),
     ],
 )
-def test_the_item_that_an_element_means(elements: list[str], items: list[JsonValue], found: dict[str, int]) -> None:
+def test_elements_are_matched_to_items(elements: list[str], items: list[JsonValue], found: dict[str, int]) -> None:
     assert match_items(elements, items) == found
 
 
-def test_keys_of_an_element() -> None:
+def test_keys_of_an_element_are_read() -> None:
     assert (keys_of(UDP), keys_of("k:1"), keys_of("k:{")) == ({"port": 80, "protocol": "UDP"}, {}, {})
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["TCP", "UDP"])), unique=True))
-def test_every_item_is_found_by_what_the_server_calls_it(named: list[tuple[str, str]]) -> None:
-    """Also those that leave the default out."""
+def test_every_item_is_matched_by_its_element(named: list[tuple[str, str]]) -> None:
+    """Items that omit a default key are matched as well."""
     elements = [f'k:{{"name":"{name}","protocol":"{protocol}"}}' for name, protocol in named]
     items: list[JsonValue] = [
         {"name": name} if protocol == "TCP" else {"name": name, "protocol": protocol} for name, protocol in named
@@ -50,7 +50,7 @@ def test_every_item_is_found_by_what_the_server_calls_it(named: list[tuple[str, 
     assert match_items(elements, items) == {element: at for at, element in enumerate(elements)}
 
 
-def test_values_at_the_ends_of_paths() -> None:
+def test_values_are_found_by_their_paths() -> None:
     document: JsonValue = {"a": {"b": 1, "c": {}}, "ports": [{"port": 80, "x": None}], "set": ["p"]}
     paths: list[FieldPath] = [
         ("f:a", "f:b"),
@@ -81,7 +81,7 @@ def test_values_at_the_ends_of_paths() -> None:
         (("f:ports", 'k:{"port":7}', "f:x"), '/ports/k:{"port":7}/x'),
     ],
 )
-def test_pointers_have_the_indexes_of_what_is_wanted(path: FieldPath, pointer: str) -> None:
+def test_pointers_use_the_indexes_of_the_desired_list(path: FieldPath, pointer: str) -> None:
     wanted: JsonValue = {"ports": [{"port": 80, "protocol": "UDP"}, {"port": 80, "name": "x"}]}
     live: JsonValue = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 1}, {"port": 9}]}
 

@@ -20,7 +20,7 @@ A: JsonObject = {"f:a": {}}
 B: JsonObject = {"f:b": {"f:c": {}}}
 
 
-def test_what_is_ours_what_is_under_our_name_and_what_is_theirs() -> None:
+def test_fields_are_split_into_applied_updated_and_foreign() -> None:
     owners = read_owners(
         live(entry("us", A, "Apply"), entry("us", B), entry("us", {"f:d": {}}, "Apply", sub="status"), entry("ed", B)),
         "us",
@@ -32,9 +32,9 @@ def test_what_is_ours_what_is_under_our_name_and_what_is_theirs() -> None:
     assert list(owners.sets_of_others()) == [(Writer("ed"), FieldSet.of_paths([("f:b", "f:c")]))]
 
 
-def test_other_writers_are_those_of_more_than_the_status() -> None:
+def test_a_manager_of_the_status_only_is_not_another_writer() -> None:
     assert not has_other_writers(live(entry("us", A, "Apply"), entry("us", B), entry("manager", B, sub="status")), "us")
-    assert has_other_writers(live(entry("us", A, "Apply"), "odd"), "us"), "nobody knows what it is"
+    assert has_other_writers(live(entry("us", A, "Apply"), "odd"), "us"), "an unreadable entry counts as another writer"
     assert has_other_writers(live(entry("us", A, "Apply"), entry("hpa", B, sub="scale")), "us")
     assert has_other_writers(live(entry("helm", A)), "us")
     assert not has_other_writers({}, "us")
@@ -49,7 +49,7 @@ def test_the_latest_of_several_writers_is_named() -> None:
     assert owners.writer_of(("f:b", "f:c", "f:d")) == NOBODY
 
 
-def test_who_has_a_field_is_named_before_a_later_writer_of_something_in_it() -> None:
+def test_the_owner_of_a_field_is_named_before_a_later_writer_inside_it() -> None:
     whole: JsonObject = {"f:b": {".": {}}}
     owners = read_owners(live(entry("al", whole, time="1"), entry("ed", B, time="2")), "us")
 
@@ -57,14 +57,14 @@ def test_who_has_a_field_is_named_before_a_later_writer_of_something_in_it() -> 
     assert owners.writer_of(("f:b",)) == Writer("al")
 
 
-def test_what_another_process_has_as_a_whole() -> None:
+def test_fields_owned_as_a_whole_by_another_manager_are_found() -> None:
     owners = read_owners(live(entry("al", {"f:a": {}, "f:b": {".": {}, "f:c": {}}}), entry("ed", {"f:e": {}})), "us")
 
     assert owners is not None
     assert [owners.has_other_whole_owner((f"f:{name}",)) for name in "abe"] == [True, False, True]
 
 
-def test_entries_that_cannot_be_read() -> None:
+def test_unreadable_entries_are_skipped_or_make_ownership_unknown() -> None:
     theirs: tuple[JsonValue, ...] = (
         entry("ed", {"odd": {}}),
         entry("ed", A, time="2") | {"subresource": 5},
@@ -80,17 +80,17 @@ def test_entries_that_cannot_be_read() -> None:
 
 
 @pytest.mark.parametrize("obj", [{}, {"metadata": None}, {"metadata": {}}, live("text", entry("us", A)), live()])
-def test_objects_without_an_entry_of_ours(obj: JsonObject) -> None:
+def test_objects_without_our_entry_have_no_own_entry(obj: JsonObject) -> None:
     assert own_entry(obj, "us") is None
 
 
-def test_our_own_entry() -> None:
+def test_our_own_entry_is_found() -> None:
     applied = entry("us", A, "Apply")
 
     assert own_entry(live(entry("us", B), entry("us", B, "Apply", sub="status"), applied), "us") is applied
 
 
-def test_below() -> None:
+def test_fields_below_a_path_are_selected() -> None:
     fields = FieldSet.of_paths([("f:b", "f:c")])
 
     assert (below(fields, ("f:b",)), below(fields, ("f:x", "f:y"))) == (FieldSet.of_paths([("f:c",)]), EMPTY)

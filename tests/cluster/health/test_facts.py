@@ -86,7 +86,7 @@ def no_answers(request: httpx.Request) -> Answer:
 # -- which state counts
 
 
-async def test_what_was_before_an_apply_does_not_count_after_it(autojump_clock: MockClock) -> None:
+async def test_states_from_before_an_apply_do_not_count_after_it(autojump_clock: MockClock) -> None:
     async with scripted(no_answers) as one:
         one.facts.saw(A, at(5, widget("a"), conditions=ready("True")))
         assert one.state() == Current()
@@ -101,15 +101,15 @@ async def test_what_was_before_an_apply_does_not_count_after_it(autojump_clock: 
         assert one.told == ["a", "a", "a"]
 
 
-async def test_an_answer_that_is_older_than_what_the_watch_told_does_not_count(autojump_clock: MockClock) -> None:
+async def test_an_answer_older_than_the_last_watch_event_does_not_count(autojump_clock: MockClock) -> None:
     async with scripted(no_answers) as one:
         one.facts.saw(A, at(9, widget("a"), conditions=ready("True")))
         one.facts.answered(A, at(8, widget("a"), conditions=ready("False")))
         assert one.state() == Current()
 
 
-async def test_a_restored_server_is_believed_in_the_end(autojump_clock: MockClock) -> None:
-    """Its versions begin anew; whoever waited for higher ones would wait for ever."""
+async def test_states_of_a_restored_server_count_after_the_guard_time(autojump_clock: MockClock) -> None:
+    """The versions of a restored server restart lower, so waiting for higher ones would never end."""
     async with scripted(no_answers) as one:
         one.facts.answered(A, at(9000, widget("a"), conditions=ready("True")))
         await trio.sleep(GUARD_S)
@@ -117,7 +117,7 @@ async def test_a_restored_server_is_believed_in_the_end(autojump_clock: MockCloc
         assert one.state() == InProgress("R")
 
 
-async def test_versions_that_are_no_numbers_come_as_they_come(autojump_clock: MockClock) -> None:
+async def test_non_numeric_versions_are_accepted_in_order_of_arrival(autojump_clock: MockClock) -> None:
     async with scripted(no_answers) as one:
         for value, expected in (("True", Current()), ("False", InProgress("R")), ("True", Current())):
             obj = at(1, widget("a"), conditions=ready(value))
@@ -126,7 +126,7 @@ async def test_versions_that_are_no_numbers_come_as_they_come(autojump_clock: Mo
             assert one.state() == expected
 
 
-async def test_what_goes_is_forgotten_and_told_once(autojump_clock: MockClock) -> None:
+async def test_a_lost_object_is_forgotten_and_reported_once(autojump_clock: MockClock) -> None:
     async with scripted(no_answers) as one:
         one.facts.lost(A)
         assert one.told == []
@@ -136,7 +136,7 @@ async def test_what_goes_is_forgotten_and_told_once(autojump_clock: MockClock) -
         assert (one.told, one.facts.get(identity_of(A)), len(one.facts)) == (["a", "a"], None, 0)
 
 
-async def test_an_object_of_a_strange_shape_is_in_progress(autojump_clock: MockClock) -> None:
+async def test_an_object_of_unexpected_shape_is_in_progress(autojump_clock: MockClock) -> None:
     async with scripted(no_answers) as one:
         one.facts.saw(
             A, {**widget("a"), "metadata": {"name": "a", "uid": 5, "creationTimestamp": 5}, "status": {"conditions": 5}}
@@ -150,11 +150,11 @@ async def test_an_object_of_a_strange_shape_is_in_progress(autojump_clock: MockC
 # -- a grace time for what has no status yet
 
 
-async def test_a_kind_that_declares_a_status_is_given_time_to_write_one(autojump_clock: MockClock) -> None:
+async def test_a_kind_with_a_status_gets_a_grace_time_to_write_it(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, world(client) as one:
         await define_widgets(client)
         one.facts.answered(A, await client.create(widget("a")))
-        assert not isinstance(one.state(), Current)  # whether it declares one is not known yet
+        assert not isinstance(one.state(), Current)  # it is not known yet whether the kind declares a status
         await wait_all_tasks_blocked()
         await trio.sleep(1)
         assert one.state() == InProgress("its controller has not written a status yet")
@@ -175,7 +175,7 @@ async def test_a_status_ends_the_grace_time(autojump_clock: MockClock) -> None:
         assert (one.state(), one.facts.next_grace) == (Current(), inf)
 
 
-async def test_what_is_older_than_the_grace_time_needs_none(autojump_clock: MockClock) -> None:
+async def test_an_object_older_than_the_grace_time_gets_none(autojump_clock: MockClock) -> None:
     async with (
         memory_cluster() as client,
         world(client, now=lambda: datetime.now(UTC) + timedelta(seconds=GRACE_S + 5)) as one,
@@ -187,7 +187,7 @@ async def test_what_is_older_than_the_grace_time_needs_none(autojump_clock: Mock
 
 
 @pytest.mark.parametrize("made", ["", "yesterday", "2030-01-01T00:00:00Z"])
-async def test_a_time_that_cannot_be_is_now(autojump_clock: MockClock, made: str) -> None:
+async def test_an_invalid_creation_time_counts_as_now(autojump_clock: MockClock, made: str) -> None:
     async with scripted(lambda _: json_reply({**widget_crd()})) as one:
         obj = at(1, widget("a"))
         find_object(obj, "metadata")["creationTimestamp"] = made
@@ -211,7 +211,7 @@ def definition(**version: JsonValue) -> JsonObject:
         status_reply(403, "Forbidden", "not yours"),
     ],
 )
-async def test_a_kind_that_declares_none_is_there_at_once(autojump_clock: MockClock, answer: Answer) -> None:
+async def test_a_kind_without_a_status_is_current_at_once(autojump_clock: MockClock, answer: Answer) -> None:
     asked: list[str] = []
 
     def serve(request: httpx.Request) -> Answer:
@@ -226,14 +226,14 @@ async def test_a_kind_that_declares_none_is_there_at_once(autojump_clock: MockCl
     assert asked == ["/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test"]
 
 
-async def test_built_in_kinds_are_asked_nothing(autojump_clock: MockClock) -> None:
+async def test_built_in_kinds_cause_no_definition_lookup(autojump_clock: MockClock) -> None:
     key = ObjectKey(CONFIG_MAP, "default", "a")
     async with scripted(no_answers) as one:
         one.facts.saw(key, at(1, config_map("a")))
         assert one.state(key) == Current()
 
 
-async def test_a_definition_that_cannot_be_asked_for_is_asked_for_again(autojump_clock: MockClock) -> None:
+async def test_a_failed_definition_lookup_is_retried(autojump_clock: MockClock) -> None:
     answers = [status_reply(500, "InternalError", "no")] * 30
 
     def serve(request: httpx.Request) -> Answer:
@@ -262,7 +262,9 @@ async def ruled(phases: Phases) -> AsyncIterator[tuple[World, ClusterClient]]:
         yield one, client
 
 
-async def test_a_worker_that_dies_is_asked_again_and_meanwhile_nothing_is_certain(autojump_clock: MockClock) -> None:
+async def test_a_failed_health_rule_worker_is_retried_and_the_state_is_uncertain_meanwhile(
+    autojump_clock: MockClock,
+) -> None:
     phases = Phases()
     async with ruled(phases) as (one, client):
         await trio.sleep(1)
@@ -271,13 +273,13 @@ async def test_a_worker_that_dies_is_asked_again_and_meanwhile_nothing_is_certai
         one.facts.saw(A, await client.merge_patch(A, {"metadata": {"labels": {"x": "y"}}}))
         await trio.sleep(1)
         assert one.state() == InProgress("its health is being determined")
-        assert one.fact().at(trio.current_time()) == Current()  # what was known stands
+        assert one.fact().at(trio.current_time()) == Current()  # the last known state remains
         phases.failing = False
         await trio.sleep(2 * RETRY_S)
         assert one.state() == Current()
 
 
-async def test_what_comes_while_a_state_is_judged_is_judged_after_it(autojump_clock: MockClock) -> None:
+async def test_changes_during_an_evaluation_are_evaluated_afterwards(autojump_clock: MockClock) -> None:
     phases = Phases()
     async with ruled(phases) as (one, client):
         await trio.sleep(1)
@@ -290,7 +292,7 @@ async def test_what_comes_while_a_state_is_judged_is_judged_after_it(autojump_cl
         assert one.state() == Failed("failed by its health rule")
 
 
-async def test_what_goes_while_it_is_judged_stays_gone(autojump_clock: MockClock) -> None:
+async def test_an_object_lost_during_its_evaluation_stays_lost(autojump_clock: MockClock) -> None:
     phases = Phases()
     phases.hold = trio.Event()
     async with ruled(phases) as (one, client):
@@ -309,7 +311,7 @@ async def test_what_goes_while_it_is_judged_stays_gone(autojump_clock: MockClock
         assert (one.facts.get(identity_of(A)), one.facts.open) == (None, 0)
 
 
-async def test_a_rule_that_changes_while_it_is_asked_is_asked_again(autojump_clock: MockClock) -> None:
+async def test_a_rule_changed_during_its_evaluation_is_evaluated_again(autojump_clock: MockClock) -> None:
     phases = Phases()
     phases.hold = trio.Event()
     async with ruled(phases) as (one, _):
@@ -320,7 +322,7 @@ async def test_a_rule_that_changes_while_it_is_asked_is_asked_again(autojump_clo
         assert one.state() == InProgress("not ready by its health rule")
 
 
-async def test_looking_again_asks_for_the_object_only_where_the_rule_is_another(autojump_clock: MockClock) -> None:
+async def test_reevaluation_happens_only_if_the_rule_changed(autojump_clock: MockClock) -> None:
     phases = Phases()
     async with ruled(phases) as (one, client):
         await trio.sleep(1)
@@ -338,4 +340,4 @@ async def test_looking_again_asks_for_the_object_only_where_the_rule_is_another(
         one.rules[identity_of(A)] = RULE
         one.facts.judge_again(A)
         await trio.sleep(1)
-        assert one.fact().open  # the watch tells that it is gone
+        assert one.fact().open  # the watch reports the deletion

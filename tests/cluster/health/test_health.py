@@ -18,26 +18,26 @@ from wharfinger.cluster.watch.readiness import Current, Failed, InProgress, Read
         ([InProgress("soon"), Failed("no")], HealthState.DEGRADED),
     ],
 )
-def test_a_release_in_one_word(states: list[Readiness], expected: HealthState) -> None:
+def test_the_health_of_a_release_has_one_state(states: list[Readiness], expected: HealthState) -> None:
     made = {key(str(number)): state for number, state in enumerate(states)}
     assert health_of(made).state is expected
     assert health_of(made, [key("x")]).state is HealthState.UNKNOWN
 
 
-def test_what_is_stalled_is_degraded_and_a_difference() -> None:
+def test_stalled_objects_make_the_release_degraded_and_differ() -> None:
     slow = health_of({key("a"): InProgress("0 of 2"), key("b"): Current()})
     stalled = health_of({key("a"): InProgress("0 of 2"), key("b"): Current()}, stalled=[key("a"), key("b")])
     assert (stalled.state, set(stalled.stalled)) == (HealthState.DEGRADED, {key("a")})
     assert stalled.differs(slow)
 
 
-def test_it_is_sorted_and_says_who_is_late() -> None:
+def test_ready_objects_and_laggards_are_sorted() -> None:
     health = health_of({key("b"): InProgress("soon"), key("c"): Current(), key("a"): Failed("no")})
     assert list(health.laggards) == [key("a"), key("b")]
     assert health.ready == (key("c"),)
 
 
-def test_a_message_is_a_difference_and_one_more_ready_object_is_none() -> None:
+def test_a_changed_message_is_a_difference_and_a_further_ready_object_is_not() -> None:
     one = health_of({key("a"): InProgress("0 of 2"), key("b"): Current()})
     assert one.differs(None)
     assert not one.differs(health_of({key("a"): InProgress("0 of 2"), key("b"): Current(), key("c"): Current()}))
@@ -45,7 +45,7 @@ def test_a_message_is_a_difference_and_one_more_ready_object_is_none() -> None:
     assert Health(known=False).differs(health_of({key("a"): Current()}))
 
 
-def test_which_state_is_older_is_told_by_numbers_only() -> None:
+def test_the_order_of_states_is_decided_by_numeric_versions() -> None:
     assert Sighting("u", 9).is_before(Sighting("u", 10))
     assert Sighting("old", 9).is_before(Sighting("new", 10))
     assert not Sighting("u", 10).is_before(Sighting("u", 10))
@@ -55,11 +55,11 @@ def test_which_state_is_older_is_told_by_numbers_only() -> None:
 @pytest.mark.parametrize(
     ("version", "number"), [("12", 12), ("", -1), ("a", -1), ("-3", -1), ("9" * 30, -1), ("\u0663", -1)]
 )
-def test_a_version_that_is_no_number_compares_with_nothing(version: str, number: int) -> None:
+def test_a_non_numeric_version_is_not_comparable(version: str, number: int) -> None:
     assert sighting({"metadata": {"uid": "u", "resourceVersion": version}}) == Sighting("u", number)
 
 
-def test_a_grace_time_ends_and_what_is_open_is_not_certain() -> None:
+def test_a_grace_time_ends_and_a_pending_evaluation_is_uncertain() -> None:
     seen = Sighting("u", 1)
     waiting = Fact(seen, InProgress("no status yet"), until=10)
     assert (waiting.at(9), waiting.at(10)) == (InProgress("no status yet"), Current())

@@ -53,7 +53,7 @@ class Progress:
         self.told.append({key.name: state.message for key, state in laggards.items()})
 
 
-async def test_a_release_becomes_healthy_and_every_change_of_words_is_told(autojump_clock: MockClock) -> None:
+async def test_a_release_becomes_healthy_and_every_message_change_is_reported(autojump_clock: MockClock) -> None:
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
         await setup.install(row(web(), DEPLOYMENT), row(config_map("a")))
         report = await setup.monitor.wait_ready(OWNER)
@@ -68,7 +68,7 @@ async def test_a_release_becomes_healthy_and_every_change_of_words_is_told(autoj
         assert setup.monitor.statistics().objects == 2
 
 
-async def test_an_object_that_goes_later_is_told(autojump_clock: MockClock) -> None:
+async def test_a_deleted_object_is_reported(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         await setup.install(row(config_map("a")), row(config_map("b"), owner=OTHER))
         await trio.sleep(1)
@@ -82,8 +82,8 @@ async def test_an_object_that_goes_later_is_told(autojump_clock: MockClock) -> N
         assert setup.monitor.health(OWNER).state is HealthState.UNKNOWN
 
 
-async def test_nothing_is_told_before_everything_was_looked_up(autojump_clock: MockClock) -> None:
-    """A restart: rows come from records, and what is there is not known yet."""
+async def test_nothing_is_reported_before_all_objects_were_listed(autojump_clock: MockClock) -> None:
+    """After a restart, rows come from records before the state of the cluster is known."""
     async with memory_cluster() as client, health_setup(client) as setup:
         await setup.install(row(config_map("a")))
         async with health_setup(client) as restarted:
@@ -94,7 +94,7 @@ async def test_nothing_is_told_before_everything_was_looked_up(autojump_clock: M
             assert restarted.take() == ["web Reconciling (b: not there)"]
 
 
-async def test_the_listener_is_told_at_most_so_often(autojump_clock: MockClock) -> None:
+async def test_reports_are_limited_in_rate(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         await define_widgets(client)
         setup.monitor.set_rules(OWNER, ())
@@ -112,8 +112,8 @@ async def test_the_listener_is_told_at_most_so_often(autojump_clock: MockClock) 
         assert told[-1] == "web Reconciling (a: Step49)"
 
 
-async def test_who_asked_while_nothing_was_told_hears_that_it_is_over(autojump_clock: MockClock) -> None:
-    """Else a package that asked when its stage was done would be broken down for ever."""
+async def test_a_recovery_between_two_reports_is_reported_if_the_state_was_read(autojump_clock: MockClock) -> None:
+    """Otherwise a package that read the state at the end of its stage would stay degraded."""
     async with memory_cluster() as client, health_setup(client) as setup:
         await define_widgets(client)
         key = ObjectKey(WIDGET, "default", "a")
@@ -127,7 +127,7 @@ async def test_who_asked_while_nothing_was_told_hears_that_it_is_over(autojump_c
         await trio.sleep(2 * QUIET_S)
         for asks, expected in ((False, []), (True, ["web Current"])):
             setup.take()
-            # Something else was told just now: nothing is for some time.
+            # Another report was sent just now, so the next one is delayed.
             setup.want(row(config_map("b"), owner=OTHER))
             await wait_all_tasks_blocked()
             await report("False")
@@ -151,8 +151,8 @@ def scaled_web(**annotations: str) -> JsonObject:
     return made
 
 
-async def test_a_deployment_that_is_scaled_is_reconciling_and_never_degraded(autojump_clock: MockClock) -> None:
-    """As a real API server does it: the generation moves, its controller observes that later, Pods are ready later still."""
+async def test_a_scaled_deployment_is_reconciling_and_never_degraded(autojump_clock: MockClock) -> None:
+    """As with a real API server, the generation changes first, its controller observes it later, and Pods become ready last."""
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
         await setup.install(row(scaled_web(), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done
@@ -169,7 +169,7 @@ async def test_a_deployment_that_is_scaled_is_reconciling_and_never_degraded(aut
         assert last == "web Current"
 
 
-async def test_what_stays_unready_is_degraded_after_the_grace_period(autojump_clock: MockClock) -> None:
+async def test_an_object_unready_beyond_the_grace_period_is_degraded(autojump_clock: MockClock) -> None:
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
         await setup.install(row(web("5"), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done
@@ -190,14 +190,14 @@ async def test_what_stays_unready_is_degraded_after_the_grace_period(autojump_cl
         assert setup.take() == []
         await client.merge_patch(key, {"metadata": {"annotations": {"wharfinger.dev/never-ready": None}}})
         await trio.sleep(10)
-        # Whether the generation is seen before it is observed depends on the order of tasks.
+        # The order of tasks decides whether the generation is seen before it is observed.
         *steps, last = setup.take()
         assert set(steps) <= {"web Degraded (web: generation 3 is not observed yet)"}
         assert last == "web Current"
 
 
-async def test_a_rollout_has_the_deadline_of_its_deployment(autojump_clock: MockClock) -> None:
-    """Longer than the grace period nothing moves, and its controller says that it is at work; then it has failed."""
+async def test_a_rollout_is_degraded_only_after_the_deployments_own_deadline(autojump_clock: MockClock) -> None:
+    """Its progress stops for longer than the grace period, but its controller reports progress until its own deadline."""
     async with open_cluster() as client, health_setup(client) as setup:
         await setup.install(row(web("5"), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done
@@ -215,7 +215,7 @@ async def test_a_rollout_has_the_deadline_of_its_deployment(autojump_clock: Mock
         assert "has timed out progressing" in told
 
 
-async def test_an_object_that_is_missing_for_long_is_degraded(autojump_clock: MockClock) -> None:
+async def test_an_object_missing_beyond_the_grace_period_is_degraded(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client, grace_s=7) as setup:
         await setup.install(row(config_map("a")))
         await trio.sleep(1)
@@ -231,8 +231,8 @@ async def test_an_object_that_is_missing_for_long_is_degraded(autojump_clock: Mo
 
 
 @pytest.mark.slow
-async def test_a_wait_never_ends_on_what_was_before_the_apply(autojump_clock: MockClock) -> None:
-    """The old Deployment is as wanted; whoever applies the new one must not be told so, however late the watch is."""
+async def test_a_wait_never_ends_with_a_state_from_before_the_apply(autojump_clock: MockClock) -> None:
+    """The old Deployment is ready; however late the watch is, this must not be reported for the new one."""
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
         await setup.install(row(web("5"), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done
@@ -248,7 +248,7 @@ async def test_a_wait_never_ends_on_what_was_before_the_apply(autojump_clock: Mo
             assert find_object(live, "status")["observedGeneration"] == find_object(live, "metadata")["generation"]
 
 
-async def test_only_the_named_objects_are_waited_for_as_long_as_they_are_wanted(autojump_clock: MockClock) -> None:
+async def test_a_wait_covers_only_the_named_objects_that_are_desired(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         await setup.install(row(config_map("a")))
         setup.want(row(config_map("never")))
@@ -282,7 +282,7 @@ async def test_a_failure_ends_a_wait_at_once(autojump_clock: MockClock) -> None:
         assert setup.take()[-1].startswith("web Degraded (a: Stuck")
 
 
-async def test_laggards_are_named_with_what_the_cluster_said_last(autojump_clock: MockClock) -> None:
+async def test_laggards_are_listed_with_their_last_event(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         await setup.install(row(web(), DEPLOYMENT))
         await client.create(
@@ -304,7 +304,7 @@ async def test_laggards_are_named_with_what_the_cluster_said_last(autojump_clock
         assert setup.monitor.statistics().waits == 0
 
 
-async def test_a_wait_does_not_care_that_events_cannot_be_asked_for(autojump_clock: MockClock) -> None:
+async def test_a_wait_continues_if_events_cannot_be_read(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         setup.want(row({"kind": "Nothing", "metadata": {"name": "a", "namespace": "no such place"}}, WIDGET))
         progress = Progress()
@@ -313,7 +313,7 @@ async def test_a_wait_does_not_care_that_events_cannot_be_asked_for(autojump_clo
         assert "cannot be looked up" in progress.told[-1]["a"]
 
 
-async def test_a_cancelled_wait_leaves_nothing_and_another_begins_at_once(autojump_clock: MockClock) -> None:
+async def test_a_cancelled_wait_is_removed_and_the_next_begins_at_once(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         setup.want(row(config_map("never")))
         async with trio.open_nursery() as nursery:
@@ -329,7 +329,7 @@ async def test_a_cancelled_wait_leaves_nothing_and_another_begins_at_once(autoju
 # -- kinds that go
 
 
-async def test_a_kind_that_is_no_longer_served_holds_nothing_up(autojump_clock: MockClock) -> None:
+async def test_a_kind_no_longer_served_blocks_nothing(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         await define_widgets(client)
         await setup.install(row(widget("a"), WIDGET), row(config_map("b")))
@@ -351,7 +351,7 @@ async def test_a_kind_that_is_no_longer_served_holds_nothing_up(autojump_clock: 
         assert setup.take()[-1] == "web Current"
 
 
-async def test_a_kind_that_no_one_has_any_more_is_forgotten_and_looked_up_anew(autojump_clock: MockClock) -> None:
+async def test_a_kind_without_rows_is_forgotten_and_listed_again_later(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         await setup.install(row(config_map("a")))
         await trio.sleep(1)
@@ -364,7 +364,7 @@ async def test_a_kind_that_no_one_has_any_more_is_forgotten_and_looked_up_anew(a
         assert setup.monitor.health(OWNER).state is HealthState.CURRENT
 
 
-async def test_a_version_that_is_no_longer_wanted_takes_nothing_from_another(autojump_clock: MockClock) -> None:
+async def test_releasing_an_unneeded_version_does_not_affect_another(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         older = ResourceType("", "v1beta1", "ConfigMap", "configmaps", namespaced=True)
         setup.live.attend(older)
@@ -377,7 +377,7 @@ async def test_a_version_that_is_no_longer_wanted_takes_nothing_from_another(aut
 # -- rules of releases
 
 
-async def test_a_release_has_rules_of_its_own(autojump_clock: MockClock) -> None:
+async def test_rules_apply_to_their_release(autojump_clock: MockClock) -> None:
     phases = Phases()
     async with memory_cluster() as client, health_setup(client, phases) as setup:
         await define_widgets(client)
@@ -395,7 +395,7 @@ async def test_a_release_has_rules_of_its_own(autojump_clock: MockClock) -> None
         assert setup.take()[-1] == "web Current"
 
 
-async def test_rules_that_change_are_asked_again(autojump_clock: MockClock) -> None:
+async def test_changed_rules_are_evaluated_again(autojump_clock: MockClock) -> None:
     phases = Phases()
     async with memory_cluster() as client, health_setup(client, phases) as setup:
         await define_widgets(client)
@@ -414,8 +414,8 @@ async def test_rules_that_change_are_asked_again(autojump_clock: MockClock) -> N
         assert setup.monitor.health(OWNER).state is HealthState.CURRENT
 
 
-async def test_rows_that_come_after_their_objects_are_judged_by_their_rules(autojump_clock: MockClock) -> None:
-    """A restart: another release had the kind watched already, and everything of it was told."""
+async def test_rows_added_after_their_objects_are_evaluated_by_their_rules(autojump_clock: MockClock) -> None:
+    """After a restart, another release may have started the watch of the kind, and all its objects were reported already."""
     phases = Phases()
     async with memory_cluster() as client, health_setup(client, phases) as setup:
         await define_widgets(client)
@@ -432,7 +432,7 @@ async def test_rows_that_come_after_their_objects_are_judged_by_their_rules(auto
             assert restarted.monitor.health(OTHER).state is HealthState.RECONCILING
 
 
-async def test_a_row_that_changes_its_owner_is_told_to_both(autojump_clock: MockClock) -> None:
+async def test_a_row_that_changes_its_owner_is_reported_to_both(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         one = row(config_map("a"))
         await setup.install(one, row(config_map("b")))
@@ -444,8 +444,8 @@ async def test_a_row_that_changes_its_owner_is_told_to_both(autojump_clock: Mock
         assert sorted(setup.take()) == ["other Reconciling (a: not there)", "web Current"]
 
 
-async def test_a_reader_that_fell_behind_begins_anew(autojump_clock: MockClock) -> None:
-    """More rows are deleted while nobody looks than the table remembers."""
+async def test_a_reader_that_fell_behind_starts_again(autojump_clock: MockClock) -> None:
+    """More rows are deleted between two reads than the table remembers."""
     table: DesiredTable = Table(
         "desired", lambda one: one.identity, indexes={"owner": Index(lambda one: (one.owner,))}, graves=1
     )

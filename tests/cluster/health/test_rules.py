@@ -64,7 +64,7 @@ def backup(name: str = "a", **status: JsonValue) -> JsonObject:
     }
 
 
-def test_rules_are_read_as_flux_has_them() -> None:
+def test_rules_in_the_format_of_flux_are_read() -> None:
     assert read_health_rules([WRITTEN], "spec.health") == (RULE,)
     short: JsonObject = {"apiVersion": "v1", "kind": "A", "current": "true"}
     assert read_health_rules([short], "x") == (HealthRule("v1", "A", "true"),)
@@ -88,12 +88,12 @@ def test_rules_are_read_as_flux_has_them() -> None:
         ([WRITTEN] * (MAX_RULES + 1), "over the limit of 100"),
     ],
 )
-def test_what_cannot_be_is_refused(value: JsonValue, said: str) -> None:
+def test_invalid_rules_are_refused(value: JsonValue, said: str) -> None:
     with pytest.raises(FormatError, match=said):
         read_health_rules(value, "x")
 
 
-def test_a_rule_is_about_one_kind_of_one_version() -> None:
+def test_a_rule_applies_to_one_kind_of_one_version() -> None:
     assert rule_for([RULE], "example.test/v1", "Backup") is RULE
     assert rule_for([RULE], "example.test/v2", "Backup") is None
     assert rule_for([RULE], "example.test/v1", "Restore") is None
@@ -113,17 +113,17 @@ def test_a_rule_is_about_one_kind_of_one_version() -> None:
         (backup(phase="Done", observedGeneration=2), Current()),
     ],
 )
-async def test_what_an_object_is_by_its_rule(obj: JsonObject, expected: Readiness) -> None:
+async def test_a_rule_determines_the_state_of_an_object(obj: JsonObject, expected: Readiness) -> None:
     assert await judged(RULE, obj, CelHere()) == expected
 
 
-async def test_being_deleted_counts_before_any_rule() -> None:
+async def test_deletion_takes_precedence_over_any_rule() -> None:
     obj = backup(phase="Done")
     obj["metadata"] = {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert await judged(RULE, obj, CelHere()) == InProgress("being deleted")
 
 
-async def test_the_words_of_its_condition_are_told() -> None:
+async def test_the_message_of_the_ready_condition_is_used() -> None:
     ready: JsonValue = [{"type": "Ready", "status": "False", "reason": "NoSpace", "message": "the disk is full"}]
     assert await judged(RULE, backup(phase="Waiting", conditions=ready), CelHere()) == InProgress(
         "NoSpace: the disk is full"
@@ -132,21 +132,21 @@ async def test_the_words_of_its_condition_are_told() -> None:
 
 
 @pytest.mark.parametrize("rule", [RULE, HealthRule("v1", "A", "true"), HealthRule("v1", "A", "true", failed="true")])
-async def test_what_has_nothing_to_do_with_the_rule_is_raised(rule: HealthRule) -> None:
+async def test_an_error_unrelated_to_the_rule_is_raised(rule: HealthRule) -> None:
     expressions = CelHere()
     expressions.transient = True
     with pytest.raises(ProgramError):
         await judged(rule, backup(phase="Done"), expressions)
 
 
-async def test_a_rule_that_is_no_expression_is_never_current() -> None:
+async def test_an_object_with_an_invalid_rule_is_never_current() -> None:
     state = await judged(HealthRule("v1", "A", "status.("), backup(phase="Done"), CelHere())
     assert isinstance(state, InProgress)
     assert "its health rule cannot be evaluated" in state.message
 
 
 @pytest.mark.parametrize("name", ["metadata", "spec", "status"])
-async def test_a_part_that_is_missing_is_empty(name: str) -> None:
+async def test_missing_parts_of_an_object_are_empty(name: str) -> None:
     assert await CelHere().evaluate(bound(f"!has({name}.a)"), {})
     assert await CelHere().evaluate(bound(f"{name}.a == 1 && self.{name}.a == 1"), {name: {"a": 1}})
 
@@ -162,7 +162,7 @@ async def test_a_part_that_is_missing_is_empty(name: str) -> None:
         max_leaves=12,
     )
 )
-def test_only_the_declared_error_comes_out(value: JsonValue) -> None:
+def test_malformed_rules_raise_only_the_declared_error(value: JsonValue) -> None:
     try:
         rules = read_health_rules(value, "x")
     except FormatError as error:

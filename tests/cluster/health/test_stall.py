@@ -20,16 +20,16 @@ from wharfinger.cluster.watch.readiness import Failed, InProgress
         (Unready(0, Failed("its progress deadline passed"), 0), inf),
     ],
 )
-def test_when_it_stalls(unready: Unready, stalls_at: float) -> None:
+def test_the_time_of_a_stall_is_computed(unready: Unready, stalls_at: float) -> None:
     assert unready.stalls_at() == stalls_at
 
 
-def test_a_grace_period_of_ones_own() -> None:
+def test_a_release_may_have_its_own_grace_period() -> None:
     assert Unready(7, InProgress("0 of 2"), 7).stalls_at(3) == 10
     assert Unready(7, InProgress("not there", absent=True), 7).stalls_at(3) == 10
 
 
-def test_a_change_of_its_message_is_a_move_and_readiness_forgets_it() -> None:
+def test_a_message_change_restarts_the_grace_period_and_readiness_ends_it() -> None:
     first = followed({}, {key("a"): InProgress("0 of 2"), key("b"): InProgress("soon")}, 0)
     same = followed(first, {key("a"): InProgress("0 of 2")}, 5)
     assert same == {key("a"): Unready(0, InProgress("0 of 2"), 0)}

@@ -13,7 +13,7 @@ class Clock:
         return self.now
 
 
-def test_nothing_is_permitted_before_the_lease_is_held_and_after_its_deadline() -> None:
+def test_writes_are_permitted_only_between_acquisition_and_deadline() -> None:
     clock = Clock()
     fence = Fence(clock, clock)
     with pytest.raises(FencedError, match="apply x: not sent, because the Lease is not ours: it is not held yet"):
@@ -32,7 +32,7 @@ def test_nothing_is_permitted_before_the_lease_is_held_and_after_its_deadline() 
         fence.check("apply x")
 
 
-def test_a_suspended_machine_has_lost_its_permission_though_its_monotonic_clock_stood_still() -> None:
+def test_a_suspended_machine_loses_its_permission_although_its_monotonic_clock_stopped() -> None:
     clock, boot = Clock(), Clock()
     fence = Fence(clock, boot)
     fence.permit(110.0)
@@ -41,6 +41,6 @@ def test_a_suspended_machine_has_lost_its_permission_though_its_monotonic_clock_
         fence.check("delete x")
 
 
-def test_the_clock_that_counts_suspensions_goes_forward() -> None:
+def test_the_clock_that_includes_suspension_is_monotonic() -> None:
     first = suspended_too()
     assert suspended_too() >= first > 0

@@ -54,7 +54,7 @@ def now() -> datetime:
         (NOBODY, None),
     ],
 )
-def test_what_the_two_alone_tell(theirs: Holder, verdict: Verdict | None) -> None:
+def test_a_verdict_is_reached_from_the_two_holders_alone(theirs: Holder, verdict: Verdict | None) -> None:
     assert judge(theirs, US) == verdict
 
 
@@ -77,7 +77,7 @@ HOLDERS = st.builds(Holder, st.sampled_from(["", "a", "b"]), st.integers(0, 3), 
 
 
 @given(HOLDERS, HOLDERS)
-def test_never_both_take_the_other_for_dead_under_one_lease(one: Holder, other: Holder) -> None:
+def test_two_holders_of_one_lease_never_both_consider_the_other_abandoned(one: Holder, other: Holder) -> None:
     if one.identity != other.identity and one.lease and one.lease == other.lease and one.fence != other.fence:
         assert {type(judge(one, other)), type(judge(other, one))} == {Abandoned, AtWork}
 
@@ -86,7 +86,9 @@ async def verdict(fencing: Fencing, theirs: Holder, version: str = "1") -> Verdi
     return await fencing.verdict(theirs, "record", version)
 
 
-async def test_a_user_is_waited_for_as_long_as_we_saw_nothing_happen(autojump_clock: MockClock) -> None:
+async def test_a_foreign_command_is_waited_for_until_its_record_is_unchanged_long_enough(
+    autojump_clock: MockClock,
+) -> None:
     async with memory_cluster() as client:
         fencing = Fencing(client, US)
         assert await verdict(fencing, NOBODY) == AtWork(
@@ -128,7 +130,7 @@ async def change(client: ClusterClient, spec: JsonObject) -> None:
     await client.merge_patch(key, {"spec": spec})
 
 
-async def test_another_that_holds_its_lease_is_at_work_whatever_its_clock_says(autojump_clock: MockClock) -> None:
+async def test_a_daemon_that_renews_its_lease_is_at_work_whatever_its_clock_shows(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         fencing = Fencing(client, US)
         theirs = await taken(client, HELD)
@@ -142,7 +144,7 @@ async def test_another_that_holds_its_lease_is_at_work_whatever_its_clock_says(a
             assert isinstance(await verdict(fencing, theirs), AtWork)
 
 
-async def test_another_whose_lease_expired_is_gone(autojump_clock: MockClock) -> None:
+async def test_a_daemon_whose_lease_expired_is_abandoned(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         fencing = Fencing(client, US)
         theirs = await taken(client, {**HELD, "renewTime": "2999-01-01T00:00:00.000000Z"})
@@ -163,7 +165,7 @@ async def test_another_whose_lease_expired_is_gone(autojump_clock: MockClock) ->
         ({"leaseTransitions": 10}, "a later process of the same identity holds it"),
     ],
 )
-async def test_another_that_lost_its_lease_is_gone(spec: JsonObject, why: str, autojump_clock: MockClock) -> None:
+async def test_a_daemon_that_lost_its_lease_is_abandoned(spec: JsonObject, why: str, autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         theirs = await taken(client, HELD)
         await change(client, spec)
@@ -172,7 +174,7 @@ async def test_another_that_lost_its_lease_is_gone(spec: JsonObject, why: str, a
         )
 
 
-async def test_a_lease_that_is_not_there_any_more(autojump_clock: MockClock) -> None:
+async def test_a_daemon_whose_lease_is_missing_or_recreated_is_abandoned(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         fencing = Fencing(client, US)
         assert await verdict(fencing, Holder("them", 9, LOG)) == Abandoned(
@@ -188,7 +190,7 @@ async def test_a_lease_that_is_not_there_any_more(autojump_clock: MockClock) -> 
             assert "names no valid Lease" in found.why
 
 
-async def test_the_lease_that_is_held_here_settles_it(autojump_clock: MockClock) -> None:
+async def test_the_lease_held_by_one_side_decides(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         async with open_lease(client, "default", "wharfinger", "them", now=now) as lease:
             theirs = lease.holder
@@ -200,6 +202,6 @@ async def test_the_lease_that_is_held_here_settles_it(autojump_clock: MockClock)
 def test_sightings_are_bounded() -> None:
     sightings = Sightings(limit=2)
     assert [sightings.see(what, "x", float(at)) for at, what in enumerate("aba")] == [0, 1, 0]
-    assert sightings.see("c", "x", 3.0) == 3, "b was not looked at for longest"
+    assert sightings.see("c", "x", 3.0) == 3, "b was seen least recently"
     assert [sightings.see("a", "x", 4.0), sightings.see("b", "x", 5.0)] == [0, 5]
     assert sightings.see("b", "y", 6.0) == 6

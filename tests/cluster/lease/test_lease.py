@@ -31,7 +31,7 @@ async def live(client: ClusterClient) -> LeaseRecord:
     return read_lease(await client.get(await key_of(client)))
 
 
-async def test_it_is_held_renewed_and_given_back(autojump_clock: MockClock) -> None:
+async def test_the_lease_is_held_renewed_and_released(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         async with open_lease(client, "default", "wharfinger", "us", now=now) as lease:
             first = await live(client)
@@ -46,7 +46,7 @@ async def test_it_is_held_renewed_and_given_back(autojump_clock: MockClock) -> N
             assert (lease.fence, trio.current_time() - started) == (2, 0)
 
 
-async def test_a_server_that_is_away_at_the_start_is_waited_for(autojump_clock: MockClock) -> None:
+async def test_an_unreachable_server_at_the_start_is_waited_for(autojump_clock: MockClock) -> None:
     said: list[str] = []
     async with two_ways() as at:
         away = [httpx.ConnectError("refused")] * 8
@@ -56,7 +56,7 @@ async def test_a_server_that_is_away_at_the_start_is_waited_for(autojump_clock: 
         assert "Leases: not discovered yet" in said[0]
 
 
-async def test_what_others_wrote_on_it_stays_and_does_not_end_it(autojump_clock: MockClock) -> None:
+async def test_foreign_labels_on_the_lease_stay_and_do_not_end_it(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_lease(client, "default", "wharfinger", "us", now=now) as lease:
         await client.merge_patch(await key_of(client), {"metadata": {"labels": {"team": "x"}}})
         await trio.sleep(60)
@@ -64,7 +64,7 @@ async def test_what_others_wrote_on_it_stays_and_does_not_end_it(autojump_clock:
         assert find(await client.get(await key_of(client)), "metadata", "labels") == {"team": "x"}
 
 
-async def test_anothers_is_waited_for_and_named_and_an_earlier_life_is_not(autojump_clock: MockClock) -> None:
+async def test_another_holder_is_waited_for_and_our_own_former_one_is_not(autojump_clock: MockClock) -> None:
     said: list[str] = []
     async with two_ways() as at:
         client = at.client
@@ -86,7 +86,7 @@ async def wait_for_it(client: ClusterClient, said: list[str]) -> None:
 
 
 async def hold_and_die(client: ClusterClient, faulty: Faulty) -> None:
-    """As a killed process: nobody gives it back."""
+    """Hold the Lease and end like a killed process, without releasing it."""
     scope = trio.CancelScope()
     with scope:
         async with open_lease(client, "default", "wharfinger", "us", now=now):
@@ -95,7 +95,7 @@ async def hold_and_die(client: ClusterClient, faulty: Faulty) -> None:
             await trio.sleep_forever()
 
 
-async def test_it_expires_when_its_holder_is_killed(autojump_clock: MockClock) -> None:
+async def test_the_lease_of_a_killed_holder_expires(autojump_clock: MockClock) -> None:
     async with two_ways() as at:
         await hold_and_die(at.broken, at.faulty)
         started = trio.current_time()
@@ -104,7 +104,7 @@ async def test_it_expires_when_its_holder_is_killed(autojump_clock: MockClock) -
             assert 15 <= trio.current_time() - started <= 16
 
 
-async def test_a_holder_that_is_cut_off_stops_before_another_begins(autojump_clock: MockClock) -> None:
+async def test_a_disconnected_holder_stops_before_another_begins(autojump_clock: MockClock) -> None:
     ends: list[tuple[str, float]] = []
 
     async def hold(client: ClusterClient, identity: str) -> None:
@@ -133,7 +133,7 @@ async def test_a_holder_that_is_cut_off_stops_before_another_begins(autojump_clo
     assert taken - ended >= 4
 
 
-async def test_a_request_that_hangs_does_not_outlast_the_deadline(autojump_clock: MockClock) -> None:
+async def test_a_hanging_request_does_not_outlast_the_deadline(autojump_clock: MockClock) -> None:
     async with two_ways() as at:
         started = trio.current_time()
         with pytest.raises(LeaseLostError, match="no answer within 2"):
@@ -151,7 +151,9 @@ async def test_a_request_that_hangs_does_not_outlast_the_deadline(autojump_clock
         (None, "the Lease was deleted"),
     ],
 )
-async def test_it_is_taken_or_deleted(change: JsonObject | None, reason: str, autojump_clock: MockClock) -> None:
+async def test_the_lease_is_lost_if_it_is_taken_or_deleted(
+    change: JsonObject | None, reason: str, autojump_clock: MockClock
+) -> None:
     async with memory_cluster() as client:
         with pytest.raises(LeaseLostError, match=reason):
             async with open_lease(client, "default", "wharfinger", "us", now=now):
@@ -162,7 +164,7 @@ async def test_it_is_taken_or_deleted(change: JsonObject | None, reason: str, au
                 await trio.sleep_forever()
 
 
-async def test_trouble_on_the_way_to_it_is_told_and_tried_again(autojump_clock: MockClock) -> None:
+async def test_errors_before_the_acquisition_are_reported_and_retried(autojump_clock: MockClock) -> None:
     said: list[str] = []
     async with memory_cluster() as client:
         async with trio.open_nursery() as nursery:
@@ -179,7 +181,7 @@ async def hold_in(client: ClusterClient, namespace: str, said: list[str]) -> Non
         assert lease.fence == 1
 
 
-async def test_two_that_begin_at_once(autojump_clock: MockClock) -> None:
+async def test_of_simultaneous_candidates_only_one_holds_the_lease(autojump_clock: MockClock) -> None:
     held: list[Lease] = []
 
     async def hold(client: ClusterClient, identity: str) -> None:
@@ -196,7 +198,7 @@ async def test_two_that_begin_at_once(autojump_clock: MockClock) -> None:
     assert len({lease.identity for lease in held}) == 3
 
 
-async def test_an_error_of_the_block_comes_out_and_it_is_given_back(autojump_clock: MockClock) -> None:
+async def test_an_error_of_the_block_is_raised_and_the_lease_is_released(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         with pytest.raises(ExceptionGroup) as caught:
             async with open_lease(client, "default", "wharfinger", "us", now=now):

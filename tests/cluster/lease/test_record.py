@@ -19,7 +19,7 @@ def lease(spec: JsonValue, **metadata: JsonValue) -> JsonObject:
     return {"metadata": {"uid": "u", "resourceVersion": "7", **metadata}, "spec": spec}
 
 
-def test_what_is_written_is_read() -> None:
+def test_a_written_lease_is_read_back() -> None:
     spec = lease_spec(OURS, None, NOW)
     assert spec == {
         "holderIdentity": "us",
@@ -31,14 +31,14 @@ def test_what_is_written_is_read() -> None:
     assert read_lease(lease(spec)) == LeaseRecord("u", "7", "us", 4, 15, 1767225600000005)
 
 
-def test_a_renewal_keeps_when_it_was_acquired_and_giving_back_says_no_one() -> None:
+def test_a_renewal_retains_the_acquire_time_and_a_release_has_no_holder() -> None:
     before = read_lease(lease(lease_spec(OURS, None, NOW)))
     assert "acquireTime" not in lease_spec(OURS, before, NOW)
     assert lease_spec(Claim("", 4, 15), before, NOW)["holderIdentity"] is None
 
 
 @given(st.datetimes(), st.datetimes())
-def test_each_renewal_has_another_mark_whatever_the_clock_does(first: datetime, second: datetime) -> None:
+def test_each_renewal_changes_the_mark_whatever_the_clock_shows(first: datetime, second: datetime) -> None:
     before = read_lease(lease(lease_spec(OURS, None, first.replace(tzinfo=UTC))))
     after = read_lease(lease(lease_spec(OURS, before, second.replace(tzinfo=UTC)), resourceVersion="8"))
     assert after.mark != before.mark
@@ -53,13 +53,13 @@ def test_a_label_does_not_change_the_mark() -> None:
 @pytest.mark.parametrize(
     "time", ["", "yesterday", "2026-01-01", "0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59+00:00"]
 )
-def test_times_that_are_none(time: str) -> None:
+def test_invalid_times_are_read_as_zero(time: str) -> None:
     record = read_lease(lease({"renewTime": time}))
     assert record.renewed_us == 0 or time == "2026-01-01"
     assert read_lease(lease(lease_spec(OURS, record, NOW))).mark != record.mark
 
 
-def test_a_stamp_at_the_end_of_time_is_moved_on_all_the_same() -> None:
+def test_a_time_at_the_end_of_the_calendar_still_changes_the_mark() -> None:
     for micros in ("58.999999", "59.000000", "00.000000", "00.000001"):
         record = read_lease(lease({"renewTime": f"9999-12-31T00:00:{micros}Z"}))
         assert read_lease(lease(lease_spec(OURS, record, NOW))).mark != record.mark
@@ -76,7 +76,7 @@ def test_a_stamp_at_the_end_of_time_is_moved_on_all_the_same() -> None:
         {"metadata": {"uid": 5}},
     ],
 )
-def test_what_is_no_lease(obj: JsonObject) -> None:
+def test_malformed_leases_are_refused(obj: JsonObject) -> None:
     with pytest.raises(ShapeError):
         read_lease(obj)
 
@@ -100,5 +100,5 @@ def test_any_lease_is_read_or_refused(spec: JsonObject, uid: JsonValue) -> None:
     assert read_lease(lease(lease_spec(OURS, record, NOW + timedelta(days=1)), uid=uid)).mark != record.mark
 
 
-def test_durations() -> None:
+def test_durations_are_rounded_up_to_whole_seconds() -> None:
     assert [whole_seconds(seconds) for seconds in (0.01, 1, 1.2, 15)] == [1, 1, 2, 15]

@@ -12,7 +12,7 @@ from wharfinger.kube.service_account import ServiceAccount
 OWNER = Owner("web", "default")
 
 
-async def test_a_release_with_an_account_acts_as_it() -> None:
+async def test_a_release_with_a_service_account_impersonates_it() -> None:
     async with memory_cluster() as client:
         acting = OwnerClients(client, lambda owner: ServiceAccount(owner.namespace, "deployer"))
         assert acting(OWNER) is acting(Owner("other", "default"))
@@ -34,7 +34,7 @@ async def test_a_release_without_an_account_acts_as_the_daemon() -> None:
         assert always(client)(OWNER) is client
 
 
-async def test_an_error_of_the_account_is_raised_before_any_request() -> None:
+async def test_a_missing_account_is_an_error_before_any_request() -> None:
     def required(owner: Owner) -> ServiceAccount | None:
         raise NoAccountError(owner)
 
@@ -43,7 +43,7 @@ async def test_an_error_of_the_account_is_raised_before_any_request() -> None:
             OwnerClients(client, required)(OWNER)
 
 
-async def test_the_number_of_kept_clients_is_limited() -> None:
+async def test_the_number_of_cached_clients_is_limited() -> None:
     async with memory_cluster() as client:
         acting = OwnerClients(client, lambda owner: ServiceAccount(owner.namespace, owner.name))
         first = acting(OWNER)

@@ -11,7 +11,7 @@ from wharfinger.kube.field_sets import path_text
 WEB = Identity("Deployment.apps", "prod", "web")
 
 
-async def test_what_is_kept_of_a_deployment() -> None:
+async def test_an_applied_deployment_is_stored_compactly() -> None:
     web = yaml_object(DEPLOYMENT)
     async with drift_bench() as bench:
         applied = await bench.apply(web)
@@ -23,7 +23,7 @@ async def test_what_is_kept_of_a_deployment() -> None:
 
         spec = {**as_object(live["spec"], "spec"), "replicas": 7}
         other: JsonObject = {**live, "spec": spec}
-        assert applied.is_marked(other, MANAGER), "the mark is of owners, not of values"
+        assert applied.is_marked(other, MANAGER), "the mark covers owners, not values"
         assert [path_text(path) for path in applied.changed_values(other)] == [".spec.replicas"]
 
         await bench.patch("ed", web, {"status": {"replicas": 3}}, "status")
@@ -32,7 +32,7 @@ async def test_what_is_kept_of_a_deployment() -> None:
         assert not applied.is_marked(await bench.ours.get(await bench.key(web)), MANAGER)
 
 
-async def test_a_secret_by_string_data_is_marked_by_its_data() -> None:
+async def test_a_secret_applied_as_string_data_is_marked_by_its_data() -> None:
     secret = yaml_object("{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: prod}, stringData: {a: x}}")
     async with drift_bench() as bench:
         applied = await bench.apply(secret)
@@ -58,7 +58,7 @@ def test_objects_without_an_entry_have_no_mark() -> None:
     ("mine", "theirs", "newer"),
     [("9", "10", False), ("10", "9", True), ("9", "9", False), ("x", "9", False), ("9", "", False)],
 )
-def test_versions_are_compared_where_they_are_numbers(mine: str, theirs: str, *, newer: bool) -> None:
+def test_numeric_versions_are_compared(mine: str, theirs: str, *, newer: bool) -> None:
     assert applied_of(obj(version=mine), MANAGER).is_newer_than(obj(version=theirs)) is newer
 
 
@@ -68,7 +68,7 @@ def test_objects_with_equal_fields_share_them() -> None:
     assert one.owned is two.owned
 
 
-def test_keeping_and_forgetting() -> None:
+def test_applied_objects_are_recorded_and_forgotten() -> None:
     objects = AppliedObjects(MANAGER)
     told: list[Identity] = []
     objects.record(WEB, obj())
@@ -94,7 +94,7 @@ def test_an_object_with_fields_of_another_manager_is_shared_until_an_answer_show
     objects.record(WEB, alone)
     assert not objects.is_shared(WEB)
     objects.noticed(WEB, shared)
-    objects.noticed(WEB, alone)  # events of earlier states may come late
+    objects.noticed(WEB, alone)  # events of earlier states may arrive late
     assert objects.is_shared(WEB)
     objects.record(WEB, alone)
     assert not objects.is_shared(WEB)

@@ -23,7 +23,7 @@ def test_an_identity_has_no_version() -> None:
     assert str(Identity("Namespace", "", "prod")) == "Namespace prod"
 
 
-def test_a_row_has_what_is_applied() -> None:
+def test_a_row_contains_the_object_to_apply() -> None:
     row = desired_object(key("a"), OWNER, config_map("a", v="1"), POLICY)
     assert (row.owner, row.wave, row.drift, row.orphan) == (OWNER, Wave.DATA, POLICY, False)
     assert row.group == (OWNER, Wave.DATA)
@@ -38,7 +38,7 @@ def test_a_row_has_what_is_applied() -> None:
     assert (left.orphan, left.identity, left.body) == (True, row.identity, row.body)
 
 
-def test_rows_are_found_by_owner_and_key_and_have_one_owner() -> None:
+def test_rows_are_found_by_owner_and_key_and_belong_to_one_owner() -> None:
     table = desired_table()
     with write(table) as transaction:
         for name in ("a", "b"):

@@ -24,7 +24,7 @@ DEPLOYMENT: JsonObject = {
 }
 
 
-def test_a_policy() -> None:
+def test_a_policy_is_read() -> None:
     said: JsonObject = {
         "mode": "warn",
         "ignore": [
@@ -73,7 +73,7 @@ def test_a_policy() -> None:
         ({"ignore": [{"paths": ["/a"], "target": {"labelSelector": "a in"}}]}, "p.ignore[0].target.labelSelector: "),
     ],
 )
-def test_what_is_no_policy(said: JsonValue, why: str) -> None:
+def test_invalid_policies_are_refused(said: JsonValue, why: str) -> None:
     with pytest.raises(FormatError) as caught:
         read_drift_policy(said, "p")
     assert why in str(caught.value)
@@ -97,13 +97,13 @@ def test_what_is_no_policy(said: JsonValue, why: str) -> None:
         ({"annotationSelector": "other"}, False),
     ],
 )
-def test_which_objects_a_target_takes(target: JsonObject, *, takes: bool) -> None:
+def test_a_target_matches_objects(target: JsonObject, *, takes: bool) -> None:
     policy = read_drift_policy({"ignore": [{"paths": ["/a"], "target": target}]}, "p")
 
     assert policy.ignore[0].matches_object(DEPLOYMENT) is takes
 
 
-def test_objects_of_the_core_group_have_an_empty_one() -> None:
+def test_the_core_group_is_an_empty_group() -> None:
     assert IgnoreRule(("/a",), version="v1", kind="Secret").matches_object({"apiVersion": "v1", "kind": "Secret"})
     assert not IgnoreRule(("/a",), group="v1").matches_object({"apiVersion": "v1", "kind": "Secret"})
 
@@ -120,7 +120,7 @@ def test_objects_of_the_core_group_have_an_empty_one() -> None:
         (IgnoreRule(("/a",), by="ops-.*", not_by=".*-x"), "ops-x", "", False),
     ],
 )
-def test_whose_writes_a_rule_takes(rule: IgnoreRule, manager: str, subresource: str, *, takes: bool) -> None:
+def test_a_rule_matches_writers(rule: IgnoreRule, manager: str, subresource: str, *, takes: bool) -> None:
     assert rule.matches_writer(manager, subresource) is takes
 
 
@@ -143,7 +143,7 @@ def test_pointers_round_trip(segments: list[str]) -> None:
         max_leaves=12,
     )
 )
-def test_whatever_is_said_is_a_policy_or_refused(said: JsonValue) -> None:
+def test_any_document_is_a_policy_or_refused(said: JsonValue) -> None:
     try:
         policy = read_drift_policy(said, "p")
     except FormatError:
@@ -152,5 +152,5 @@ def test_whatever_is_said_is_a_policy_or_refused(said: JsonValue) -> None:
         rule.matches_object(DEPLOYMENT)
 
 
-def test_an_error_is_a_format_error() -> None:
+def test_a_policy_error_is_a_format_error() -> None:
     assert issubclass(DriftPolicyError, FormatError)

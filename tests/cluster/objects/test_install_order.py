@@ -11,7 +11,7 @@ def obj(kind: str, name: str = "x") -> JsonObject:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
 
 
-def test_what_others_need_comes_first() -> None:
+def test_dependencies_are_installed_first() -> None:
     kinds = ["Widget", "Deployment", "CustomResourceDefinition", "Namespace", "ServiceAccount", "Service", "Gadget"]
     assert [kind_of(one)[1] for one in in_install_order(map(obj, kinds))] == [
         "Namespace",
@@ -24,7 +24,7 @@ def test_what_others_need_comes_first() -> None:
     ]
 
 
-def test_equals_keep_their_order_unless_the_kind_is_unknown() -> None:
+def test_objects_of_a_known_kind_retain_their_order() -> None:
     known = in_install_order([obj("Secret", "b"), obj("Secret", "a")])
     unknown = in_install_order([obj("Widget", "b"), obj("Widget", "a")])
     assert [name_of(one) for one in known] == ["b", "a"]
@@ -63,11 +63,11 @@ def test_every_kind_of_helms_order_has_a_wave_and_only_those() -> None:
         ("ValidatingWebhookConfiguration", "Widget"),
     ],
 )
-def test_what_is_needed_is_there_a_wave_before(first: str, then: str) -> None:
+def test_dependencies_are_in_an_earlier_wave(first: str, then: str) -> None:
     assert wave_of("", first) < wave_of("", then)
 
 
-def test_ranks() -> None:
+def test_ranks_follow_helms_order() -> None:
     assert rank("PriorityClass") == 0
     assert rank("Widget") == len(INSTALL_ORDER)
     assert len(set(INSTALL_ORDER)) == len(INSTALL_ORDER)

@@ -75,7 +75,7 @@ def widget(name: str) -> JsonObject:
     return {"apiVersion": "example.test/v1", "kind": "Widget", "metadata": metadata}
 
 
-async def test_everything_that_has_the_label_is_told_in_all_namespaces(autojump_clock: MockClock) -> None:
+async def test_labelled_objects_of_all_namespaces_are_reported(autojump_clock: MockClock) -> None:
     told = Told()
     async with memory_cluster() as client, live_objects(client, told) as live:
         await client.create(config_map("a", labels=LABEL, a="1"))
@@ -94,7 +94,7 @@ async def test_everything_that_has_the_label_is_told_in_all_namespaces(autojump_
         assert client.statistics()["watches"] == 1
 
 
-async def test_who_loses_the_label_is_gone_and_who_gets_it_is_there(autojump_clock: MockClock) -> None:
+async def test_an_object_that_loses_the_label_is_lost_and_one_that_gains_it_is_found(autojump_clock: MockClock) -> None:
     told = Told()
     async with memory_cluster() as client, live_objects(client, told) as live:
         live.attend(CONFIG_MAP)
@@ -110,7 +110,7 @@ async def test_who_loses_the_label_is_gone_and_who_gets_it_is_there(autojump_clo
         assert told.take() == ["a"]
 
 
-async def test_every_listener_is_told_and_after_a_release_no_one(autojump_clock: MockClock) -> None:
+async def test_every_listener_is_notified_until_the_kind_is_released(autojump_clock: MockClock) -> None:
     first, second = Told(), Told()
     async with memory_cluster() as client, live_objects(client, first) as live:
         looked_up: list[str | None] = []
@@ -129,7 +129,7 @@ async def test_every_listener_is_told_and_after_a_release_no_one(autojump_clock:
         assert looked_up == ["", None]
 
 
-async def test_a_release_ends_the_wait_for_the_first_list(autojump_clock: MockClock) -> None:
+async def test_releasing_a_kind_ends_the_wait_for_its_first_list(autojump_clock: MockClock) -> None:
     async with scripted(WatchScript([Reply(200, [Hang()])])) as (live, _), trio.open_nursery() as nursery:
         live.attend(CONFIG_MAP)
         nursery.start_soon(live.synced, CONFIG_MAP)
@@ -137,7 +137,7 @@ async def test_a_release_ends_the_wait_for_the_first_list(autojump_clock: MockCl
         live.release(CONFIG_MAP)
 
 
-async def test_the_first_failure_is_raised_and_the_watch_goes_on(autojump_clock: MockClock) -> None:
+async def test_the_first_failure_is_raised_and_the_watch_continues(autojump_clock: MockClock) -> None:
     script = WatchScript([status_reply(403, "Forbidden", "configmaps is forbidden"), page(obj("a", 1), version=3)])
     async with scripted(script) as (live, told):
         looked_up: list[str | None] = []
@@ -153,7 +153,7 @@ async def test_the_first_failure_is_raised_and_the_watch_goes_on(autojump_clock:
         assert looked_up == ["list ConfigMap: configmaps is forbidden (403 Forbidden)", ""]
 
 
-async def test_after_a_broken_watch_only_the_difference_is_told(autojump_clock: MockClock) -> None:
+async def test_only_the_difference_is_reported_after_a_broken_watch(autojump_clock: MockClock) -> None:
     gone = status_reply(410, "Expired", "too old resource version")
     script = WatchScript(
         [page(obj("a", 1), obj("b", 2), version=3), page(obj("b", 5), version=5)],
@@ -165,7 +165,7 @@ async def test_after_a_broken_watch_only_the_difference_is_told(autojump_clock: 
         assert told.take() == ["a", "b", "a", "b", "-a"]
 
 
-async def test_what_cannot_be_read_is_counted_and_stops_no_one(autojump_clock: MockClock) -> None:
+async def test_unreadable_objects_are_counted_and_do_not_block_others(autojump_clock: MockClock) -> None:
     deep: JsonObject = {"a": {}}
     for _ in range(400):
         deep = {"a": deep}
@@ -183,12 +183,12 @@ async def test_what_cannot_be_read_is_counted_and_stops_no_one(autojump_clock: M
     async with scripted(script) as (live, told):
         live.attend(CONFIG_MAP)
         await trio.sleep(1)
-        assert told.take() == ["b", "-b"]  # a was never told, so its end is not either
+        assert told.take() == ["b", "-b"]  # a was never reported, so its deletion is not reported either
         statistics = live.statistics()
         assert (statistics.unreadable, statistics.changes) == (2, 5)
 
 
-async def test_a_kind_that_is_deleted_takes_its_objects_along_and_may_come_back(autojump_clock: MockClock) -> None:
+async def test_a_deleted_kind_loses_its_objects_and_may_return(autojump_clock: MockClock) -> None:
     told = Told()
     async with memory_cluster() as client, live_objects(client, told) as live:
         await define_widgets(client)
@@ -206,7 +206,7 @@ async def test_a_kind_that_is_deleted_takes_its_objects_along_and_may_come_back(
         assert told.take() == ["one"]
 
 
-async def test_waiting_for_a_kind_that_is_not_served_says_so(autojump_clock: MockClock) -> None:
+async def test_a_wait_for_a_kind_that_is_not_served_raises(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, live_objects(client, Told()) as live:
         live.attend(WIDGET)
         with pytest.raises(NotFoundError, match="does not serve"):
@@ -235,10 +235,10 @@ class Router:
         (status_reply(503, "ServiceUnavailable", "apiserver is down"), []),
     ],
 )
-async def test_only_a_kind_that_is_not_served_is_gone(
+async def test_only_a_kind_that_is_not_served_loses_its_objects(
     autojump_clock: MockClock, failure: Answer, expected: list[str]
 ) -> None:
-    """The watch itself was never told of the end: the CRD went while it was broken. When it is back, all is told again."""
+    """The CRD is deleted while the watch is broken, so the watch never sees the end. When it is back, all is reported again."""
     router = Router(failure)
     told = Told()
     async with (
@@ -256,7 +256,7 @@ async def test_only_a_kind_that_is_not_served_is_gone(
         assert told.take() == expected[1:]
 
 
-async def test_a_version_that_ends_takes_nothing_that_another_version_has(autojump_clock: MockClock) -> None:
+async def test_the_end_of_one_version_does_not_remove_objects_of_another(autojump_clock: MockClock) -> None:
     older = ResourceType("", "v1beta1", "ConfigMap", "configmaps", namespaced=True)
 
     def serve(request: httpx.Request) -> Answer:
@@ -282,7 +282,7 @@ async def test_a_version_that_ends_takes_nothing_that_another_version_has(autoju
         assert told.take() == ["-b"]
 
 
-async def test_a_kind_that_is_released_while_it_is_asked_for_stays_released(autojump_clock: MockClock) -> None:
+async def test_a_kind_released_during_its_lookup_stays_released(autojump_clock: MockClock) -> None:
     released = trio.Event()
     answers: list[Answer] = [Reply(404, [b"404 page not found\n"])]
     script = FaultyTransport(
@@ -295,7 +295,7 @@ async def test_a_kind_that_is_released_while_it_is_asked_for_stays_released(auto
     ):
         live.attend(CONFIG_MAP)
         await trio.sleep(CHECK_S + 1)
-        assert script.open_streams == 2  # the watch's own list, and the question whether the kind is served
+        assert script.open_streams == 2  # the list of the watch, and the lookup of the kind
         live.release(CONFIG_MAP)
         released.set()
         await wait_all_tasks_blocked()

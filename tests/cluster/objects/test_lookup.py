@@ -20,7 +20,7 @@ CLUSTER_ROLE: JsonObject = {
 }
 
 
-async def test_keys(autojump_clock: MockClock) -> None:
+async def test_the_key_of_an_object_is_found(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         assert await key_of(client, WEB, config_map("a")) == key("a")
         assert (await key_of(client, WEB, CLUSTER_ROLE)).namespace == ""
@@ -28,14 +28,14 @@ async def test_keys(autojump_clock: MockClock) -> None:
             await key_of(client, WEB, ODD)
 
 
-async def test_one_that_is_there_and_one_that_is_not(autojump_clock: MockClock) -> None:
+async def test_an_existing_object_is_returned_and_a_missing_one_is_none(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         made = await client.create(config_map("a"))
         assert await look_up(client, key("a")) == made
         assert await look_up(client, key("b")) is None
 
 
-async def test_rows_leave_out_kinds_that_are_served_no_longer(autojump_clock: MockClock) -> None:
+async def test_rows_omit_kinds_that_are_no_longer_served(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         rows = await rows_of(client, WEB, [config_map("a"), ODD], DriftPolicy())
         assert [row.key for row in rows] == [key("a")]

@@ -25,7 +25,7 @@ def obj(**metadata: JsonObject | str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", **metadata}}
 
 
-def test_owned_marks_a_copy() -> None:
+def test_owned_labels_and_annotates_a_copy() -> None:
     before = obj(labels={"app": "x"}, annotations={"note": "y"})
     after = owned(before, OWNER)
     assert after["metadata"] == {
@@ -42,7 +42,7 @@ def test_owned_marks_a_copy() -> None:
     check_owner(KEY, after, OWNER)
 
 
-def test_objects_of_another_release_are_named_with_it() -> None:
+def test_an_object_of_another_release_is_refused_by_name() -> None:
     with pytest.raises(
         ForeignObjectError, match=r"Pod prod/a belongs to the release prod/db, so it cannot also be part of prod/web"
     ):
@@ -51,7 +51,7 @@ def test_objects_of_another_release_are_named_with_it() -> None:
         check_owner(KEY, owned(obj(), Owner("web", "other")), OWNER)
 
 
-def test_objects_of_no_one_say_how_to_give_them_away() -> None:
+def test_an_object_of_no_release_is_refused_with_a_remedy() -> None:
     with pytest.raises(
         ForeignObjectError, match=r"not part of any release; .* meta\.helm\.sh/release-name=web"
     ) as caught:
@@ -61,24 +61,24 @@ def test_objects_of_no_one_say_how_to_give_them_away() -> None:
         check_owner(KEY, obj(labels={"app.kubernetes.io/managed-by": "argocd"}), OWNER)
 
 
-def test_annotations_alone_are_enough_to_adopt() -> None:
+def test_the_helm_annotations_alone_allow_adoption() -> None:
     annotations: JsonObject = {"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "prod"}
     check_owner(KEY, obj(annotations=annotations), OWNER)
 
 
-def test_kept() -> None:
+def test_the_keep_policy_is_recognized() -> None:
     assert is_kept(obj(annotations={"helm.sh/resource-policy": " Keep "}))
     assert not is_kept(obj(annotations={"helm.sh/resource-policy": "delete"}))
     assert not is_kept(obj())
 
 
-def test_placed() -> None:
+def test_the_namespace_is_set_for_namespaced_kinds_only() -> None:
     assert placed(obj(), KEY)["metadata"] == {"name": "a", "namespace": "prod"}
     node = ObjectKey(ResourceType("", "v1", "Node", "nodes", namespaced=False), "", "a")
     assert placed(obj(namespace="stray"), node)["metadata"] == {"name": "a"}
 
 
-def test_lists_are_taken_apart() -> None:
+def test_lists_are_flattened() -> None:
     typed: JsonObject = {"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "b"}}]}
     mixed: JsonObject = {"apiVersion": "v1", "kind": "List", "items": [obj(), typed]}
     objects = flattened([mixed, obj()])
@@ -89,12 +89,12 @@ def test_lists_are_taken_apart() -> None:
     "document",
     [{}, {"kind": "Pod"}, {"apiVersion": "v1", "kind": "Pod"}, {"apiVersion": "v1", "kind": "List", "items": [{}]}],
 )
-def test_documents_that_are_no_objects(document: JsonObject) -> None:
+def test_documents_that_are_not_objects_are_refused(document: JsonObject) -> None:
     with pytest.raises(ReleaseError, match="without apiVersion, kind or name"):
         flattened([document])
 
 
-def test_lists_of_something_else() -> None:
+def test_lists_of_other_values_are_refused() -> None:
     with pytest.raises(ReleaseError, match="not a Kubernetes object"):
         flattened([{"apiVersion": "v1", "kind": "List", "items": [5]}])
     with pytest.raises(ReleaseError, match=r"metadata\.name: expected a string, found a boolean"):

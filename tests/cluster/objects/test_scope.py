@@ -52,7 +52,7 @@ async def change(client: HttpClusterClient, key: ObjectKey) -> None:
     await client.apply(theirs, field_manager="ann", force=True)
 
 
-def test_a_key() -> None:
+def test_keys_outside_of_the_namespace_are_refused() -> None:
     inside, other, cluster_wide = (
         ObjectKey(MAPS, "default", "a"),
         ObjectKey(MAPS, "kube-system", "a"),
@@ -68,21 +68,21 @@ def test_a_key() -> None:
         check_key(cluster_wide, OWNER)
 
 
-async def test_a_kind_that_no_one_serves_is_not_judged(autojump_clock: MockClock) -> None:
+async def test_an_unknown_kind_is_not_checked(autojump_clock: MockClock) -> None:
     odd: JsonObject = {"apiVersion": "none.example/v1", "kind": "None", "metadata": {"name": "a", "namespace": "far"}}
     async with cluster() as (client, _transport):
         await check_scope(client, OWNER, [odd])
         assert await outside_of(client, OWNER, [odd, *objects_of(NAMESPACE + config_map("a"))]) == [False, True, False]
 
 
-async def test_at_most_some_are_named(autojump_clock: MockClock) -> None:
+async def test_the_number_of_named_objects_is_limited(autojump_clock: MockClock) -> None:
     many = objects_of("".join(config_map(f"c{number}", "namespace: far") for number in range(MAX_NAMED + 3)))
     async with cluster() as (client, _transport):
         with pytest.raises(OutsideNamespaceError, match=r"far/c4 and 3 more are outside"):
             await check_scope(client, OWNER, many)
 
 
-async def test_a_release_is_refused_before_its_first_write(autojump_clock: MockClock) -> None:
+async def test_a_confined_release_is_refused_before_its_first_write(autojump_clock: MockClock) -> None:
     async with confined() as (client, engine, free):
         with pytest.raises(
             OutsideNamespaceError, match=r"ConfigMap kube-system/far, Namespace made \(cluster-scoped\) are outside"
@@ -98,7 +98,9 @@ async def test_a_release_is_refused_before_its_first_write(autojump_clock: MockC
         assert (await engine.upgrade(request(config_map("a"), FAR, NAMESPACE))).outcome is Outcome.INSTALLED
 
 
-async def test_a_release_that_is_confined_again_is_refused_kept_and_not_corrected(autojump_clock: MockClock) -> None:
+async def test_a_release_confined_again_is_refused_and_its_outside_objects_are_not_corrected(
+    autojump_clock: MockClock,
+) -> None:
     inputs, far = request(config_map("a", v="1"), FAR), ObjectKey(MAPS, "kube-system", "far")
     async with confined() as (client, engine, free):
         free.add(OWNER)
@@ -111,19 +113,19 @@ async def test_a_release_that_is_confined_again_is_refused_kept_and_not_correcte
         engine.prune()
         for key in (far, ObjectKey(MAPS, "default", "a")):
             await change(client, key)
-        # What is inside is corrected, which shows that the monitor has been there.
+        # The object inside of the namespace is corrected, so the monitor has run.
         await trio.sleep(60)
         assert (await client.get(ObjectKey(MAPS, "default", "a")))["data"] == {"v": "1"}
         assert (await client.get(far))["data"] == {"v": "changed"}
         await trio.sleep(3600)
         assert (await client.get(far))["data"] == {"v": "changed"}
-        # What it may hold is applied again, and what it held beside that goes, as it is its own.
+        # Allowed objects are applied again, and its own object outside is deleted.
         await engine.upgrade(replace(request(config_map("a", v="2"))))
         with pytest.raises(NotFoundError):
             await client.get(far)
 
 
-async def test_what_a_record_names_outside_is_not_watched_after_a_restart(
+async def test_recorded_objects_outside_are_not_watched_after_a_restart(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     far = ObjectKey(MAPS, "kube-system", "far")
@@ -147,7 +149,7 @@ async def test_what_a_record_names_outside_is_not_watched_after_a_restart(
                 await client.get(far)
 
 
-async def test_an_uninstall_takes_what_is_its_own_along(autojump_clock: MockClock) -> None:
+async def test_an_uninstall_deletes_its_own_objects_outside_of_the_namespace(autojump_clock: MockClock) -> None:
     async with confined() as (client, engine, free):
         free.add(OWNER)
         await engine.upgrade(request(config_map("a"), FAR))
@@ -158,8 +160,8 @@ async def test_an_uninstall_takes_what_is_its_own_along(autojump_clock: MockCloc
             await client.get(ObjectKey(MAPS, "kube-system", "far"))
 
 
-async def test_a_hook_whose_kind_is_served_only_later_is_refused_at_its_write(autojump_clock: MockClock) -> None:
-    """The whole request is looked at before its first write, and says nothing of kinds that nobody serves then."""
+async def test_a_hook_of_a_kind_served_only_later_is_refused_when_it_is_written(autojump_clock: MockClock) -> None:
+    """The whole request is checked before its first write, but kinds that are not served then cannot be checked."""
     pod: JsonObject = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example/x:1"}]}
     widget: JsonObject = {}
     hooks: list[JsonObject] = [

@@ -32,13 +32,13 @@ async def live_objects(client: ClusterClient, most: int = 100) -> AsyncIterator[
         yield live
 
 
-async def test_an_object_is_absent_if_no_watch_reports_it(autojump_clock: MockClock) -> None:
+async def test_an_object_is_absent_only_if_the_watch_does_not_report_it(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, live_objects(client) as live:
         await client.create(config_map("before"))
         await client.create(config_map("ours", labels=LABEL))
-        assert not live.is_absent(key("none"))  # nothing is known of the kind
+        assert not live.is_absent(key("none"))  # the kind is not watched
         live.attend(CONFIG_MAP)
-        assert not live.is_absent(key("none"))  # it is not listed yet
+        assert not live.is_absent(key("none"))  # the kind is not listed yet
         await wait_all_tasks_blocked()
         assert live.is_absent(key("none"))
         assert not live.is_absent(key("before"))
@@ -51,7 +51,7 @@ async def test_an_object_is_absent_if_no_watch_reports_it(autojump_clock: MockCl
         assert not live.is_absent(key("none"))
         assert live.is_absent(key("before"))
 
-        # An object that becomes a release's, or is one no longer, is there at all times.
+        # An object that joins or leaves a release is never absent.
         for label in ("web", None):
             await client.merge_patch(key("none"), {"metadata": {"labels": {RELEASE_LABEL: label}}})
             await wait_all_tasks_blocked()
@@ -61,7 +61,7 @@ async def test_an_object_is_absent_if_no_watch_reports_it(autojump_clock: MockCl
         assert not live.is_absent(key("before"))
 
 
-async def test_of_a_kind_with_too_many_objects_nothing_is_known(autojump_clock: MockClock) -> None:
+async def test_absence_is_unknown_for_a_kind_with_too_many_objects(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, live_objects(client, most=3) as live:
         live.attend(CONFIG_MAP)
         await wait_all_tasks_blocked()
@@ -94,7 +94,7 @@ async def test_a_kind_with_too_many_objects_is_not_watched(autojump_clock: MockC
         await wait_all_tasks_blocked()
         assert watches.statistics() == ()
 
-        # When the kind is attended anew, it may have fewer objects.
+        # The kind may have fewer objects when it is watched again.
         names.release(CONFIG_MAP)
         for name in ("d", "e"):
             await client.delete(key(name))
@@ -104,7 +104,7 @@ async def test_a_kind_with_too_many_objects_is_not_watched(autojump_clock: MockC
         assert not names.is_absent(key("a"))
 
 
-async def test_while_a_watch_fails_nothing_is_known(autojump_clock: MockClock) -> None:
+async def test_absence_is_unknown_while_a_watch_fails(autojump_clock: MockClock) -> None:
     broken = trio.Event()
 
     def answer(request: httpx.Request) -> Answer:

@@ -147,8 +147,8 @@ def test_a_healthy_owner_waits_no_longer_than_the_bound(scene: Scene) -> None:
 
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
 @pytest.mark.parametrize("owners", [2, 6, 100])
-def test_owners_that_hang_do_not_delay_another_one(owners: int, batches: bool) -> None:
-    """With the defaults. Where owners share all workers, they wait until operations are cut off, two minutes later."""
+def test_hanging_owners_do_not_delay_another_one(owners: int, batches: bool) -> None:
+    """The default options are used. Owners that share all workers wait until operations are cut off, two minutes later."""
     scene = Scene((("hangs", 8, 0.0),) * owners, (1.0, 100.0, 100.0, 100.0, 100.0), 16, 8, batches)
     waited = [waited for waited, _ in waits(scene)]
     assert waited[0] <= OPTIONS.patience_s * (2 + 2 * owners / 16)
@@ -156,8 +156,8 @@ def test_owners_that_hang_do_not_delay_another_one(owners: int, batches: bool) -
 
 
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
-def test_a_new_row_does_not_starve_behind_those_that_fail(batches: bool) -> None:
-    """Two workers, a hundred rows that fail after 0.1 s and are tried again each second, all of the same owner."""
+def test_a_new_row_is_not_starved_by_failing_rows(batches: bool) -> None:
+    """Two workers, and a hundred rows of one owner that fail after 0.1 s and are retried each second."""
 
     async def run() -> float:
         options = replace(OPTIONS, concurrency=2, max_retry_s=1.0)
@@ -179,8 +179,8 @@ def test_a_new_row_does_not_starve_behind_those_that_fail(batches: bool) -> None
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
-def test_retries_are_not_forgotten_while_changes_never_end(batches: bool) -> None:
-    """A failing row is tried about as often as its pauses say, though another owner always has changes."""
+def test_retries_continue_during_constant_changes(batches: bool) -> None:
+    """A failing row is retried about as often as its pauses allow, although another owner always has changes."""
 
     async def run() -> int:
         options = replace(OPTIONS, concurrency=2, max_retry_s=1.0)
@@ -196,8 +196,8 @@ def test_retries_are_not_forgotten_while_changes_never_end(batches: bool) -> Non
     assert trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0)) > 8
 
 
-def test_a_slow_operation_ends_though_others_hang() -> None:
-    """Five owners that hang and one whose only operation takes a minute: it is cut off at most once, and then has its time."""
+def test_a_slow_operation_completes_although_others_hang() -> None:
+    """Five owners hang; the only operation of another takes a minute: it is cut off at most once, and then has enough time."""
 
     async def run() -> bool:
         table, crowd = a_table(), Crowd()

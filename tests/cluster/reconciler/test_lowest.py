@@ -7,7 +7,7 @@ from wharfinger.cluster.reconciler.lowest import Lowest
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 30)), max_size=200))
-def test_against_a_set(steps: list[tuple[bool, int]]) -> None:
+def test_lowest_agrees_with_a_set(steps: list[tuple[bool, int]]) -> None:
     lowest, held = Lowest[str](), set[int]()
     for add, revision in steps:
         if add:
@@ -20,7 +20,7 @@ def test_against_a_set(steps: list[tuple[bool, int]]) -> None:
         assert lowest.by_revision() == [str(revision) for revision in sorted(held)]
 
 
-def test_what_was_discarded_does_not_pile_up() -> None:
+def test_discarded_entries_do_not_accumulate() -> None:
     lowest = Lowest[int]()
     lowest.add(1, 1)
     for revision in range(2, 10_000):
@@ -30,7 +30,7 @@ def test_what_was_discarded_does_not_pile_up() -> None:
     assert lowest.lowest() == 1
 
 
-def test_whether_one_of_some_keys_is_held() -> None:
+def test_holds_finds_any_of_some_keys_up_to_a_revision() -> None:
     held: Lowest[str] = Lowest()
     held.add(3, "a")
     held.add(7, "b")

@@ -37,10 +37,10 @@ RUNS = ["first", "retry", "refreshing"]
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("error", [None, FAILED], ids=["success", "failure"])
 @pytest.mark.parametrize("meanwhile", MEANWHILE)
-def test_what_happens_to_a_row_while_it_is_worked_at(
+def test_an_outcome_counts_exactly_if_the_row_was_not_changed_during_the_attempt(
     world: World, meanwhile: str, error: ClusterError | None, run: str
 ) -> None:
-    """An outcome counts exactly if the row is what was attempted; what others say of it is no matter."""
+    """Outcomes of other reconcilers for this row do not matter."""
     with a_world(world.table) as other:
         put(world.table, 1)
         begin(world, run)
@@ -115,7 +115,7 @@ def expect_dropped(world: World) -> None:
 # --- changes -------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_row_that_changes_while_it_waits_keeps_its_place_and_is_attempted_once(world: World) -> None:
+def test_a_row_changed_while_waiting_retains_its_place_and_is_attempted_once(world: World) -> None:
     put(world.table, 1, 2)
     world.take_in()
     put(world.table, Row(1, text="newer"))
@@ -123,7 +123,7 @@ def test_a_row_that_changes_while_it_waits_keeps_its_place_and_is_attempted_once
     assert [(attempt.key, attempt.row.text) for attempt in world.rest()] == [(1, "newer"), (2, "")]
 
 
-def test_a_change_forgets_the_failures(world: World) -> None:
+def test_a_change_resets_the_failures(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     for _ in range(3):
@@ -136,7 +136,7 @@ def test_a_change_forgets_the_failures(world: World) -> None:
     assert world.failures(1) == 1
 
 
-def test_a_delete_that_fails_is_tried_again_until_it_is_done(world: World) -> None:
+def test_a_failed_delete_is_retried_until_it_succeeds(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     world.run()
@@ -148,8 +148,8 @@ def test_a_delete_that_fails_is_tried_again_until_it_is_done(world: World) -> No
     assert (world.kind(1), world.machine.counts().rows, world.machine.next_at()) == (None, 0, INFINITY)
 
 
-def test_a_row_that_comes_again_cancels_its_failing_delete(world: World) -> None:
-    """Only the update runs; it is told that something else may be in its place."""
+def test_a_row_inserted_again_cancels_its_failing_delete(world: World) -> None:
+    """Only the update runs, with a note that it may replace another object."""
     put(world.table, 1)
     world.take_in()
     world.run()
@@ -168,7 +168,7 @@ def test_a_row_that_comes_again_cancels_its_failing_delete(world: World) -> None
     assert not world.run().replaces
 
 
-def test_a_row_that_comes_again_while_its_delete_runs_is_updated_after_that(world: World) -> None:
+def test_a_row_inserted_again_during_its_delete_is_updated_afterwards(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     world.run()
@@ -183,7 +183,7 @@ def test_a_row_that_comes_again_while_its_delete_runs_is_updated_after_that(worl
     assert world.kind(1) is Kind.DONE
 
 
-def test_a_row_that_moves_to_another_owner_is_its_from_then_on(world: World) -> None:
+def test_a_row_moved_to_another_owner_counts_for_the_new_owner(world: World) -> None:
     put(world.table, 1, 2, 3)
     world.take_in()
     running, failing = world.take(), world.take()
@@ -199,7 +199,7 @@ def test_a_row_that_moves_to_another_owner_is_its_from_then_on(world: World) -> 
     assert world.machine.counts().owners == 1
 
 
-def test_what_is_missing_after_a_gap_is_deleted(world: World) -> None:
+def test_rows_missing_after_a_gap_are_deleted(world: World) -> None:
     put(world.table, 1, 2)
     world.take_in()
     world.rest()
@@ -210,7 +210,7 @@ def test_what_is_missing_after_a_gap_is_deleted(world: World) -> None:
     assert (world.kind(1), world.kind(2)) == (None, Kind.DONE)
 
 
-def test_an_attempt_during_which_its_row_went_missing_is_dropped(world: World) -> None:
+def test_an_attempt_whose_row_went_missing_is_dropped(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     attempt = world.take()
@@ -235,7 +235,7 @@ def test_pauses_double_up_to_a_limit(world: World) -> None:
     assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 60.0, 60.0]
 
 
-def test_the_server_says_when(world: World) -> None:
+def test_the_servers_retry_after_sets_the_pause(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     error = ClusterError("slow down")
@@ -244,7 +244,7 @@ def test_the_server_says_when(world: World) -> None:
     assert world.machine.next_at() == 7.5
 
 
-def test_a_permanent_error_waits_long_and_a_refresh_does_not_wait_for_that(world: World) -> None:
+def test_a_permanent_error_has_a_long_pause_that_a_refresh_skips(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     world.run(RefusedError("no such field"))
@@ -259,7 +259,7 @@ def test_a_permanent_error_waits_long_and_a_refresh_does_not_wait_for_that(world
     assert attempt is None
 
 
-def test_a_refresh_does_not_hasten_what_fails_and_has_its_time(world: World) -> None:
+def test_a_refresh_does_not_shorten_the_pause_of_a_failing_row(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     world.run(FAILED)
@@ -270,7 +270,7 @@ def test_a_refresh_does_not_hasten_what_fails_and_has_its_time(world: World) -> 
     assert not world.run().refreshing
 
 
-def test_who_waits_is_told_when_it_is_given_up_and_it_is_tried_on(world: World) -> None:
+def test_a_row_is_settled_when_it_is_given_up_and_retries_continue(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     for failures in range(1, 6):
@@ -283,7 +283,7 @@ def test_who_waits_is_told_when_it_is_given_up_and_it_is_tried_on(world: World) 
     assert (world.kind(1), world.machine.failures("a")) == (Kind.DONE, ())
 
 
-def test_what_was_given_up_of_an_older_row_says_nothing_of_the_new_one(world: World) -> None:
+def test_giving_up_an_older_row_does_not_settle_the_new_one(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     world.run(RefusedError("no"))
@@ -298,7 +298,7 @@ def test_what_was_given_up_of_an_older_row_says_nothing_of_the_new_one(world: Wo
 # --- progress ------------------------------------------------------------------------------------------------------------------
 
 
-def test_progress_is_told_per_owner(world: World) -> None:
+def test_progress_is_reported_per_owner(world: World) -> None:
     put(world.table, Row(1, "a"), Row(2, "b"), Row(3, "a"))
     world.take_in()
     first, second = world.take(), world.take()
@@ -312,7 +312,7 @@ def test_progress_is_told_per_owner(world: World) -> None:
     assert (world.machine.attempted("a"), world.machine.attempted("nobody")) == (3, 3)
 
 
-def test_an_owner_who_has_nothing_is_forgotten(world: World) -> None:
+def test_an_owner_without_rows_is_forgotten(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     world.rest()
@@ -325,8 +325,8 @@ def test_an_owner_who_has_nothing_is_forgotten(world: World) -> None:
 # --- refreshing ----------------------------------------------------------------------------------------------------------------
 
 
-def test_refreshes_go_at_their_rate(world: World) -> None:
-    """After a rest a second's worth at once, then one by one."""
+def test_refreshes_are_limited_in_rate(world: World) -> None:
+    """After an idle time, the refreshes of one second run at once, then one by one."""
     put(world.table, *range(300))
     world.take_in()
     world.rest()
@@ -341,7 +341,7 @@ def test_refreshes_go_at_their_rate(world: World) -> None:
     assert counts == [pytest.approx(100, abs=2), 50, 50, 50]
 
 
-def test_a_refresh_of_what_is_not_there_or_waits_anyway_is_nothing(world: World) -> None:
+def test_a_refresh_of_a_missing_or_waiting_row_has_no_effect(world: World) -> None:
     put(world.table, 1, 2)
     drop(world.table, 2)
     world.take_in()
@@ -353,8 +353,8 @@ def test_a_refresh_of_what_is_not_there_or_waits_anyway_is_nothing(world: World)
     assert not world.rest()
 
 
-def test_what_is_old_is_refreshed_whatever_its_revision() -> None:
-    """By when it was done, not by when its row was written."""
+def test_rows_are_refreshed_by_age_and_not_by_revision() -> None:
+    """The age counts from the last successful attempt, not from the write of the row."""
     with a_world(a_table(), ReconcilerOptions(refresh_s=100)) as world:
         put(world.table, 1, 2)
         world.take_in()
@@ -377,7 +377,7 @@ def test_what_is_old_is_refreshed_whatever_its_revision() -> None:
 
 
 @pytest.mark.parametrize("taken_in", [False, True])
-def test_what_is_assumed_to_be_done_is_not_attempted(world: World, taken_in: bool) -> None:
+def test_a_row_assumed_done_is_not_attempted(world: World, taken_in: bool) -> None:
     revision = put(world.table, 1)
     if taken_in:
         world.take_in()
@@ -390,7 +390,7 @@ def test_what_is_assumed_to_be_done_is_not_attempted(world: World, taken_in: boo
     assert len(world.rest()) == 1
 
 
-def test_an_assumption_about_another_revision_is_nothing(world: World) -> None:
+def test_an_assumption_about_another_revision_has_no_effect(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     world.machine.assume_done(1, 0, world.now)
@@ -399,8 +399,8 @@ def test_an_assumption_about_another_revision_is_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize("taken_in", [False, True])
-def test_an_assumption_about_what_is_being_worked_at_is_nothing(world: World, taken_in: bool) -> None:
-    """The older attempt may end after whatever made the assumption true."""
+def test_an_assumption_about_a_running_row_has_no_effect(world: World, taken_in: bool) -> None:
+    """The older attempt may end after the event that made the assumption true."""
     put(world.table, 1)
     world.take_in()
     attempt = world.take()
@@ -413,7 +413,7 @@ def test_an_assumption_about_what_is_being_worked_at_is_nothing(world: World, ta
     assert [attempt.row.text for attempt in world.rest()] == ["newer"]
 
 
-def test_an_attempt_that_begins_after_an_assumption_undoes_it(world: World) -> None:
+def test_an_attempt_begun_after_an_assumption_revokes_it(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     revision = put(world.table, Row(1, text="newer"))
@@ -423,7 +423,7 @@ def test_an_attempt_that_begins_after_an_assumption_undoes_it(world: World) -> N
     assert [attempt.row.text for attempt in world.rest()] == ["newer"]
 
 
-def test_what_fails_and_turns_out_to_be_done_is_done(world: World) -> None:
+def test_a_failing_row_assumed_done_is_done(world: World) -> None:
     revision = put(world.table, 1)
     world.take_in()
     world.run(FAILED)
@@ -436,8 +436,8 @@ def test_what_fails_and_turns_out_to_be_done_is_done(world: World) -> None:
 # --- pruning -------------------------------------------------------------------------------------------------------------------
 
 
-def test_while_a_prune_runs_nothing_new_is_updated(world: World) -> None:
-    """It could be taken for what nobody wants. Whatever the prune knows of goes on, and so do deletions."""
+def test_new_rows_are_not_updated_while_a_prune_runs(world: World) -> None:
+    """The prune could take them for undesired objects. Rows that it knows are processed, and so are deletions."""
     put(world.table, 1, 2)
     world.take_in()
     world.machine.hold(world.table.snapshot())
@@ -452,7 +452,7 @@ def test_while_a_prune_runs_nothing_new_is_updated(world: World) -> None:
     assert world.machine.attempted("a") == 5
 
 
-def test_what_is_held_by_a_prune_and_goes_is_deleted(world: World) -> None:
+def test_a_row_held_by_a_prune_and_removed_is_deleted(world: World) -> None:
     world.machine.hold(world.table.snapshot())
     put(world.table, 1)
     world.take_in()
@@ -463,7 +463,7 @@ def test_what_is_held_by_a_prune_and_goes_is_deleted(world: World) -> None:
     assert not world.rest()
 
 
-def test_what_was_deleted_before_a_prune_and_comes_again_during_it_is_held(world: World) -> None:
+def test_a_row_deleted_before_a_prune_and_inserted_during_it_is_held(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     world.rest()
@@ -477,7 +477,7 @@ def test_what_was_deleted_before_a_prune_and_comes_again_during_it_is_held(world
     assert [attempt.replaces for attempt in world.rest()] == [True]
 
 
-def test_what_was_asked_for_during_an_attempt_that_was_dropped_is_not_done_twice(world: World) -> None:
+def test_a_refresh_requested_during_a_dropped_attempt_is_not_made_twice(world: World) -> None:
     put(world.table, 1)
     world.take_in()
     attempt = world.take()
@@ -493,7 +493,7 @@ def test_what_was_asked_for_during_an_attempt_that_was_dropped_is_not_done_twice
 # --- batches -------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_is_of_one_owner_and_begins_with_deletions() -> None:
+def test_a_batch_has_one_owner_and_begins_with_deletions() -> None:
     with a_world(a_table(), ReconcilerOptions(round_size=3)) as world:
         put(world.table, Row(1), Row(2), Row(3))
         world.take_in()

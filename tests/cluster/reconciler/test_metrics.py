@@ -4,7 +4,7 @@ from wharfinger.cluster.reconciler.metrics import MemoryMetrics, Operation
 from wharfinger.cluster.reconciler.statistics import Performed
 
 
-def test_numbers_are_kept_by_name_and_operation() -> None:
+def test_metrics_are_stored_by_name_and_operation() -> None:
     metrics = MemoryMetrics()
     metrics.performed("apply", Operation.UPDATE, 0.5, failed=True)
     metrics.performed("apply", Operation.UPDATE, 1.5, failed=False)

@@ -125,7 +125,7 @@ class Reconcilers(RuleBasedStateMachine):
         revision = put(self.table, Row(key, owner, str(self.writes)))
         one = self.all[which]
         one.there[key] = revision
-        one.asked.add((key, revision))  # an assumption need not be believed
+        one.asked.add((key, revision))  # an assumption may be ignored
         one.machine.assume_done(key, revision, self.now)
 
     @rule(key=KEYS, which=MACHINES)
@@ -213,7 +213,9 @@ class Reconcilers(RuleBasedStateMachine):
     def teardown(self) -> None:
         for one in self.all:
             self.come_to_rest(one)
-            if one.missed:  # rows that came and went unseen are for the next prune, which the service asks for
+            if (
+                one.missed
+            ):  # objects of rows that were never read are left to the next prune, which the service requests
                 one.pruning = self.table.snapshot()
                 one.sweep()
             rows = {entry.row.key: entry.revision for entry in self.table.snapshot().entries()}

@@ -4,12 +4,12 @@ from tests.cluster.reconciler.samples import Row
 from wharfinger.cluster.reconciler.operations import Attempt, BadRowError, NoOutcomeError, OperationTimeoutError
 
 
-def test_an_attempt_is_a_first_update_unless_it_says_otherwise() -> None:
+def test_an_attempt_is_a_first_update_by_default() -> None:
     attempt = Attempt(1, Row(1), 7, 1)
     assert (attempt.refreshing, attempt.deleting, attempt.replaces) == (False, False, False)
 
 
-def test_what_only_a_change_helps() -> None:
+def test_only_an_error_of_the_row_is_permanent() -> None:
     assert [error.transient for error in (BadRowError(), NoOutcomeError(), OperationTimeoutError())] == [
         False,
         True,

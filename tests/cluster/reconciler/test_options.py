@@ -24,11 +24,11 @@ REFUSED: list[tuple[str, Callable[[], ReconcilerOptions]]] = [
 
 
 @pytest.mark.parametrize(("said", "make"), REFUSED, ids=[said for said, _ in REFUSED])
-def test_what_is_refused(said: str, make: Callable[[], ReconcilerOptions]) -> None:
+def test_invalid_options_are_refused(said: str, make: Callable[[], ReconcilerOptions]) -> None:
     with pytest.raises(ValueError, match=said):
         make()
 
 
-def test_what_may_be_switched_off() -> None:
+def test_zero_disables_gap_refresh_and_prune() -> None:
     options = ReconcilerOptions(round_gap_s=0, refresh_s=0, prune_s=0)
     assert (options.concurrency, options.round_size, options.give_up) == (16, 1000, 5)

@@ -47,7 +47,7 @@ def performer(target: Target) -> Performer[int, Row]:
     return Performer(target, batch, lambda _: nullcontext(), OPTIONS)
 
 
-async def test_it_is_another_process_work() -> None:
+async def test_operations_run_in_the_context_of_their_owner() -> None:
     whose: list[str] = []
 
     @contextmanager
@@ -67,13 +67,13 @@ async def test_it_is_another_process_work() -> None:
     assert (mine.updates.snapshot().count, mine.deletions.snapshot().count) == (2, 1)
 
 
-async def test_without_batches_there_are_none() -> None:
+async def test_a_target_without_batches_performs_none() -> None:
     mine = performer(Target())
     assert not mine.in_batches
     assert await mine.perform_batch([UPDATE]) == {}
 
 
-async def test_what_is_too_slow_is_cut_off(autojump_clock: trio.testing.MockClock) -> None:
+async def test_operations_that_are_too_slow_time_out(autojump_clock: trio.testing.MockClock) -> None:
     target = BatchTarget(gates={1: trio.Event()}, prune_gate=trio.Event())
     mine, table = performer(target), a_table()
     put(table, 1)
@@ -95,7 +95,7 @@ async def test_what_is_too_slow_is_cut_off(autojump_clock: trio.testing.MockCloc
 @pytest.mark.parametrize(
     ("raised", "kind"), [(ClusterError("no"), ClusterError), (FormatError("not an object"), BadRowError)]
 )
-async def test_what_they_raise(raised: Exception, kind: type[ClusterError]) -> None:
+async def test_cluster_errors_are_returned_unchanged(raised: Exception, kind: type[ClusterError]) -> None:
     target = Odd()
     target.raises = raised
     mine, table = performer(target), a_table()
@@ -108,7 +108,7 @@ async def test_what_they_raise(raised: Exception, kind: type[ClusterError]) -> N
         assert str(error) == str(raised)
 
 
-async def test_what_no_one_expects_is_a_failure_that_names_it() -> None:
+async def test_unexpected_exceptions_are_failures_that_name_them() -> None:
     target, table = Odd(), a_table()
     target.raises = KeyError("a bug")
     mine = performer(target)
@@ -125,7 +125,7 @@ async def test_what_no_one_expects_is_a_failure_that_names_it() -> None:
     assert str(await mine.perform(UPDATE)) == "TimeoutError"
 
 
-async def test_what_is_late_may_be_cut_off(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_late_operation_may_be_cut_off(autojump_clock: trio.testing.MockClock) -> None:
     target = BatchTarget(gates={1: trio.Event()})
     mine = performer(target)
     errors: list[ClusterError | None] = []
@@ -149,14 +149,14 @@ async def test_what_is_late_may_be_cut_off(autojump_clock: trio.testing.MockCloc
     mine.cut_off([1])
 
 
-async def test_a_batch_that_says_nothing_of_an_object_failed_for_it() -> None:
+async def test_an_object_without_an_outcome_in_its_batch_has_failed() -> None:
     other = Attempt(3, Row(3), 3, 1)
     outcomes = await performer(Odd()).perform_batch([UPDATE, other])
     assert isinstance(outcomes[1], NoOutcomeError)
     assert outcomes[3] is None
 
 
-async def test_of_a_batch_each_has_its_own_outcome() -> None:
+async def test_each_object_of_a_batch_has_its_own_outcome() -> None:
     target = BatchTarget(errors={3: ClusterError("no")})
     mine = performer(target)
     outcomes = await mine.perform_batch([UPDATE, Attempt(3, Row(3), 3, 1)])

@@ -15,12 +15,12 @@ def done(
     return ended(started(pruning), options, error, now=now, took_s=0.5, draw=0.0)
 
 
-def test_the_first_is_due_at_once_and_then_each_hour() -> None:
+def test_the_first_prune_is_due_at_once_and_then_hourly() -> None:
     assert begun(OPTIONS).next_at == -INFINITY
     assert done(begun(OPTIONS), 10).next_at == 3610
 
 
-def test_on_demand_only() -> None:
+def test_prunes_may_be_on_demand_only() -> None:
     pruning = begun(ON_DEMAND)
     assert pruning.next_at == INFINITY
     pruning = asked(asked(pruning))
@@ -28,14 +28,14 @@ def test_on_demand_only() -> None:
     assert done(pruning, 10, options=ON_DEMAND).next_at == INFINITY
 
 
-def test_while_one_runs_none_begins_and_what_is_asked_for_comes_after_it() -> None:
+def test_a_prune_requested_during_another_runs_after_it() -> None:
     pruning = asked(started(asked(begun(OPTIONS))))
     assert pruning.next_at == INFINITY
     pruning = ended(pruning, OPTIONS, None, now=10, took_s=1, draw=0.0)
     assert pruning.next_at == -INFINITY
 
 
-def test_one_that_failed_is_tried_again_soon() -> None:
+def test_a_failed_prune_is_retried_soon() -> None:
     pruning = begun(OPTIONS)
     pauses = []
     for _ in range(3):

@@ -34,11 +34,11 @@ def an_owner(waiting: int = 0, failing: int = 0, refreshing: int = 0, hopeless: 
         (an_owner(waiting=2, hopeless=7), 1, True),
     ],
 )
-def test_what_is_told_of_revision_7_when_10_are_read(owner: Owner[int, Row], attempted: int, settled: bool) -> None:
+def test_attempted_and_settled_revisions_are_reported(owner: Owner[int, Row], attempted: int, settled: bool) -> None:
     assert (owner.attempted(10), owner.settled(10, 7)) == (attempted, settled)
 
 
-def test_what_is_open_by_revision_and_forgotten_by_revision() -> None:
+def test_open_keys_are_sorted_and_forgotten_by_revision() -> None:
     owner = an_owner(waiting=5, failing=3, refreshing=4, hopeless=3)
     owner.waiting.add(2, 2)
     assert owner.open_keys() == (2, 5, 3, 4)

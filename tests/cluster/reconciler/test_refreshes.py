@@ -19,7 +19,7 @@ def take_allowed(refreshes: Refreshes[int, Row], now: float) -> list[int]:
     return keys
 
 
-def test_so_many_in_a_second_and_a_seconds_worth_after_a_rest() -> None:
+def test_refreshes_are_limited_per_second_with_a_burst_after_idling() -> None:
     refreshes = Refreshes[int, Row](0, 4)
     for key in range(20):
         refreshes.ask(a_record(key))
@@ -32,13 +32,13 @@ def test_so_many_in_a_second_and_a_seconds_worth_after_a_rest() -> None:
     assert take_allowed(refreshes, 1000) == [8, 9, 10, 11, 12]
 
 
-def test_no_one_waits_nothing_is_planned() -> None:
+def test_nothing_is_planned_without_requests() -> None:
     refreshes = Refreshes[int, Row](0, 4)
     refreshes.done(a_record(1))
     assert (refreshes.next_at(), refreshes.oldest(1e9), take_allowed(refreshes, 0)) == (INFINITY, None, [])
 
 
-def test_the_one_done_longest_ago_is_old_first() -> None:
+def test_the_row_done_longest_ago_is_refreshed_first() -> None:
     refreshes = Refreshes[int, Row](60, 4)
     for key, at in ((2, 0.0), (1, 10.0)):
         refreshes.done(a_record(key, at))
@@ -50,7 +50,7 @@ def test_the_one_done_longest_ago_is_old_first() -> None:
     assert (refreshes.next_at(), refreshes.oldest(60)) == (70, None)
 
 
-def test_the_earlier_of_both_is_next() -> None:
+def test_the_earlier_of_request_and_age_is_next() -> None:
     refreshes = Refreshes[int, Row](60, 1)
     refreshes.done(a_record(1, at=5))
     refreshes.ask(a_record(2))

@@ -29,7 +29,7 @@ def due(retries: Retries[str], now: float) -> list[str]:
     return popped
 
 
-def test_they_come_in_the_order_of_their_times() -> None:
+def test_retries_come_in_the_order_of_their_times() -> None:
     retries = failing(("c", 3), ("a", 1), ("b", 2))
     assert retries.next_at() == 1
     assert due(retries, 0.9) == []
@@ -37,18 +37,18 @@ def test_they_come_in_the_order_of_their_times() -> None:
     assert retries.next_at() == 3
 
 
-def test_those_of_one_time_come_in_the_order_of_their_failures() -> None:
+def test_retries_of_one_time_come_in_the_order_of_their_failures() -> None:
     assert due(failing(("b", 1), ("a", 1), ("c", 1)), 1) == ["b", "a", "c"]
 
 
-def test_one_that_fails_again_later_has_its_later_time_only() -> None:
+def test_a_later_failure_replaces_the_time_of_the_earlier_one() -> None:
     retries = failing(("a", 1), ("b", 2))
     retries.add("a", FAILED, now=0, pause=3)
     assert due(retries, 10) == ["b", "a"]
     assert retries.next_at() == NEVER
 
 
-def test_what_was_popped_keeps_its_count() -> None:
+def test_a_popped_retry_retains_its_count() -> None:
     retries = failing(("a", 1))
     for now in (1, 2):
         assert due(retries, now) == ["a"]
@@ -57,14 +57,14 @@ def test_what_was_popped_keeps_its_count() -> None:
     assert (retries.attempts("a"), len(retries), retries.next_at()) == (3, 1, NEVER)
 
 
-def test_cleared_while_it_waits() -> None:
+def test_a_waiting_retry_can_be_cleared() -> None:
     retries = failing(("a", 1), ("b", 2))
     assert retries.clear("a")
     assert due(retries, 10) == ["b"]
     assert (retries.attempts("a"), retries.get("a")) == (0, None)
 
 
-def test_cleared_after_it_was_popped() -> None:
+def test_a_popped_retry_can_be_cleared() -> None:
     retries = failing(("a", 1))
     assert due(retries, 1) == ["a"]
     assert retries.clear("a")
@@ -72,13 +72,13 @@ def test_cleared_after_it_was_popped() -> None:
     assert (len(retries), due(retries, 10)) == (0, [])
 
 
-def test_withdrawn_it_keeps_its_failures_and_loses_its_time() -> None:
+def test_a_withdrawn_retry_retains_its_failures_without_a_time() -> None:
     retries = failing(("a", 1))
     retries.withdraw("a")
     assert (due(retries, 10), retries.attempts("a")) == ([], 1)
 
 
-def test_times_that_count_no_more_do_not_pile_up() -> None:
+def test_outdated_times_do_not_accumulate() -> None:
     retries = failing(("last", 1000))
     for _ in range(5000):
         retries.add("a", FAILED, now=0, pause=500)
@@ -87,7 +87,7 @@ def test_times_that_count_no_more_do_not_pile_up() -> None:
     assert due(retries, 2000) == ["last"]
 
 
-def test_a_failure_tells_its_history() -> None:
+def test_a_failure_has_a_history_of_messages() -> None:
     retries = Retries[str]()
     for at, message in enumerate(["one", "one", "two", "one", "four", "five", "six"]):
         retries.add("a", ClusterError(message), now=at, pause=1)
@@ -109,12 +109,12 @@ def test_a_failure_tells_its_history() -> None:
     assert list(retries) == [again]
 
 
-def test_an_error_without_words_has_its_name() -> None:
+def test_an_error_without_a_message_is_shown_by_its_type() -> None:
     retries = failing()
     assert retries.add("a", ClusterError(), now=0, pause=1).history == (Outcome(0, "ClusterError"),)
 
 
-def test_an_error_keeps_no_frame_alive() -> None:
+def test_a_stored_error_references_no_frame() -> None:
     class Large:
         pass
 
@@ -157,8 +157,10 @@ def test_pauses_double() -> None:
         (False, 1.0, 600.0),
     ],
 )
-def test_the_pause_after_an_error(transient: bool, asked: float | None, pause: float) -> None:
-    """As the server asks, but not shorter than our own and not longer than for what only a change helps."""
+def test_the_pause_after_an_error_respects_the_servers_request(
+    transient: bool, asked: float | None, pause: float
+) -> None:
+    """It is at least our own pause and at most the pause of a permanent error."""
     error = ClusterError("it failed") if transient else RefusedError("it failed")
     error.retry_after_s = asked
     assert pause_after(error, 2, ReconcilerOptions(), 0.0) == pause

@@ -48,8 +48,8 @@ def kinds(reconciler: Reconciler[int, Row], *keys: int) -> list[Kind | None]:
     return [status.kind if status else None for status in statuses]
 
 
-async def test_the_oracle_finds_what_differs(autojump_clock: trio.testing.MockClock) -> None:
-    """The last ones count, in any order, each as often as it happened; whoever expects something else waits for it."""
+async def test_the_oracle_detects_differences(autojump_clock: trio.testing.MockClock) -> None:
+    """The last operations are compared in any order, but with their number; a difference is waited on until the timeout."""
     target = Target(history=["delete(2)", "update(1)", "update(3)", "update(1)"])
     await target.expect("update(1)", "update(1)", "update(3)")
     for other in (("delete(2)",), ("update(1)", "update(3)", "update(3)"), ("update(1)", "update(1)")):
@@ -59,7 +59,7 @@ async def test_the_oracle_finds_what_differs(autojump_clock: trio.testing.MockCl
 
 
 @pytest.mark.parametrize("target", [Target(), BatchTarget()], ids=["incremental", "batching"])
-async def test_incremental_and_batching(target: Target, autojump_clock: trio.testing.MockClock) -> None:
+async def test_incremental_changes_and_batches(target: Target, autojump_clock: trio.testing.MockClock) -> None:
     target = type(target)()
     table = a_table()
     async with script(table, target) as reconciler:
@@ -98,8 +98,8 @@ async def test_incremental_and_batching(target: Target, autojump_clock: trio.tes
         assert told.deletions.count == sum(one.startswith("delete") for one in target.history)
 
 
-async def test_pruning(autojump_clock: trio.testing.MockClock) -> None:
-    """Never before the table is initialized, also where it is asked for; what was asked for is not lost."""
+async def test_prune_waits_for_the_initialized_table(autojump_clock: trio.testing.MockClock) -> None:
+    """A prune never runs before the table is initialized, and a request made before is remembered."""
     target, table = Target(), a_table()
     filling = table.initializer("start")
     async with script(table, target, replace(OPTIONS, prune_s=3600)) as reconciler:
@@ -134,8 +134,8 @@ async def test_pruning(autojump_clock: trio.testing.MockClock) -> None:
         assert (told.prunes.count, told.prunes.errors, told.prune_error) == (5, 1, "")
 
 
-async def test_prune_empty(autojump_clock: trio.testing.MockClock) -> None:
-    """A table that is initialized without a row is pruned, too."""
+async def test_prune_runs_for_an_empty_table(autojump_clock: trio.testing.MockClock) -> None:
+    """A table that is initialized without rows is pruned as well."""
     target, table = Target(), a_table()
     filling = table.initializer("start")
     async with script(table, target, replace(OPTIONS, prune_s=3600)):
@@ -145,8 +145,8 @@ async def test_prune_empty(autojump_clock: trio.testing.MockClock) -> None:
         await target.expect("prune(n=0)")
 
 
-async def test_refresh(autojump_clock: trio.testing.MockClock) -> None:
-    """What was done is done again after a time; a refresh that fails is tried again as a refresh."""
+async def test_done_rows_are_refreshed(autojump_clock: trio.testing.MockClock) -> None:
+    """A done row is updated again after some time; a failed refresh is retried as a refresh."""
     target, table = Target(), a_table()
     async with script(table, target, replace(OPTIONS, refresh_s=60)) as reconciler:
         put(table, 1)

@@ -59,7 +59,7 @@ async def reconciling(
 # --- waiting -------------------------------------------------------------------------------------------------------------------
 
 
-async def test_waiting_for_revision_0_is_over_at_once(autojump_clock: Clock) -> None:
+async def test_a_wait_for_revision_0_returns_at_once(autojump_clock: Clock) -> None:
     async with reconciling(a_table(), Target()) as reconciler:
         began = trio.current_time()
         assert await reconciler.wait_until_reconciled(0, "a") == Progress(0, 0)
@@ -67,7 +67,7 @@ async def test_waiting_for_revision_0_is_over_at_once(autojump_clock: Clock) -> 
         assert trio.current_time() == began
 
 
-async def test_waiting_for_a_revision_that_is_yet_to_come(autojump_clock: Clock) -> None:
+async def test_a_wait_for_a_future_revision_ends_when_it_is_reconciled(autojump_clock: Clock) -> None:
     table = a_table()
     async with reconciling(table, Target()) as reconciler, trio.open_nursery() as nursery:
         told: list[Progress] = []
@@ -83,8 +83,8 @@ async def test_waiting_for_a_revision_that_is_yet_to_come(autojump_clock: Clock)
         assert told == [Progress(1, 0)]
 
 
-async def test_the_watermark_is_the_revision_that_fails(autojump_clock: Clock) -> None:
-    """And goes with it; whoever waits until all is settled waits for that."""
+async def test_the_watermark_is_the_failing_revision(autojump_clock: Clock) -> None:
+    """It is cleared when the row succeeds; a wait for settled rows lasts until then."""
     target, table = Target(errors={2: ClusterError("no")}), a_table()
     async with reconciling(table, target) as reconciler:
         revision = put(table, 1, 2, 3)
@@ -97,7 +97,7 @@ async def test_the_watermark_is_the_revision_that_fails(autojump_clock: Clock) -
         assert reconciler.failures("a") == ()
 
 
-async def test_waiting_until_settled_ends_when_it_is_given_up(autojump_clock: Clock) -> None:
+async def test_a_wait_for_settled_rows_ends_when_they_are_given_up(autojump_clock: Clock) -> None:
     target, table = Target(errors={1: ClusterError("no"), 2: RefusedError("never")}), a_table()
     async with reconciling(table, target, replace(OPTIONS, give_up=3)) as reconciler:
         revision = put(table, Row(1, "a"), Row(2, "b"))
@@ -108,8 +108,8 @@ async def test_waiting_until_settled_ends_when_it_is_given_up(autojump_clock: Cl
         assert trio.current_time() - target.times[0] == pytest.approx(0.15)
 
 
-async def test_an_owners_failing_object_holds_no_other_one(autojump_clock: Clock) -> None:
-    """Nor do as many as hang as an owner may have, and more."""
+async def test_failing_objects_of_one_owner_do_not_block_another(autojump_clock: Clock) -> None:
+    """This holds for more hanging objects than one owner may have in progress."""
     target = Target(gates={key: trio.Event() for key in range(100)})
     table = a_table()
     async with reconciling(table, target) as reconciler:
@@ -124,7 +124,7 @@ async def test_an_owners_failing_object_holds_no_other_one(autojump_clock: Clock
         assert len(reconciler.progress("hangs")) == 100
 
 
-async def test_a_removed_row_is_settled_when_its_object_is_gone(autojump_clock: Clock) -> None:
+async def test_a_removed_row_is_settled_when_its_object_is_deleted(autojump_clock: Clock) -> None:
     table, target = a_table(), Target()
     async with reconciling(table, target) as reconciler:
         await reconciler.wait_until_reconciled(put(table, 1, 2), "a", until_settled=True)
@@ -144,8 +144,8 @@ async def test_a_removed_row_is_settled_when_its_object_is_gone(autojump_clock: 
 # --- statuses ------------------------------------------------------------------------------------------------------------------
 
 
-async def test_several_reconcilers_of_one_table_do_each_row_once_each(autojump_clock: Clock) -> None:
-    """No status is a write: the table has as many revisions as rows were written."""
+async def test_each_of_several_reconcilers_performs_each_row_once(autojump_clock: Clock) -> None:
+    """Statuses are not written to the table: it has as many revisions as rows were written."""
     table, targets = a_table(), [Target(), Target(errors={2: RefusedError("no")})]
     statuses = Statuses[int]()
     async with (
@@ -167,8 +167,8 @@ async def test_several_reconcilers_of_one_table_do_each_row_once_each(autojump_c
     assert not statuses.names
 
 
-async def test_the_loser_of_a_race_for_a_row_is_tried_again_and_shows(autojump_clock: Clock) -> None:
-    """Another reconciler is done with the row between the attempt of this one and its outcome."""
+async def test_a_failure_is_retried_although_another_reconciler_succeeded(autojump_clock: Clock) -> None:
+    """The other reconciler finishes the row between the attempt of this one and its outcome."""
     table, statuses = a_table(), Statuses[int]()
     slow = Target(errors={1: ClusterError("no")}, gates={1: trio.Event()})
     async with (
@@ -188,8 +188,8 @@ async def test_the_loser_of_a_race_for_a_row_is_tried_again_and_shows(autojump_c
         assert first.health() == "OK, 1 object"
 
 
-async def test_a_status_is_of_the_row_as_it_is(autojump_clock: Clock) -> None:
-    """Also in the moment before its change is taken in."""
+async def test_a_status_belongs_to_the_current_row(autojump_clock: Clock) -> None:
+    """This holds also before the change of the row is read."""
     table, target = a_table(), Target()
     async with reconciling(table, target) as reconciler:
         assert reconciler.status(1) is None
@@ -209,7 +209,7 @@ async def test_a_status_is_of_the_row_as_it_is(autojump_clock: Clock) -> None:
         assert after.id > before.id
 
 
-async def test_two_of_one_name_do_not_share_statuses(autojump_clock: Clock) -> None:
+async def test_two_reconcilers_of_one_name_cannot_share_statuses(autojump_clock: Clock) -> None:
     statuses = Statuses[int]()
     async with reconciling(a_table(), Target(), statuses=statuses):
         with pytest.raises(ValueError, match="'test'"):
@@ -223,7 +223,7 @@ async def test_two_of_one_name_do_not_share_statuses(autojump_clock: Clock) -> N
 
 @pytest.mark.parametrize("batches", [False, True])
 @pytest.mark.parametrize(("rows", "rounds"), [(9, [9]), (10, [10]), (11, [10, 1]), (20, [10, 10]), (21, [10, 10, 1])])
-async def test_a_round_takes_so_many_changes(
+async def test_a_round_takes_a_limited_number_of_changes(
     rows: int, rounds: list[int], batches: bool, autojump_clock: Clock
 ) -> None:
     table, target = a_table(), BatchTarget() if batches else Target()
@@ -232,14 +232,14 @@ async def test_a_round_takes_so_many_changes(
         revision = put(table, *range(rows))
         await reconciler.wait_until_reconciled(revision, "a", until_settled=True)
         told = reconciler.statistics()
-        taken = len(rounds) if rows % 10 else len(rounds) + 1  # that there was no more is seen by looking
+        taken = len(rounds) if rows % 10 else len(rounds) + 1  # one more round finds nothing
         assert len(rounds) <= told.rounds <= taken
         assert (told.updates.count, told.revision) == (rows, rows)
         if isinstance(target, BatchTarget):
             assert target.sizes == rounds
 
 
-async def test_the_next_round_does_not_wait_for_what_is_slow(autojump_clock: Clock) -> None:
+async def test_the_next_round_does_not_wait_for_slow_operations(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(gates={0: trio.Event()})
     async with reconciling(table, target, replace(OPTIONS, round_size=10)) as reconciler:
         put(table, *range(100))
@@ -248,7 +248,7 @@ async def test_the_next_round_does_not_wait_for_what_is_slow(autojump_clock: Clo
         assert reconciler.progress("a") == (0,)
 
 
-async def test_changes_are_taken_in_slowly_while_workers_have_enough(autojump_clock: Clock) -> None:
+async def test_changes_are_read_slowly_while_all_workers_are_busy(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(gates={key: trio.Event() for key in range(1000)})
     async with reconciling(table, target, replace(OPTIONS, concurrency=2, round_size=10)) as reconciler:
         put(table, *range(1000))
@@ -256,8 +256,8 @@ async def test_changes_are_taken_in_slowly_while_workers_have_enough(autojump_cl
         assert reconciler.statistics().keys.rows == 10 * 11
 
 
-async def test_changes_are_taken_in_while_retries_never_end(autojump_clock: Clock) -> None:
-    """The only worker always finds something that is due."""
+async def test_changes_are_read_during_constant_retries(autojump_clock: Clock) -> None:
+    """The only worker always finds a due retry."""
 
     class Slow(Target):
         async def update(self, attempt: RowAttempt) -> None:
@@ -272,7 +272,7 @@ async def test_changes_are_taken_in_while_retries_never_end(autojump_clock: Cloc
         assert {attempt.key for attempt in target.attempts} == set(range(40))
 
 
-async def test_changes_gather_between_rounds(autojump_clock: Clock) -> None:
+async def test_changes_between_rounds_are_combined(autojump_clock: Clock) -> None:
     """Writes in quick succession cost one attempt, not one each."""
     table, target = a_table(), Target()
     async with reconciling(table, target, replace(OPTIONS, round_gap_s=1)):
@@ -285,7 +285,7 @@ async def test_changes_gather_between_rounds(autojump_clock: Clock) -> None:
 
 
 @pytest.mark.slow
-async def test_retries_have_their_share_while_changes_never_end(autojump_clock: Clock) -> None:
+async def test_retries_are_made_during_constant_changes(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(errors={0: ClusterError("no")})
     async with reconciling(table, target, replace(OPTIONS, concurrency=1, round_size=10)):
         put(table, 0)
@@ -317,7 +317,7 @@ async def test_in_batches_deletions_come_first_and_retries_are_single(autojump_c
 # --- drift, assumptions, prunes ------------------------------------------------------------------------------------------------
 
 
-async def test_a_drift_is_corrected_now(autojump_clock: Clock) -> None:
+async def test_a_drift_is_corrected_at_once(autojump_clock: Clock) -> None:
     table, target = a_table(), Target()
     async with reconciling(table, target) as reconciler:
         await reconciler.wait_until_reconciled(put(table, 1, 2), "a", until_settled=True)
@@ -333,7 +333,7 @@ async def test_a_drift_is_corrected_now(autojump_clock: Clock) -> None:
         assert target.history[-1] == "update-refresh(1)"
 
 
-async def test_a_drift_during_an_attempt_is_corrected_after_it(autojump_clock: Clock) -> None:
+async def test_a_drift_during_an_attempt_is_corrected_afterwards(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(gates={1: trio.Event()})
     async with reconciling(table, target) as reconciler:
         revision = put(table, 1)
@@ -344,7 +344,7 @@ async def test_a_drift_during_an_attempt_is_corrected_after_it(autojump_clock: C
         assert target.history == ["update(1)", "update-refresh(1)"]
 
 
-async def test_after_a_restart_what_is_known_to_be_done_is_not_done_again(autojump_clock: Clock) -> None:
+async def test_rows_known_to_be_done_are_not_updated_again_after_a_restart(autojump_clock: Clock) -> None:
     table, target = a_table(), Target()
     filling = table.initializer("records")
     async with reconciling(table, target, replace(OPTIONS, prune_s=3600)) as reconciler:
@@ -352,7 +352,7 @@ async def test_after_a_restart_what_is_known_to_be_done_is_not_done_again(autoju
         for key, revision in ((1, 1), (2, 1), (3, 3)):
             reconciler.assume_done(key, revision)
         told = reconciler.status(1)
-        assert told is not None  # although the row was not taken in yet
+        assert told is not None  # although the row was not read yet
         assert told.kind is Kind.DONE
         filling.done()
         await reconciler.wait_until_reconciled(2, "a", until_settled=True)
@@ -360,7 +360,7 @@ async def test_after_a_restart_what_is_known_to_be_done_is_not_done_again(autoju
         assert sorted(target.history) == ["prune(n=2)", "update(2)"]
 
 
-async def test_who_waits_is_told_of_an_assumption(autojump_clock: Clock) -> None:
+async def test_an_assumption_ends_a_wait(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(errors={1: ClusterError("no")})
     async with reconciling(table, target) as reconciler, trio.open_nursery() as nursery:
         revision = put(table, 1)
@@ -375,8 +375,8 @@ async def test_who_waits_is_told_of_an_assumption(autojump_clock: Clock) -> None
         assert not nursery.child_tasks
 
 
-async def test_nothing_that_is_new_is_lost_to_a_prune(autojump_clock: Clock) -> None:
-    """A prune that takes its time works with the rows of its beginning, and would take away what came since."""
+async def test_a_row_written_during_a_prune_is_not_pruned(autojump_clock: Clock) -> None:
+    """A slow prune works with the rows of its beginning, and would delete the objects of later rows."""
     gate = trio.Event()
     table, target = a_table(), Target(prune_gate=gate)
     async with reconciling(table, target) as reconciler:
@@ -392,7 +392,7 @@ async def test_nothing_that_is_new_is_lost_to_a_prune(autojump_clock: Clock) -> 
         assert sorted(target.rows) == [1, 2]
 
 
-async def test_a_prune_waits_for_whatever_begins_to_fill_the_table_again(autojump_clock: Clock) -> None:
+async def test_a_prune_waits_while_the_table_is_filled_again(autojump_clock: Clock) -> None:
     table, target = a_table(), Target()
     async with reconciling(table, target, replace(OPTIONS, prune_s=60)) as reconciler:
         await target.expect("prune(n=0)")
@@ -405,7 +405,7 @@ async def test_a_prune_waits_for_whatever_begins_to_fill_the_table_again(autojum
         assert reconciler.statistics().prunes.count == 2
 
 
-async def test_prunes_that_are_asked_for_at_once_are_one(autojump_clock: Clock) -> None:
+async def test_prunes_requested_at_once_are_combined(autojump_clock: Clock) -> None:
     table, target = a_table(), Target()
     async with reconciling(table, target) as reconciler:
         for _ in range(5):
@@ -417,8 +417,8 @@ async def test_prunes_that_are_asked_for_at_once_are_one(autojump_clock: Clock) 
 # --- falling behind, ending ----------------------------------------------------------------------------------------------------
 
 
-async def test_deletions_that_were_forgotten_are_found_by_comparing(autojump_clock: Clock) -> None:
-    """More rows go at once than the table remembers; a prune looks for what was never seen."""
+async def test_forgotten_deletions_are_found_by_comparison(autojump_clock: Clock) -> None:
+    """More rows are removed at once than the table remembers; a prune finds objects that were never seen."""
     table, target = a_table(graves=3), Target()
     async with reconciling(table, target) as reconciler:
         await reconciler.wait_until_reconciled(put(table, *range(20)), "a", until_settled=True)
@@ -432,7 +432,7 @@ async def test_deletions_that_were_forgotten_are_found_by_comparing(autojump_clo
         assert target.history.count("update(15)") == 1
 
 
-async def test_leaving_ends_what_runs(autojump_clock: Clock) -> None:
+async def test_leaving_cancels_running_operations(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(gates={1: trio.Event()}, prune_gate=trio.Event())
     async with reconciling(table, target) as reconciler:
         put(table, 1)
@@ -467,10 +467,10 @@ class Broken(BatchTarget):
 
 
 @pytest.mark.parametrize("raised", [OSError("disk"), ExceptionGroup("both", [OSError("disk"), KeyError(1)])])
-async def test_whatever_an_operation_raises_is_a_failure_of_its_row(
+async def test_any_exception_of_an_operation_is_a_failure_of_its_row(
     raised: Exception, autojump_clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is logged once with its traceback, shown, and tried again; other rows are brought about."""
+    """It is logged once with its traceback, reported and retried; other rows are processed."""
     table, target = a_table(), Broken()
     target.raises = raised
     async with open_reconciler(table, target, name="test", owner=owner_of, options=OPTIONS) as reconciler:
@@ -489,7 +489,7 @@ async def test_whatever_an_operation_raises_is_a_failure_of_its_row(
         assert target.rows.keys() == {1, 2}
 
 
-async def test_what_a_batch_raises_is_a_failure_of_its_rows_and_logged_once(
+async def test_an_exception_of_a_batch_is_a_failure_of_its_rows_and_logged_once(
     autojump_clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     table, target = a_table(), Broken()
@@ -499,7 +499,7 @@ async def test_what_a_batch_raises_is_a_failure_of_its_rows_and_logged_once(
         assert len(caplog.records) == 1
 
 
-async def test_what_a_prune_raises_is_a_failure_of_the_prune(
+async def test_an_exception_of_a_prune_is_a_failure_of_the_prune(
     autojump_clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     table, target = a_table(), Broken()
@@ -516,7 +516,9 @@ async def test_what_a_prune_raises_is_a_failure_of_the_prune(
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(3)])
-async def test_what_ends_the_process_ends_the_reconciler(raised: BaseException, autojump_clock: Clock) -> None:
+async def test_an_exception_that_ends_the_process_ends_the_reconciler(
+    raised: BaseException, autojump_clock: Clock
+) -> None:
     table, target = a_table(), Broken()
     target.raises = raised
     with pytest.raises(BaseExceptionGroup) as group:
@@ -526,7 +528,7 @@ async def test_what_ends_the_process_ends_the_reconciler(raised: BaseException, 
     assert group.group_contains(type(raised))
 
 
-async def test_an_exception_while_it_is_cut_off_is_a_failure_of_the_row(autojump_clock: Clock) -> None:
+async def test_an_exception_during_cancellation_is_a_failure_of_the_row(autojump_clock: Clock) -> None:
     class Closing(Target):
         async def update(self, attempt: RowAttempt) -> None:
             async with trio.open_nursery() as nursery:
@@ -545,8 +547,8 @@ async def test_an_exception_while_it_is_cut_off_is_a_failure_of_the_row(autojump
         assert len(reconciler.failures("a")) == 1
 
 
-async def test_there_is_no_task_for_a_row(autojump_clock: Clock) -> None:
-    """However many are pending, there are as many tasks as workers and a handful."""
+async def test_the_number_of_tasks_does_not_depend_on_the_rows(autojump_clock: Clock) -> None:
+    """There are as many tasks as workers and a few more, however many rows are pending."""
     table, target = a_table(), Target(gates={key: trio.Event() for key in range(500)})
     async with reconciling(table, target, replace(OPTIONS, concurrency=4)):
         before = trio.lowlevel.current_statistics().tasks_living
@@ -556,7 +558,7 @@ async def test_there_is_no_task_for_a_row(autojump_clock: Clock) -> None:
         assert trio.lowlevel.current_statistics().tasks_living == before
 
 
-async def test_whose_work_it_is(autojump_clock: Clock) -> None:
+async def test_operations_run_in_the_context_of_their_owner(autojump_clock: Clock) -> None:
     whose: list[str] = []
 
     @contextmanager
@@ -572,8 +574,8 @@ async def test_whose_work_it_is(autojump_clock: Clock) -> None:
     assert sorted(whose) == ["a", "b"]
 
 
-async def test_others_run_while_operations_never_wait() -> None:
-    """Real time: workers whose operations have no checkpoint let others run."""
+async def test_operations_without_checkpoints_let_other_tasks_run() -> None:
+    """In real time, workers yield although their operations have no checkpoint."""
 
     class Instant(Target):
         async def update(self, attempt: object) -> None:
@@ -600,7 +602,7 @@ async def test_others_run_while_operations_never_wait() -> None:
 # --- the whole table, metrics, attempts ----------------------------------------------------------------------------------------
 
 
-async def test_waiting_for_all_owners(autojump_clock: Clock) -> None:
+async def test_a_wait_for_all_owners_reports_their_progress(autojump_clock: Clock) -> None:
     target, table = Target(errors={2: ClusterError("no")}, gates={3: trio.Event()}), a_table()
     async with reconciling(table, target, replace(OPTIONS, give_up=100)) as reconciler, trio.open_nursery() as nursery:
         told: dict[bool, Progress] = {}
@@ -625,7 +627,7 @@ async def test_waiting_for_all_owners(autojump_clock: Clock) -> None:
         assert told[True] == Progress(3, 0)
 
 
-async def test_a_wait_for_all_ends_where_one_owner_is_given_up(autojump_clock: Clock) -> None:
+async def test_a_wait_for_all_owners_ends_if_a_row_is_given_up(autojump_clock: Clock) -> None:
     target, table = Target(errors={2: RefusedError("never")}), a_table()
     async with reconciling(table, target) as reconciler:
         revision = put(table, Row(1, "a"), Row(2, "b"))
@@ -633,7 +635,7 @@ async def test_a_wait_for_all_ends_where_one_owner_is_given_up(autojump_clock: C
         assert [(row.owner, failure.key) for row, failure in reconciler.failing_rows()] == [("b", 2)]
 
 
-async def test_metrics_are_told_of_every_operation(autojump_clock: Clock) -> None:
+async def test_metrics_are_reported_for_every_operation(autojump_clock: Clock) -> None:
     metrics, table, target = MemoryMetrics(), a_table(), Target(errors={2: RefusedError("never")})
     heard: list[tuple[int, bool, int]] = []
 

@@ -99,7 +99,7 @@ async def live(dice: random.Random, table: RowTable, reconcilers: list[Reconcile
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(scaled(300, 5)))
-async def test_in_the_end_all_is_as_it_should_be(seed: int, autojump_clock: trio.testing.MockClock) -> None:
+async def test_all_targets_match_the_table_in_the_end(seed: int, autojump_clock: trio.testing.MockClock) -> None:
     dice = random.Random(seed)  # noqa: S311 - not a secret
     table, targets = a_table(graves=15), [Moody(dice), Moody(dice)]
     with trio.fail_after(1_000_000):

@@ -13,7 +13,7 @@ FAILED = Status(Kind.ERROR, 4, 98.0, "no such kind")
 PENDING = Status(Kind.PENDING, 5, 99.5)
 
 
-def test_text() -> None:
+def test_a_status_is_formatted_as_text() -> None:
     assert [status.text(100.0) for status in (DONE, FAILED, PENDING, Status(Kind.REFRESHING, 1, 101.0))] == [
         "Done (10.0s ago)",
         "Error: no such kind (2.0s ago)",
@@ -22,7 +22,7 @@ def test_text() -> None:
     ]
 
 
-def test_json() -> None:
+def test_a_status_is_formatted_as_json() -> None:
     assert DONE.as_json(100.0, TODAY) == {"kind": "Done", "id": 3, "updated-at": "2026-05-04T11:59:50Z"}
     assert FAILED.as_json(100.0, TODAY) == {
         "kind": "Error",
@@ -32,13 +32,13 @@ def test_json() -> None:
     }
 
 
-def test_a_set_is_pending_until_it_is_told_otherwise() -> None:
+def test_statuses_of_a_set_are_pending_by_default() -> None:
     empty = StatusSet({}, id=7, updated_at=5.0)
     assert empty.text(100.0) == "Pending"
     assert empty.get("apply") == Status(Kind.PENDING, 7, 5.0)
 
 
-def test_a_set_is_sorted_and_does_not_change() -> None:
+def test_a_set_is_sorted_and_immutable() -> None:
     first = StatusSet({"labels": DONE})
     second = first.set("apply", FAILED).set("health", PENDING)
     assert list(first.statuses) == ["labels"]
@@ -52,7 +52,7 @@ def test_a_set_is_sorted_and_does_not_change() -> None:
     }
 
 
-def test_all_of_a_set_are_pending_with_one_id() -> None:
+def test_a_set_can_be_reset_to_pending_with_one_id() -> None:
     pending = StatusSet({"apply": DONE, "labels": FAILED}).pending(12, 100.0)
     assert {name: (status.kind, status.id) for name, status in pending.statuses.items()} == {
         "apply": (Kind.PENDING, 12),
@@ -61,7 +61,7 @@ def test_all_of_a_set_are_pending_with_one_id() -> None:
     assert pending.get("health").id == 12
 
 
-def test_what_the_reconcilers_of_a_table_say_together() -> None:
+def test_statuses_of_all_reconcilers_of_a_table_are_combined() -> None:
     statuses = Statuses[str]()
     known = {"a": DONE}
     statuses.join("apply", known.get)
@@ -75,7 +75,7 @@ def test_what_the_reconcilers_of_a_table_say_together() -> None:
     assert dict(statuses.of("a").statuses) == {}
 
 
-def test_a_set_that_was_read_back_is_the_same() -> None:
+def test_a_set_is_read_back_unchanged() -> None:
     told = StatusSet({"apply": FAILED, "labels": DONE})
     read = StatusSet.from_json(told.as_json(100.0, TODAY), 100.0, TODAY)
     assert read.statuses == told.statuses
@@ -87,6 +87,6 @@ def test_a_set_that_was_read_back_is_the_same() -> None:
 @pytest.mark.parametrize(
     "value", [[], {"a": 1}, {"a": {"kind": "Odd", "id": 1, "updated-at": TODAY.isoformat()}}, {"a": {"kind": "Done"}}]
 )
-def test_what_is_no_set_of_statuses_is_refused(value: JsonValue) -> None:
+def test_malformed_sets_of_statuses_are_refused(value: JsonValue) -> None:
     with pytest.raises(ShapeError):
         StatusSet.from_json(value, 0.0, TODAY)

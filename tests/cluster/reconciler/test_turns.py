@@ -54,7 +54,7 @@ def done(turns: RowTurns, most: int = 100, now: float = 0.0, *, failed: bool = F
 # --- turns ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_owners_take_turns_and_each_has_its_order() -> None:
+def test_owners_alternate_and_each_retains_its_order() -> None:
     turns, (a, b) = RowTurns(OPTIONS), owners("a", "b")
     fresh(turns, a, 1, 2, 3, 4)
     fresh(turns, b, 11, 12)
@@ -62,7 +62,7 @@ def test_owners_take_turns_and_each_has_its_order() -> None:
     assert not turns.ready
 
 
-def test_an_owner_has_so_many_workers_at_most() -> None:
+def test_the_workers_of_an_owner_are_limited() -> None:
     turns, (a, b) = RowTurns(replace(OPTIONS, owner_concurrency=2)), owners("a", "b")
     fresh(turns, a, 1, 2, 3, 4)
     fresh(turns, b, 11)
@@ -76,7 +76,7 @@ def test_an_owner_has_so_many_workers_at_most() -> None:
     assert keys(works(turns)) == [3]
 
 
-def test_retries_of_an_owner_leave_it_one_place_for_first_attempts() -> None:
+def test_retries_of_an_owner_leave_a_worker_for_first_attempts() -> None:
     turns, (a,) = RowTurns(replace(OPTIONS, owner_concurrency=4)), owners("a")
     due(turns, a, 1, 2, 3, 4, 5)
     assert keys(works(turns)) == [1, 2, 3]
@@ -84,7 +84,7 @@ def test_retries_of_an_owner_leave_it_one_place_for_first_attempts() -> None:
     assert keys(works(turns)) == [6]
 
 
-def test_neither_changes_nor_retries_keep_the_other_waiting() -> None:
+def test_changes_and_retries_do_not_block_each_other() -> None:
     turns, (a,) = RowTurns(OPTIONS), owners("a")
     fresh(turns, a, *range(100))
     due(turns, a, *range(100, 200))
@@ -104,7 +104,7 @@ def test_the_owner_that_used_the_least_time_goes_first() -> None:
     assert all(key >= 100 for key in done(turns, 50, now=2.0))
 
 
-def test_a_failure_counts_for_a_whole_turn() -> None:
+def test_a_failure_counts_as_a_whole_turn() -> None:
     turns, (bad, good) = RowTurns(OPTIONS), owners("bad", "good")
     fresh(turns, bad, *range(10))
     assert done(turns, 1, failed=True) == [0]
@@ -112,7 +112,7 @@ def test_a_failure_counts_for_a_whole_turn() -> None:
     assert done(turns, 4) == [100, 101, 102, 1]
 
 
-def test_what_an_owner_used_is_not_held_against_it_for_ever() -> None:
+def test_used_time_is_forgiven_eventually() -> None:
     turns, (bad, good) = RowTurns(OPTIONS), owners("bad", "good")
     fresh(turns, bad, *range(100))
     done(turns, 50, failed=True)
@@ -128,7 +128,7 @@ def test_what_an_owner_used_is_not_held_against_it_for_ever() -> None:
     assert 0 < taken <= 2 * DEBT * OPTIONS.patience_s
 
 
-def test_an_owner_that_comes_passes_those_that_are_there() -> None:
+def test_a_new_owner_precedes_waiting_ones() -> None:
     turns, many = RowTurns(replace(OPTIONS, concurrency=1)), owners(*(str(number) for number in range(50)))
     for number, owner in enumerate(many):
         fresh(turns, owner, number, number + 100)
@@ -138,7 +138,7 @@ def test_an_owner_that_comes_passes_those_that_are_there() -> None:
     assert done(turns, 1) == [1000]
 
 
-def test_what_leaves_its_line_is_not_taken() -> None:
+def test_a_removed_record_is_not_taken() -> None:
     turns, (a, b) = RowTurns(OPTIONS), owners("a", "b")
     first, second = fresh(turns, a, 1, 2)
     [other] = fresh(turns, b, 11)
@@ -151,7 +151,7 @@ def test_what_leaves_its_line_is_not_taken() -> None:
     assert done(turns) == [second.key]
 
 
-def test_changes_by_the_batch_are_those_of_one_owner() -> None:
+def test_a_batch_of_changes_has_one_owner() -> None:
     turns, (a, b) = RowTurns(replace(OPTIONS, owner_concurrency=2)), owners("a", "b")
     fresh(turns, a, 1, 2, 3, 4)
     fresh(turns, b, 11)
@@ -173,7 +173,7 @@ def test_changes_by_the_batch_are_those_of_one_owner() -> None:
 # --- places --------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_late_operation_gives_up_its_place() -> None:
+def test_a_late_operation_releases_its_place() -> None:
     turns, (a, b) = RowTurns(replace(OPTIONS, concurrency=2)), owners("a", "b")
     fresh(turns, a, 1, 2)
     fresh(turns, b, 11)
@@ -190,7 +190,7 @@ def test_a_late_operation_gives_up_its_place() -> None:
     assert turns.places.slow == 0
 
 
-def test_retries_of_a_slow_owner_are_in_slow_places_until_one_succeeds_in_time() -> None:
+def test_retries_of_a_slow_owner_use_slow_places_until_one_succeeds_in_time() -> None:
     turns, (a,) = RowTurns(replace(OPTIONS, slow_concurrency=1)), owners("a")
     fresh(turns, a, 1)
     [hanging] = works(turns)
@@ -226,7 +226,7 @@ def test_shares_shrink_as_operations_hang() -> None:
     assert shares == [4, 2, 2, 2]
 
 
-def test_where_too_many_are_late_the_owner_with_the_most_of_them_loses_one() -> None:
+def test_if_too_many_are_late_the_owner_with_most_of_them_loses_one() -> None:
     turns, (a, b) = RowTurns(replace(OPTIONS, slow_concurrency=3)), owners("a", "b")
     fresh(turns, b, 11)
     [of_b] = works(turns, now=0.0)
@@ -253,7 +253,7 @@ def test_a_retry_that_began_slow_is_not_cut_off() -> None:
 # --- lanes ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_lane_keeps_no_more_than_it_needs() -> None:
+def test_the_heap_of_a_lane_is_bounded() -> None:
     lane, (a, b) = Lane[int, Row](), owners("a", "b")
     lane.put(b)
     for number in range(10_000):

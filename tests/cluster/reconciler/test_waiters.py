@@ -6,7 +6,7 @@ import trio.testing
 from wharfinger.cluster.reconciler.waiters import Waiters
 
 
-async def test_woken_when_the_condition_holds_and_not_before() -> None:
+async def test_a_waiter_wakes_exactly_when_its_condition_holds() -> None:
     waiters, steps, asked = Waiters(), [0], [0]
 
     def reached() -> bool:
@@ -24,12 +24,12 @@ async def test_woken_when_the_condition_holds_and_not_before() -> None:
     assert not waiters._waiters
 
 
-async def test_at_once_where_it_holds() -> None:
+async def test_a_wait_returns_at_once_if_its_condition_holds() -> None:
     with trio.fail_after(300):
         await Waiters().wait_until("a", lambda: True)
 
 
-async def test_an_owners_steps_are_its_own() -> None:
+async def test_a_step_wakes_only_its_own_owner() -> None:
     waiters = Waiters()
     mine, other = waiters.watch("a"), waiters.watch("b")
     assert waiters.watch("a") is mine
@@ -40,7 +40,7 @@ async def test_an_owners_steps_are_its_own() -> None:
     assert other.fired
 
 
-async def test_who_goes_away_is_forgotten() -> None:
+async def test_a_cancelled_waiter_is_removed() -> None:
     waiters = Waiters()
     with trio.move_on_after(0):
         await waiters.wait_until("a", lambda: False)
@@ -53,7 +53,7 @@ async def test_who_goes_away_is_forgotten() -> None:
     assert not waiters._waiters
 
 
-async def test_a_condition_that_no_longer_holds_when_he_wakes_is_waited_for_again() -> None:
+async def test_a_condition_false_again_at_wake_up_is_waited_for_again() -> None:
     waiters, holds = Waiters(), [False]
     with trio.fail_after(300):
         async with trio.open_nursery() as nursery:

@@ -14,7 +14,7 @@ from wharfinger.cluster.reconciler.status import Kind, Statuses
 
 
 async def test_1_a_slow_target_blocks_nothing_else(autojump_clock: Clock) -> None:
-    """Neither statuses, nor retries, nor prunes, nor what is told of health."""
+    """Statuses, retries, prunes and health reports continue."""
     table = a_table()
     target = Target(gates={1: trio.Event()}, errors={2: ClusterError("no")})
     async with reconciling(table, target) as reconciler:
@@ -36,7 +36,9 @@ async def test_1_a_slow_target_blocks_nothing_else(autojump_clock: Clock) -> Non
 
 
 @pytest.mark.parametrize("succeeds", [True, False])
-async def test_2_a_retry_is_not_lost_to_what_another_reconciler_says(succeeds: bool, autojump_clock: Clock) -> None:
+async def test_2_a_retry_is_not_lost_to_the_outcome_of_another_reconciler(
+    succeeds: bool, autojump_clock: Clock
+) -> None:
     table, statuses = a_table(), Statuses[int]()
     target, others = Target(errors={1: ClusterError("no")}), Target()
     async with (
@@ -60,7 +62,7 @@ async def test_2_a_retry_is_not_lost_to_what_another_reconciler_says(succeeds: b
         assert one.health() == "OK, 1 object"
 
 
-async def test_3_a_refresh_is_done_once_whatever_another_reconciler_says(autojump_clock: Clock) -> None:
+async def test_3_a_refresh_is_made_once_whatever_another_reconciler_does(autojump_clock: Clock) -> None:
     table = a_table()
     target, others = Target(), Target()
     async with reconciling(table, target, name="one") as one, reconciling(table, others, name="other") as other:
@@ -77,7 +79,7 @@ async def test_3_a_refresh_is_done_once_whatever_another_reconciler_says(autojum
         assert target.history == others.history == ["update(1)", "update-refresh(1)"]
 
 
-async def test_4_a_deletion_from_before_the_start_does_not_hang_who_waits(autojump_clock: Clock) -> None:
+async def test_4_a_deletion_from_before_the_start_does_not_block_a_wait(autojump_clock: Clock) -> None:
     table = a_table()
     put(table, 1)
     revision = drop(table, 1)
@@ -87,7 +89,7 @@ async def test_4_a_deletion_from_before_the_start_does_not_hang_who_waits(autoju
             assert (progress.revision, progress.low_watermark) == (revision, 0)
 
 
-async def test_5_retries_do_not_starve_where_changes_fill_every_round(autojump_clock: Clock) -> None:
+async def test_5_retries_are_not_starved_if_changes_fill_every_round(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(errors={0: ClusterError("no")})
     async with reconciling(table, target, replace(OPTIONS, concurrency=1, round_size=5)) as reconciler:
         put(table, *range(1000))
@@ -101,7 +103,7 @@ async def test_5_retries_do_not_starve_where_changes_fill_every_round(autojump_c
         assert len(target.history) < 200
 
 
-def test_6_pauses_are_jittered_and_what_only_a_change_helps_waits_for_that() -> None:
+def test_6_pauses_are_jittered_and_a_permanent_error_waits_for_a_change() -> None:
     with a_world(a_table()) as world:
         put(world.table, 1, 2, 3)
         world.take_in()
@@ -130,8 +132,8 @@ async def test_6_an_operation_has_a_deadline(autojump_clock: Clock) -> None:
         await reconciler.wait_until_reconciled(1, "a", until_settled=True)
 
 
-def test_7_a_row_that_was_replaced_says_so() -> None:
-    """Deleted and created again between two looks is one change; a target that knows objects by identity has to notice."""
+def test_7_a_replaced_row_is_marked_as_replaced() -> None:
+    """A row deleted and created again between two reads is one change; a target that identifies objects must notice it."""
     with a_world(a_table()) as world:
         put(world.table, 1, 2)
         world.take_in()
@@ -151,7 +153,7 @@ def test_7_a_row_that_was_replaced_says_so() -> None:
         assert [attempt.replaces for attempt in world.rest()] == [False]
 
 
-def test_7_it_says_so_until_it_is_done() -> None:
+def test_7_a_row_is_marked_as_replaced_until_it_is_done() -> None:
     with a_world(a_table()) as world:
         put(world.table, 1)
         world.take_in()
@@ -167,7 +169,7 @@ def test_7_it_says_so_until_it_is_done() -> None:
         assert not world.run().replaces
 
 
-async def test_8_a_prune_that_fails_is_tried_again_soon_and_one_before_the_table_is_filled_is_not_lost(
+async def test_8_a_failed_prune_is_retried_soon_and_an_early_request_is_remembered(
     autojump_clock: Clock,
 ) -> None:
     table, target = a_table(), Target(faulty=True)
@@ -186,7 +188,7 @@ async def test_8_a_prune_that_fails_is_tried_again_soon_and_one_before_the_table
         assert target.history.count("prune(n=0)") == 2
 
 
-async def test_9_an_outcome_is_no_change_of_the_table(autojump_clock: Clock) -> None:
+async def test_9_an_outcome_does_not_change_the_table(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(errors={2: ClusterError("no")})
     async with reconciling(table, target) as reconciler:
         revision = put(table, 1, 2)
@@ -199,7 +201,7 @@ async def test_9_an_outcome_is_no_change_of_the_table(autojump_clock: Clock) -> 
 
 
 def test_10_the_same_events_have_the_same_order() -> None:
-    """However keys hash: in the order of revisions, owners in turn."""
+    """Rows are processed in the order of revisions, alternating between owners, however keys hash."""
     orders = []
     for _ in range(3):
         with a_world(a_table()) as world:
@@ -209,7 +211,7 @@ def test_10_the_same_events_have_the_same_order() -> None:
     assert orders == [[7, 6, 5, 1, 3]] * 3
 
 
-async def test_14_what_was_done_lately_is_young_however_old_its_row(autojump_clock: Clock) -> None:
+async def test_14_a_refreshed_row_is_young_however_old_its_revision(autojump_clock: Clock) -> None:
     table, target = a_table(), Target()
     async with reconciling(table, target, replace(OPTIONS, refresh_s=100)) as reconciler:
         await reconciler.wait_until_reconciled(put(table, 1, 2), "a", until_settled=True)
@@ -219,7 +221,7 @@ async def test_14_what_was_done_lately_is_young_however_old_its_row(autojump_clo
         assert target.history[2:] == ["update-refresh(1)", "update-refresh(2)"]
 
 
-async def test_15_what_fails_tells_its_history(autojump_clock: Clock) -> None:
+async def test_15_a_failure_has_a_history(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(errors={1: ClusterError("no route")})
     async with reconciling(table, target) as reconciler:
         await reconciler.wait_until_reconciled(put(table, 1), "a")

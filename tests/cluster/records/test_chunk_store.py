@@ -157,7 +157,7 @@ async def test_what_is_tried_again_takes_the_chunks_that_are_there() -> None:
         with pytest.raises(ClusterError):
             await at.store.create(large())
         at.ways.faulty.lost = lambda _: False
-        with suppress(ReleaseBusyError):  # where the head was written, too
+        with suppress(ReleaseBusyError):  # the head was written there as well
             await at.after_restart().create(large())
         assert await at.read() == [large()]
         assert await at.after_restart().collect_chunks() == ()

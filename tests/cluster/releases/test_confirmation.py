@@ -48,7 +48,7 @@ async def test_what_is_as_it_was_is_confirmed_like_an_upgrade(autojump_clock: Mo
         assert engine.as_applied(WANTED.owner, WANTED.fingerprint) == found
         again = await engine.upgrade(APPLIED)
         assert (again.outcome, again.revision, set(again.objects)) == (Outcome.UNCHANGED, 1, set(found.objects))
-        assert await engine.confirm(WANTED) is None  # it is not just restored any more
+        assert await engine.confirm(WANTED) is None  # it no longer counts as just restored
         assert writes == []
 
 

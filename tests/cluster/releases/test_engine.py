@@ -341,7 +341,7 @@ async def test_a_record_that_could_not_be_tidied_is_tidied_next_time(autojump_cl
         await at.engine.upgrade(request(config_map("a", v="1")))
         gone = httpx.ConnectError("refused")
         at.transport.fault = lambda asked: gone if asked.method == "PUT" and asked.url.path.endswith(".v1") else None
-        with pytest.raises(UnreachableError):  # an object is new, so the revision is announced, and tidied at once
+        with pytest.raises(UnreachableError):  # a new object, so the revision is written first and tidied at once
             await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
         assert await at.statuses() == ["1 deployed Install complete", "2 deployed Upgrade complete"]
         at.transport.fault = lambda _: None

@@ -139,7 +139,7 @@ async def test_nothing_is_said_without_the_token_of_the_run(tmp_path: Path) -> N
                 assert (await client.get(base + odd, auth=login)).status_code == 403
             escaped = "/api/v1/namespaces/tenant%2f..%2fvictimns/secrets/crown"
             assert (await client.get(base + escaped, auth=login)).status_code == 403
-            assert look.refusal == ""  # no template asks for these
+            assert look.refusal == ""  # no template requests these
         async with world.access.open("tenant") as other:
             port = urlsplit(find_str(other.kubeconfig, "clusters", 0, "cluster", "server")).port
             assert (await client.get(f"http://127.0.0.1:{port}{path}", auth=login)).status_code == 401

@@ -66,7 +66,7 @@ async def test_a_quick_change_is_recorded_once(autojump_clock: MockClock) -> Non
 @pytest.mark.parametrize(
     "wanted",
     [
-        request(config_map("a", v="2")),  # an object leaves
+        request(config_map("a", v="2")),  # an object is removed
         request(config_map("a", v="2"), config_map("b", v="2"), config_map("c")),  # an object is new
         replace(pair("2"), rollback_to=1),
     ],
@@ -212,7 +212,7 @@ async def test_a_killed_process_leaves_objects_that_say_what_they_are(
             await engine.restore("web", "default")
             transport.requests.clear()
             await trio.sleep(60)
-            assert transport.writes == []  # nothing is taken back before the next upgrade says what is wanted
+            assert transport.writes == []  # nothing is reverted before the next upgrade supplies the desired state
             result = await engine.upgrade(pair(wanted))
             assert result.revision == (1 if wanted == "1" else 2)
             found = {name: find(await client.get(row), "data", "v") for row in result.objects for name in (row.name,)}

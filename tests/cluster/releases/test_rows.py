@@ -89,7 +89,7 @@ async def test_only_what_is_not_as_wanted_is_written(autojump_clock: MockClock) 
         assert await at.put(row("a", v="2"), row("b")) == ["PATCH b"]
         edit: JsonObject = {**config_map("a", v="9"), "metadata": {"name": "a", "namespace": "default"}}
         await at.client.apply(edit, field_manager="ann", force=True)
-        assert await at.put(row("a", v="2"), row("b")) == ["PATCH a", "PATCH a"]  # the first tells the conflict
+        assert await at.put(row("a", v="2"), row("b")) == ["PATCH a", "PATCH a"]  # the first reports the conflict
         assert (await at.client.get(key("a")))["data"] == {"v": "2"}
         assert await at.put() == []
 
@@ -152,7 +152,7 @@ async def test_removing(autojump_clock: MockClock) -> None:
         assert await at.rows.remove(rows, kept, silent) == Removed([key("a")])
         assert await at.names() == {"b", "c"}
         assert at.rows.of(OWNER) == ()
-        # A finalizer keeps the next one for now.
+        # A finalizer blocks the deletion of the next one.
         await at.client.merge_patch(key("b"), {"metadata": {"finalizers": ["example.com/hold"]}})
         uid = uids[rows[1].identity]
         decided = RemovalDecision({rows[1].identity: uid})

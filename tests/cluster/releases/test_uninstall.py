@@ -167,7 +167,7 @@ async def test_after_a_restart_it_is_taken_away_by_its_records(autojump_clock: M
             transport.requests.clear()
             done = await engine.uninstall("web", "default")
             assert sorted(one.name for one in done.deleted) == ["a", "b"]
-            # one look and one delete for each; the namespace; the record, twice
+            # one read and one delete for each object; the namespace; the record twice
             assert Counter(one.partition(" ")[0] for one in transport.requests) == {"GET": 3, "DELETE": 3, "PUT": 1}
 
 

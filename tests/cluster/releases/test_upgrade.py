@@ -68,7 +68,7 @@ async def test_objects_of_known_kinds_are_not_read_before_an_install(autojump_cl
         at.transport.requests.clear()
         await at.engine.upgrade(six(name="next"))
         asked = Counter(request.partition(" ")[0] for request in at.transport.requests)
-        assert asked == {"GET": 1, "POST": 1, "PATCH": 6, "PUT": 1}  # the GET is of the namespace
+        assert asked == {"GET": 1, "POST": 1, "PATCH": 6, "PUT": 1}  # the GET reads the namespace
         at.transport.requests.clear()
         with pytest.raises(ForeignObjectError, match="ConfigMap default/theirs"):
             await at.engine.upgrade(six(name="theirs"))
@@ -99,7 +99,7 @@ async def test_an_object_in_which_another_manager_has_fields_is_read(manager: st
         assert at.transport.requests.count("GET a") == 1
         left = (
             {"w": "2"} if manager == "helm" else {"w": "2", "z": "1"}
-        )  # fields of helm are adopted, so that they can go
+        )  # fields of helm are adopted, so that they can be removed
         assert (await at.config_maps())["a"]["data"] == left
 
 
@@ -157,7 +157,7 @@ async def test_after_a_restart_nothing_is_written_where_nothing_changed(autojump
             assert (await engine.upgrade(six())).outcome is Outcome.UNCHANGED
             assert engine.unchanged(six()) is not None
         assert transport.writes == []
-        assert [one for one in transport.requests if one == "GET web"] == []  # the lists of their kinds showed them
+        assert [one for one in transport.requests if one == "GET web"] == []  # the lists of their kinds contained them
 
 
 async def test_an_object_that_changed_is_read_again(autojump_clock: MockClock) -> None:

@@ -177,7 +177,7 @@ async def drift_keeper(
             live.listen(monitor.changed)
             if run:
                 nursery.start_soon(monitor.run)
-                await wait_all_tasks_blocked()  # the first comparison, of nothing
+                await wait_all_tasks_blocked()  # the first comparison, without objects
             yield keeper
             nursery.cancel_scope.cancel()
 

@@ -172,7 +172,7 @@ class Simulation:
         renewed = before.renewed_us + 1 if before else 1
         uid = self.record.uid if self.record else "uid"
         self.record = LeaseRecord(uid, str(self.writes), claim.holder, claim.fence, claim.duration_s, renewed)
-        if not self.calm and self.draw.random() < 0.05:  # somebody puts a label on it
+        if not self.calm and self.draw.random() < 0.05:  # somebody adds a label
             answered, self.record = self.record, replace(self.record, version=f"{self.writes}+")
             return Written(answered, begun)
         return Written(self.record, begun)

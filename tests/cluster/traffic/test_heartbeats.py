@@ -44,7 +44,7 @@ def test_a_watch_is_stale_when_neither_the_server_nor_its_own_task_shows_life() 
         beat.received()
         assert not beats.signs()[0].is_stale
         clock.now += 211.0
-        beat.begin("pausing", 30.0)  # an attempt that failed is a sign of life, but not of the server
+        beat.begin("pausing", 30.0)  # a failed attempt is a heartbeat, but not of the server
         sign = beats.signs()[0]
         assert (sign.is_stale, sign.heard_s_ago, sign.action) == (False, 211.0, "pausing")
     assert beats.signs() == ()

@@ -207,7 +207,7 @@ CASES: list[tuple[JsonObject, Readiness]] = [
         obj("Pod", {}, {"phase": "Running", "conditions": [condition("Ready", "False", message="unready: a")]}, "v1"),
         InProgress("unready: a"),
     ),
-    # others with rules of their own
+    # other kinds with their own rules
     (obj("PersistentVolumeClaim", {}, {"phase": "Bound"}, "v1"), OK),
     (obj("PersistentVolumeClaim", {}, {"phase": "Pending"}, "v1"), InProgress("not bound yet")),
     (obj("PersistentVolumeClaim", {}, {"phase": "Lost"}, "v1"), Failed("its volume is lost")),
@@ -253,7 +253,7 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     ),
     (obj("Widget", {}, with_conditions(condition("Stalled", reason="Stuck")), "example/v1"), Failed("Stuck")),
     (obj("Deployment", {}, with_conditions(condition("Ready", "False")), "example/v1"), InProgress("not ready")),
-    # strange shapes
+    # unexpected shapes
     (
         obj("Deployment", {"replicas": "3"}, FULL),
         InProgress("its status cannot be read: spec.replicas: expected an integer, found a string"),
