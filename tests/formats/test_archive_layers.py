@@ -137,7 +137,7 @@ def test_a_hidden_entry_may_be_added_again(into: Path) -> None:
         ([("real/more", b""), ("real", b"")], "occurs twice: as folder and as file"),
     ],
 )
-def test_layers_that_are_refused(
+def test_layers_that_write_through_links_are_refused(
     into: Path, members: list[tuple[str, bytes | str | None] | tarfile.TarInfo], reason: str
 ) -> None:
     below = tar(("real/deep", b"x"), ("d", "real"), ("f", b""))
@@ -150,7 +150,7 @@ def test_layers_that_are_refused(
         assert (into / "real/deep").read_bytes() == b"x"
 
 
-def test_limits_are_for_all_layers_together(into: Path) -> None:
+def test_limits_apply_to_all_layers_together(into: Path) -> None:
     big = tar(("big", b"x" * 40_000))
     for layers, reason in (
         ([big, big, big], "layer 2: its files have more than 100000 bytes"),
@@ -183,7 +183,7 @@ def test_extraction_of_layers_stops_on_request(into: Path) -> None:
         extract_layers(layers, into, SMALL, what="image", should_stop=lambda: True)
 
 
-def test_no_layers_make_an_empty_folder(into: Path) -> None:
+def test_extracting_no_layers_creates_an_empty_folder(into: Path) -> None:
     assert layered(into).files == 0
     assert list(into.iterdir()) == []
     (into / "x").touch()
@@ -225,7 +225,9 @@ def model(layers: list[list[Member]]) -> dict[str, bytes | None]:
 @pytest.mark.slow
 @settings(max_examples=scaled(5_000, 120))
 @given(layers=st.lists(st.lists(MEMBERS, max_size=5), max_size=4))
-def test_layers_follow_the_specification(tmp_path_factory: pytest.TempPathFactory, layers: list[list[Member]]) -> None:
+def test_layers_agree_with_a_model_of_the_image_specification(
+    tmp_path_factory: pytest.TempPathFactory, layers: list[list[Member]]
+) -> None:
     into = tmp_path_factory.getbasetemp() / "modelled"
     shutil.rmtree(into, ignore_errors=True)
     try:

@@ -126,7 +126,7 @@ def local(cron: str, start: str, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("text", DUE)
-def test_due_times(text: str) -> None:
+def test_due_times_follow_the_schedule(text: str) -> None:
     times = [
         time.isoformat().removesuffix("+00:00").removesuffix(":00")
         for time in due(parse_cron(text, zone=UTC), NEW_YEAR, 3)
@@ -135,20 +135,20 @@ def test_due_times(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_invalid_schedules(text: str) -> None:
+def test_invalid_schedules_are_refused(text: str) -> None:
     with pytest.raises(CronError) as caught:
         parse_cron(text, zone=UTC)
     assert REFUSED[text] in str(caught.value)
 
 
-def test_text_and_equality() -> None:
+def test_schedules_are_equal_by_text_and_zone() -> None:
     cron = parse_cron("@every 5m", zone=UTC)
     assert (str(cron), repr(cron)) == ("@every 5m", "Cron(text='@every 5m')")
     assert cron == parse_cron("@every 5m", zone=UTC)
     assert parse_cron("@daily", zone=UTC) != parse_cron("@daily", zone=BERLIN)
 
 
-def test_every_is_in_whole_seconds() -> None:
+def test_due_times_of_every_are_whole_seconds() -> None:
     moment = datetime(2026, 1, 1, 0, 0, 0, 999_999, tzinfo=UTC)
     assert parse_cron("@every 5m", zone=UTC).next_after(moment) == NEW_YEAR + timedelta(minutes=5)
 
@@ -158,7 +158,7 @@ def test_every_counts_elapsed_time() -> None:
     assert local("@every 1h", "2026-10-25T02:30:00+02:00", 2) == ["25T02:30+0100", "25T03:30+0100"]
 
 
-def test_a_moment_must_have_a_time_zone() -> None:
+def test_a_start_time_without_a_zone_is_refused() -> None:
     with pytest.raises(AssertionError, match="time zone"):
         parse_cron("@daily", zone=UTC).next_after(datetime(2026, 1, 1))  # noqa: DTZ001 - the subject
 
@@ -186,7 +186,7 @@ def test_the_due_time_is_in_the_schedules_zone() -> None:
         ("*/30 * * * *", ["29T01:30+0100", "29T03:00+0200", "29T03:30+0200"]),
     ],
 )
-def test_the_clock_goes_forward(cron: str, times: list[str]) -> None:
+def test_fixed_hour_runs_skipped_by_a_clock_change_are_made_up(cron: str, times: list[str]) -> None:
     """29 March 2026: 01:59:59 is followed by 03:00:00."""
     assert local(cron, "2026-03-29T01:00:00+01:00", 3) == times
 
@@ -202,7 +202,7 @@ def test_the_clock_goes_forward(cron: str, times: list[str]) -> None:
         ("*/30 * * * *", ["25T01:30+0200", "25T02:00+0200", "25T02:30+0200", "25T02:00+0100", "25T02:30+0100"]),
     ],
 )
-def test_the_clock_goes_back(cron: str, times: list[str]) -> None:
+def test_fixed_hour_runs_are_not_repeated_when_the_clock_goes_back(cron: str, times: list[str]) -> None:
     """25 October 2026: 02:59:59 is followed by 02:00:00."""
     assert local(cron, "2026-10-25T01:00:00+02:00", len(times)) == times
 
@@ -218,11 +218,11 @@ CHANGES: Final = [
     ("Europe/Berlin", datetime(2026, 10, 25, 1, tzinfo=UTC)),
     ("America/New_York", datetime(2026, 3, 8, 7, tzinfo=UTC)),
     ("America/New_York", datetime(2026, 11, 1, 6, tzinfo=UTC)),
-    ("America/Sao_Paulo", datetime(2018, 11, 4, 3, tzinfo=UTC)),  # at midnight, both of them
+    ("America/Sao_Paulo", datetime(2018, 11, 4, 3, tzinfo=UTC)),  # both changes are at midnight
     ("America/Sao_Paulo", datetime(2019, 2, 17, 2, tzinfo=UTC)),
     ("Australia/Lord_Howe", datetime(2026, 10, 3, 15, 30, tzinfo=UTC)),  # by half an hour
     ("Australia/Lord_Howe", datetime(2026, 4, 4, 15, tzinfo=UTC)),
-    ("Africa/Casablanca", datetime(2026, 2, 15, 2, tzinfo=UTC)),  # back for Ramadan, at three in the night
+    ("Africa/Casablanca", datetime(2026, 2, 15, 2, tzinfo=UTC)),  # back for Ramadan, at 3 a.m.
     ("Africa/Casablanca", datetime(2026, 3, 22, 2, tzinfo=UTC)),
     ("Pacific/Apia", datetime(2011, 12, 30, 10, tzinfo=UTC)),  # by a day
     ("Asia/Kolkata", datetime(2026, 1, 1, tzinfo=UTC)),
@@ -247,7 +247,9 @@ DAYS: Final = {"*": range(1, 32), "30": [30], "29,4,8": [29, 4, 8]}
 @example(CHANGES[1], "15,45", "1,2", "*")
 @example(CHANGES[5], "*", "23", "*")
 @example(CHANGES[10], "30", "2-4", "30")
-def test_every_minute_around_a_change(change: tuple[str, datetime], minute: str, hour: str, day: str) -> None:
+def test_due_times_around_a_clock_change_agree_with_a_model(
+    change: tuple[str, datetime], minute: str, hour: str, day: str
+) -> None:
     zone, middle = ZoneInfo(change[0]), change[1]
 
     def matches(time: datetime) -> bool:

@@ -46,7 +46,7 @@ US = timedelta(microseconds=1)
         ("1s1s", timedelta(seconds=2)),
     ],
 )
-def test_meanings(text: str, length: timedelta) -> None:
+def test_durations_are_parsed(text: str, length: timedelta) -> None:
     assert parse_duration(text) == length
 
 
@@ -84,12 +84,12 @@ def test_negative_durations_are_accepted_on_request(text: str) -> None:
         ("1" * MAX_CHARACTERS + "s", "over the limit"),
     ],
 )
-def test_invalid_durations(text: str, why: str) -> None:
+def test_invalid_durations_are_refused(text: str, why: str) -> None:
     with pytest.raises(DurationError, match=why):
         parse_duration(text)
 
 
-def test_negative_durations_have_a_limit() -> None:
+def test_negative_durations_over_the_limit_are_refused() -> None:
     with pytest.raises(DurationError, match="292 years"):
         parse_duration("-9223372036854775809ns", negative=True)
 
@@ -109,17 +109,17 @@ def test_negative_durations_have_a_limit() -> None:
         (-timedelta(minutes=1, milliseconds=1), "-1m0.001s"),
     ],
 )
-def test_formatted_durations(length: timedelta, text: str) -> None:
+def test_durations_are_formatted_as_in_go(length: timedelta, text: str) -> None:
     assert format_duration(length) == text
 
 
 @given(st.integers(-(2**62) // 1000, 2**62 // 1000).map(lambda count: count * US))
-def test_round_trip(length: timedelta) -> None:
+def test_durations_round_trip(length: timedelta) -> None:
     assert parse_duration(format_duration(length), negative=True) == length
 
 
 @given(st.lists(st.tuples(st.integers(0, 999), st.sampled_from(["us", "ms", "s", "m"])), min_size=1, max_size=5))
-def test_terms_add_up(terms: list[tuple[int, str]]) -> None:
+def test_terms_of_a_duration_add_up(terms: list[tuple[int, str]]) -> None:
     whole = parse_duration("".join(f"{count}{unit}" for count, unit in terms))
     assert whole == sum((parse_duration(f"{count}{unit}") for count, unit in terms), timedelta())
 
@@ -132,6 +132,6 @@ def test_a_time_limit_may_be_a_bare_number_of_seconds(text: str, seconds: float)
 
 
 @pytest.mark.parametrize("text", ["-1", "1e3", "nan", "inf", "", "5 m", "1m30", "\u0661"])
-def test_other_texts_are_no_time_limit(text: str) -> None:
+def test_invalid_time_limits_are_refused(text: str) -> None:
     with pytest.raises(DurationError):
         parse_time_limit(text)

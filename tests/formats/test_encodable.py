@@ -40,7 +40,7 @@ def test_the_result_can_be_encoded(text: str, encoding: str) -> None:
         (b"ab\xff" + b"x" * 30, "bytes that are not text (61 62 ff 78 78 78 78 78)"),
     ],
 )
-def test_bytes_in_a_message(data: bytes, shown: str) -> None:
+def test_bytes_are_quoted_in_messages(data: bytes, shown: str) -> None:
     assert quoted(data, 20) == shown
 
 

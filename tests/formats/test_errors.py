@@ -13,11 +13,11 @@ from wharfinger.formats.yaml.reader import YamlError, read_yaml
 
 
 @pytest.mark.parametrize("kind", [JsonError, ShapeError, YamlError, ArchiveError])
-def test_the_error_of_every_reader_is_a_format_error(kind: type[Exception]) -> None:
+def test_errors_of_readers_are_format_errors(kind: type[Exception]) -> None:
     assert issubclass(kind, FormatError)
 
 
-def test_one_handler_catches_the_errors_of_every_reader(tmp_path: Path) -> None:
+def test_format_error_catches_the_errors_of_every_reader(tmp_path: Path) -> None:
     readers: list[Callable[[], object]] = [
         lambda: decode_json(b"{", max_bytes=10, what="input"),
         lambda: read_yaml("a: [", what="input"),

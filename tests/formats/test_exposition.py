@@ -54,21 +54,21 @@ def test_numbers_are_written_exactly(value: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "a:b", "_1", ":a", "http_requests_total"])
-def test_names_of_metrics(name: str) -> None:
+def test_valid_metric_names_are_accepted(name: str) -> None:
     assert is_metric_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a-b", "a.b", "a b", "é", "a\n", "{a}", "\u0661"])
-def test_invalid_names(name: str) -> None:
+def test_invalid_metric_and_label_names_are_refused(name: str) -> None:
     assert not is_metric_name(name)
     assert not is_label_name(name)
 
 
-def test_names_of_labels() -> None:
+def test_label_names_exclude_colons_and_double_underscores() -> None:
     assert [name for name in ("a", "_a", "a1", "__a", "a:b", "__") if is_label_name(name)] == ["a", "_a", "a1"]
 
 
-def test_everything_is_escaped() -> None:
+def test_label_values_and_help_texts_are_escaped() -> None:
     assert labels_text([("a", 'x\\y"z\nw'), ("b", "ü✓")]) == 'a="x\\\\y\\"z\\nw",b="ü✓"'
     assert labels_text([("a", "\ud800")]) == 'a="?"'
     assert [plain_text(text) for text in ("ü", "a\udcff", "")] == ["ü", "a\\udcff", ""]
@@ -76,7 +76,7 @@ def test_everything_is_escaped() -> None:
     assert list(header_lines("a", MetricKind.COUNTER)) == ["# TYPE a counter"]
 
 
-def test_a_histogram() -> None:
+def test_histogram_buckets_are_cumulative() -> None:
     assert list(histogram_lines("d", 'a="b"', (0.1, 1.0), [1, 2, 3], 7.5)) == [
         'd_bucket{a="b",le="0.1"} 1',
         'd_bucket{a="b",le="1"} 3',
@@ -87,7 +87,7 @@ def test_a_histogram() -> None:
     assert list(histogram_lines("d", "", (), [4], 1))[:2] == ['d_bucket{le="+Inf"} 4', "d_sum 1"]
 
 
-def test_a_family() -> None:
+def test_a_family_has_a_line_for_each_series() -> None:
     family = Description("a_total", MetricKind.COUNTER, "What.", ("x", "y"))
     text = exposition(family_lines(family, [(("1", '"'), 2), (("2", ""), 0.5)]))
     assert text == '# HELP a_total What.\n# TYPE a_total counter\na_total{x="1",y="\\""} 2\na_total{x="2",y=""} 0.5\n'
@@ -96,7 +96,7 @@ def test_a_family() -> None:
         list(family_lines(family, [(("1",), 2)]))
 
 
-def test_no_lines_give_an_empty_text() -> None:
+def test_an_exposition_without_lines_is_empty() -> None:
     assert exposition(family_lines(Description("a", MetricKind.GAUGE, "What."), [])) == ""
     assert sample_line("a", "", 1.0) == "a 1"
 
@@ -139,6 +139,6 @@ def test_a_scraper_reads_histograms(labels: dict[str, str], bounds: list[float],
         ('# TYPE a histogram\na_bucket{le="1.0"} 1\n', "Go"),
     ],
 )
-def test_the_scraper_of_these_tests_detects_errors(text: str, why: str) -> None:
+def test_the_scraper_used_here_detects_errors(text: str, why: str) -> None:
     with pytest.raises(AssertionError, match=why):
         parse(text)

@@ -22,7 +22,7 @@ def test_no_input_breaks_a_reader(target: str) -> None:
     report = fuzz(target, count=count, seed=1)
 
     assert report.accepted + report.refused == count
-    # A fuzzer proves nothing if all its inputs are refused, or if none is.
+    # A fuzzer shows nothing if all its inputs are refused, or if all are accepted.
     assert min(report.accepted, report.refused) > count // 20, report
 
 

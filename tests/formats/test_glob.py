@@ -48,7 +48,7 @@ from wharfinger.formats.glob import MAX_ALTERNATIVES, MAX_PATTERN, path_glob, te
         ("a**b", "aXb", True),
     ],
 )
-def test_paths(pattern: str, path: str, found: bool) -> None:
+def test_path_globs_match_paths(pattern: str, path: str, found: bool) -> None:
     assert bool(path_glob(pattern).match(path)) is found
 
 
@@ -65,7 +65,7 @@ def test_paths(pattern: str, path: str, found: bool) -> None:
         ("*", "a\nb", True),
     ],
 )
-def test_texts(pattern: str, text: str, found: bool) -> None:
+def test_text_globs_match_across_slashes(pattern: str, text: str, found: bool) -> None:
     assert bool(text_glob(pattern).match(text)) is found
 
 
@@ -82,7 +82,7 @@ def test_every_pattern_is_fast(compiled: object) -> None:
     begin = time.process_time()
     for pattern in ("*a" * 40 + "b", "**/" * 30 + "*a*a*a*b", "**/*a/" * 20 + "b", "?*" * 50 + "b"):
         assert not compiled(pattern).match("a" * 60 + "/" + "a/" * 30 + "a" * 60)
-    assert time.process_time() - begin < 5  # with backtracking over all stars it would be hours
+    assert time.process_time() - begin < 5  # with backtracking over all stars it would take hours
 
 
 ALPHABET = st.text("ab*?[]!-", max_size=12)
@@ -111,7 +111,7 @@ def test_patterns_with_slashes_agree_with_git(
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
     (Path(folder) / ".gitignore").write_text("/" + "/".join(pattern) + "\n")
     expression = path_glob("/".join(pattern))
-    # git ignores what lies below an ignored folder, too.
+    # git also ignores everything below an ignored folder.
     ours = any(expression.match("/".join(path[:count])) for count in range(1, len(path) + 1))
     command = ["git", "-C", str(folder), "check-ignore", "--no-index", "-q", "/".join(path)]
     assert ours is (subprocess.run(command, check=False).returncode == 0), (pattern, path)

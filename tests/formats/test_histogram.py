@@ -9,13 +9,13 @@ from wharfinger.formats.histogram import Histogram, sample_count
     ("value", "counts"),
     [(-1, [1, 0, 0]), (0.1, [1, 0, 0]), (0.11, [0, 1, 0]), (1, [0, 1, 0]), (1.01, [0, 0, 1]), (1e300, [0, 0, 1])],
 )
-def test_a_bound_is_part_of_its_bucket(value: float, counts: list[int]) -> None:
+def test_bucket_bounds_are_inclusive(value: float, counts: list[int]) -> None:
     histogram = Histogram((0.1, 1.0))
     histogram.observe(value)
     assert (histogram.counts, histogram.total) == (counts, value)
 
 
-def test_values_add_up() -> None:
+def test_a_histogram_counts_and_sums_values() -> None:
     histogram = Histogram((1.0,))
     for value in (0.5, 1.0, 3.0):
         histogram.observe(value)

@@ -15,12 +15,12 @@ from wharfinger.formats.listing import counted, listed
         (range(12), "; ", "0; 1; and 10 more"),
     ],
 )
-def test_at_most_two_are_named(items: list[str], separator: str, text: str) -> None:
+def test_a_listing_names_at_most_two_items(items: list[str], separator: str, text: str) -> None:
     assert listed(items, 2, separator) == text
 
 
 @pytest.mark.parametrize(
     ("number", "none", "text"), [(0, "0", "0 hooks"), (0, "no", "no hooks"), (1, "no", "1 hook"), (2, "0", "2 hooks")]
 )
-def test_a_number_has_its_noun(number: int, none: str, text: str) -> None:
+def test_a_count_has_a_singular_or_plural_noun(number: int, none: str, text: str) -> None:
     assert counted(number, "hook", none=none) == text

@@ -37,7 +37,9 @@ VALUES: Final = st.recursive(
 
 
 @pytest.mark.parametrize(("target", "patch", "result"), RFC_EXAMPLES)
-def test_the_examples_of_the_rfc(target: JsonValue, patch: JsonValue, result: JsonValue) -> None:
+def test_merge_patches_agree_with_the_examples_of_the_rfc(
+    target: JsonValue, patch: JsonValue, result: JsonValue
+) -> None:
     assert merge_patch(target, patch) == result
 
 
@@ -66,7 +68,7 @@ def _scribble(value: JsonValue) -> None:
         value["scribble"] = "scribble"
 
 
-def test_layers_of_settings() -> None:
+def test_settings_are_overlaid_by_key() -> None:
     below: JsonObject = {"a": {"b": 1, "c": [1]}, "d": 1, "e": {"f": 1}}
     above: JsonObject = {"a": {"c": [2], "g": 2}, "d": {"h": 2}, "e": None}
     before = copy.deepcopy((below, above))
@@ -76,7 +78,7 @@ def test_layers_of_settings() -> None:
     assert (below, above) == before
 
 
-def test_layers_nested_too_deep() -> None:
+def test_settings_nested_too_deep_are_refused() -> None:
     deep: JsonObject = {}
     for _ in range(5_000):
         deep = {"a": deep}

@@ -40,7 +40,7 @@ PROXY = "http://proxy.example:3128"
         ("", "https://[::1]", True),
     ],
 )
-def test_hosts_that_are_reached_without_a_proxy(no_proxy: str, url: str, direct: bool) -> None:
+def test_hosts_in_no_proxy_are_reached_directly(no_proxy: str, url: str, direct: bool) -> None:
     proxies = read_proxies({"HTTPS_PROXY": PROXY, "NO_PROXY": no_proxy})
     assert proxies.of(httpx.URL(url)) == (None if direct else httpx.URL(PROXY))
 
@@ -57,7 +57,7 @@ def test_each_scheme_has_its_own_proxy() -> None:
 @pytest.mark.parametrize(
     "text", ["socks5://proxy.example", "http://", "http://a:s3cret@", "http://[", "ftp://a:s3cret@b"]
 )
-def test_a_proxy_that_cannot_be_used_is_named_without_its_login(text: str) -> None:
+def test_an_invalid_proxy_is_reported_without_its_credentials(text: str) -> None:
     with pytest.raises(ProxyAddressError) as caught:
         read_proxies({"HTTPS_PROXY": text})
     assert str(caught.value) == (
@@ -66,7 +66,7 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_login(text: str) -> No
     )
 
 
-def test_a_login_is_not_shown() -> None:
+def test_proxy_credentials_are_not_shown() -> None:
     assert "s3cret" not in repr(read_proxies({"HTTPS_PROXY": "http://porter:s3cret@proxy.example:1"}))
 
 

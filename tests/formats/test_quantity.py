@@ -23,10 +23,10 @@ from wharfinger.formats.quantity import parse_quantity
         ("-1n", Fraction(-1, 10**9)),
     ],
 )
-def test_numbers(value: JsonValue, number: Fraction) -> None:
+def test_quantities_are_parsed_to_exact_numbers(value: JsonValue, number: Fraction) -> None:
     assert parse_quantity(value) == number
 
 
 @pytest.mark.parametrize("value", ["", ".", "-", "Ki", "1 Ki", "1kB", "1e", "1e1000", "٣", True, None, [], {}])
-def test_invalid_quantities(value: JsonValue) -> None:
+def test_invalid_quantities_are_none(value: JsonValue) -> None:
     assert parse_quantity(value) is None

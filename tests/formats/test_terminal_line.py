@@ -20,7 +20,7 @@ class ClosedTerminal(Terminal):
         raise BrokenPipeError
 
 
-def test_a_line_is_shown_once_replaced_and_removed() -> None:
+def test_a_line_is_drawn_once_replaced_and_removed() -> None:
     terminal = Terminal()
     line = TerminalLine(terminal)
     line.show("a longer text")

@@ -24,12 +24,12 @@ from wharfinger.formats.terminal_text import is_safe, json_printable, printable
         ("\ud800", "\\ud800"),
     ],
 )
-def test_printable(text: str, shown: str) -> None:
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert is_safe(text) == (text == shown)
 
 
-def test_some_characters_may_be_allowed() -> None:
+def test_allowed_characters_are_not_escaped() -> None:
     assert printable("a\nb\r", allow="\n") == "a\nb\\r"
     assert is_safe("a\nb", allow="\n")
     assert not is_safe("a\nb\r", allow="\n")
@@ -44,7 +44,7 @@ def test_the_result_is_safe_and_can_be_encoded(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_a_json_document_means_the_same(text: str) -> None:
+def test_an_escaped_json_document_has_the_same_value(text: str) -> None:
     document = json_printable(json.dumps({text: [text]}, ensure_ascii=False, indent=1))
     assert is_safe(document, allow="\n")
     assert json.loads(document) == {text: [text]}
@@ -57,6 +57,6 @@ def test_a_json_document_can_be_escaped_for_yaml(text: str) -> None:
     assert yaml.safe_load(document) == {"text": text}
 
 
-def test_characters_beyond_the_basic_plane() -> None:
+def test_characters_beyond_the_basic_plane_are_escaped_as_pairs_in_json() -> None:
     assert json_printable('"\U000e0041"') == '"\\udb40\\udc41"'
     assert json_printable('"\U000e0041"', yaml=True) == '"\\U000e0041"'

@@ -21,7 +21,7 @@ def test_columns_are_aligned_without_trailing_spaces() -> None:
     ]
 
 
-def test_no_rows() -> None:
+def test_a_table_without_rows_has_a_header() -> None:
     assert layout(HEADER, [], 80) == ["NAME   STATE   MESSAGE"]
 
 
@@ -45,7 +45,7 @@ def test_a_long_cell_does_not_pad_the_other_rows() -> None:
     assert layout(HEADER, [("b", "Ready", "m" * 100)], 60, widest_column=8)[1] == "b      Ready   " + "m" * 44 + "…"
 
 
-def test_a_row_is_always_one_line() -> None:
+def test_a_row_is_one_line_even_with_line_breaks() -> None:
     lines = layout(HEADER, [(HOSTILE, HOSTILE, HOSTILE)], 80)
     assert len(lines) == 2
     assert all(is_safe(line) for line in lines)

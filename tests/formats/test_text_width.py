@@ -12,7 +12,7 @@ from wharfinger.formats.text_width import shorten, width
 @pytest.mark.parametrize(
     ("text", "columns"), [("", 0), ("abc", 3), ("漢字", 4), ("e\u0301", 1), ("é", 1), ("🙂", 2), ("a\u200db", 2)]
 )
-def test_width(text: str, columns: int) -> None:
+def test_width_counts_terminal_columns(text: str, columns: int) -> None:
     assert width(text) == columns
 
 
@@ -27,7 +27,7 @@ def test_width(text: str, columns: int) -> None:
         ("", 1, ""),
     ],
 )
-def test_shorten(text: str, columns: int, short: str) -> None:
+def test_shortened_texts_end_in_an_ellipsis(text: str, columns: int, short: str) -> None:
     assert shorten(text, columns) == short
 
 
@@ -37,6 +37,6 @@ def test_a_shortened_text_fits(text: str, columns: int) -> None:
     assert width(short) <= columns
 
 
-def test_the_sample_is_hostile() -> None:
+def test_the_hostile_sample_has_unsafe_characters() -> None:
     assert not is_safe(HOSTILE)
     assert "✓ 漢字" in printable(HOSTILE)

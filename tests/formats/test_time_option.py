@@ -12,6 +12,6 @@ def test_a_time_is_read_as_seconds(text: str, seconds: float) -> None:
     assert time_option(text) == seconds
 
 
-def test_another_text_is_an_error_of_the_argument() -> None:
+def test_an_invalid_time_is_an_argument_error() -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="duration '5 minutes': "):
         time_option("5 minutes")

@@ -97,7 +97,7 @@ REFUSED: Final = [
 
 
 @pytest.mark.parametrize("text", ALLOWS)
-def test_versions_that_constraints_allow(text: str) -> None:
+def test_constraints_allow_and_refuse_versions(text: str) -> None:
     constraint = parse_constraint(text)
     allowed, refused = ALLOWS[text]
 
@@ -107,7 +107,7 @@ def test_versions_that_constraints_allow(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_invalid_constraints(text: str) -> None:
+def test_invalid_constraints_are_refused(text: str) -> None:
     with pytest.raises(ConstraintError, match="version constraint"):
         parse_constraint(text)
 
@@ -117,7 +117,7 @@ def test_the_message_shows_the_position_of_the_error() -> None:
         parse_constraint(">=1, <bad")
 
 
-def test_limits_of_constraints() -> None:
+def test_constraints_over_the_limits_are_refused() -> None:
     assert parse_constraint(" ".join([">1"] * MAX_COMPARATORS)).allows("2")
     with pytest.raises(ConstraintError, match="more than 64 comparators"):
         parse_constraint(" || ".join([">1"] * (MAX_COMPARATORS + 1)))
@@ -129,7 +129,7 @@ def test_limits_of_constraints() -> None:
     assert len(str(caught.value)) < 300
 
 
-def test_parsed_and_invalid_versions() -> None:
+def test_parsed_versions_are_allowed_and_invalid_versions_are_refused() -> None:
     constraint = parse_constraint("^1.2")
     assert constraint.allows(semver.Version(1, 3, 0, "rc.1"))
     assert not constraint.allows(semver.Version(2))
@@ -137,7 +137,7 @@ def test_parsed_and_invalid_versions() -> None:
         constraint.allows("latest")
 
 
-def test_two_with_the_same_text_are_equal() -> None:
+def test_constraints_with_the_same_text_are_equal() -> None:
     assert parse_constraint("^1") == parse_constraint("^1")
     assert hash(parse_constraint("^1")) == hash(parse_constraint("^1"))
     assert parse_constraint("^1") != parse_constraint("^1.0")
@@ -156,7 +156,7 @@ def test_two_with_the_same_text_are_equal() -> None:
         ("18446744073709551615.0.0", "18446744073709551615.0.0"),
     ],
 )
-def test_versions(text: str, version: str) -> None:
+def test_versions_are_completed_to_three_parts(text: str, version: str) -> None:
     assert str(parse_version(text)) == version
 
 
@@ -167,7 +167,7 @@ def test_versions(text: str, version: str) -> None:
         *(" 1.2.3", "1.2.3\n", "18446744073709551616.0.0", "\u0661.0.0", "1" * (MAX_VERSION_CHARACTERS + 1)),
     ],
 )
-def test_invalid_versions(text: str) -> None:
+def test_invalid_versions_are_refused(text: str) -> None:
     with pytest.raises(ConstraintError, match="is not a version"):
         parse_version(text)
 
@@ -184,7 +184,9 @@ _INSTALLED: Final = st.tuples(*[st.integers(0, 4)] * 3).map(lambda parts: ".".jo
 
 
 @given(st.lists(st.lists(_WRITTEN, min_size=1, max_size=3), min_size=1, max_size=3), _INSTALLED, st.sampled_from(" ,"))
-def test_alternatives_and_comparators(written: list[list[str]], version: str, between: str) -> None:
+def test_a_constraint_needs_all_comparators_of_one_alternative(
+    written: list[list[str]], version: str, between: str
+) -> None:
     whole = parse_constraint("||".join(between.join(together) for together in written))
     assert whole.allows(version) == any(
         all(parse_constraint(one).allows(version) for one in together) for together in written
@@ -192,8 +194,10 @@ def test_alternatives_and_comparators(written: list[list[str]], version: str, be
 
 
 @given(_WRITTEN.filter(lambda text: text[0] not in "!=<>~^"), _INSTALLED)
-def test_unequal_is_the_opposite_of_equal(text: str, version: str) -> None:
-    if "-" not in text:  # a release never equals a prerelease, and how a partial one reads differs between the two
+def test_an_unequal_comparator_allows_other_versions(text: str, version: str) -> None:
+    if (
+        "-" not in text
+    ):  # A release never equals a prerelease, and the two parsers read a partial prerelease differently.
         assert parse_constraint(text).allows(version) is not parse_constraint(f"!={text}").allows(version)
 
 
@@ -209,7 +213,7 @@ def test_unequal_is_the_opposite_of_equal(text: str, version: str) -> None:
         ("^1 || 2", "^1 || 2", "^1 || 2"),
     ],
 )
-def test_the_text_of_two_constraints_together(first: str, second: str, text: str) -> None:
+def test_combined_constraints_have_a_readable_text(first: str, second: str, text: str) -> None:
     together = combine_constraints(parse_constraint(first), parse_constraint(second))
     assert str(together) == text
     if " and " not in text:
@@ -223,7 +227,7 @@ def test_the_text_of_two_constraints_together(first: str, second: str, text: str
     st.sampled_from(sorted(ALLOWS)),
     st.sampled_from(["0.1.0", "1.2.3", "2.1.1", "4.1.0"]),
 )
-def test_two_constraints_together_allow_what_both_allow(first: str, second: str, version: str) -> None:
+def test_combined_constraints_allow_only_versions_that_both_allow(first: str, second: str, version: str) -> None:
     one, other = parse_constraint(first), parse_constraint(second)
     assert combine_constraints(one, other).allows(version) is (one.allows(version) and other.allows(version))
 

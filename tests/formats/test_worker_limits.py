@@ -11,7 +11,7 @@ import pytest
 from wharfinger.formats import worker_limits
 
 
-def test_limits_of_a_process() -> None:
+def test_a_worker_process_gets_resource_limits() -> None:
     script = (
         "import json, os, resource; from wharfinger.formats.worker_limits import limit_process; limit_process();"
         "print(json.dumps([resource.getrlimit(x)[0] for x in (resource.RLIMIT_AS, resource.RLIMIT_CORE,"
@@ -31,7 +31,7 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> dict[int, tuple[int, int]]:
     return held
 
 
-def test_a_limit_that_is_lower_already_stays(
+def test_a_lower_existing_limit_is_not_raised(
     monkeypatch: pytest.MonkeyPatch, limits: dict[int, tuple[int, int]]
 ) -> None:
     monkeypatch.setattr(os, "environ", environment := {"TOKEN": "secret"})
@@ -42,7 +42,7 @@ def test_a_limit_that_is_lower_already_stays(
     assert environment == {}
 
 
-def test_the_processor_time_of_a_request_counts_from_now(limits: dict[int, tuple[int, int]]) -> None:
+def test_the_cpu_limit_of_a_request_counts_from_its_start(limits: dict[int, tuple[int, int]]) -> None:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     worker_limits.allow_cpu_time(5)
     soft, hard = limits[resource.RLIMIT_CPU]

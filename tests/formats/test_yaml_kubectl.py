@@ -54,7 +54,7 @@ def _specs(texts: list[str]) -> list[JsonValue]:
     return [find(answer, "spec") for answer in _answers(done.stdout)]
 
 
-def test_kubectl_reads_the_table_as_it_is_written() -> None:
+def test_kubectl_reads_the_accepted_rows_of_the_table_equally() -> None:
     answers = _specs([text for text, _ in ACCEPTED])
 
     assert len(answers) == len(ACCEPTED)
@@ -67,13 +67,13 @@ def test_kubectl_reads_the_table_as_it_is_written() -> None:
 
 
 @pytest.mark.slow
-def test_kubectl_refuses_the_rows_that_the_table_refuses() -> None:
+def test_kubectl_refuses_the_refused_rows_of_the_table() -> None:
     taken = [text for text in REFUSED if _kubectl(_object(text)).returncode == 0]
 
     assert taken == []
 
 
-def test_kubectl_accepts_the_additional_refusals() -> None:
+def test_kubectl_accepts_rows_that_only_this_reader_refuses() -> None:
     assert len(_specs(ONLY_WE_REFUSE)) == len(ONLY_WE_REFUSE)
 
 

@@ -51,7 +51,7 @@ def tree(root: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_unpacks_a_tree(into: Path, zipped: bool) -> None:
+def test_a_tar_is_unpacked_to_a_tree(into: Path, zipped: bool) -> None:
     data = tar(
         ("chart", None),
         ("chart/Chart.yaml", b"name: x\n"),
@@ -99,7 +99,7 @@ def test_names_that_merely_contain_two_dots_are_unpacked(into: Path) -> None:
     assert {name: (into / name).read_text() for name in names} == {name: name for name in names}
 
 
-def test_links_are_kept_whatever_the_position_of_their_target(into: Path) -> None:
+def test_links_are_unpacked_before_and_after_their_target(into: Path) -> None:
     """Weakness (spec/runtime.md 13.6): links were resolved before their targets existed, and were silently dropped."""
     report = extract(tar(("before", "target"), ("target", b"x"), ("after", "target"), ("d/up", "../target")), into)
 
@@ -109,7 +109,7 @@ def test_links_are_kept_whatever_the_position_of_their_target(into: Path) -> Non
         assert (into / name).read_text() == "x"
 
 
-def test_parents_that_the_tar_lacks_are_created(into: Path) -> None:
+def test_missing_parent_folders_are_created(into: Path) -> None:
     """Weakness (spec/runtime.md 13.6): files whose folder had no separate entry failed."""
     report = extract(tar(("a/b/c/file", b"x"), ("d/e/link", "f"), ("g/h", None), ("a/b", None)), into)
 
@@ -120,13 +120,13 @@ def test_parents_that_the_tar_lacks_are_created(into: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../out", "/tmp/out", "a/../../out", "a/../b", ".."])
-def test_names_out_of_the_tree(into: Path, name: str) -> None:
+def test_names_that_leave_the_tree_are_refused(into: Path, name: str) -> None:
     refused(tar((name, b"x")), into)
     assert not (into.parent / "out").exists()
 
 
 @pytest.mark.parametrize("target", ["../out", "/etc/passwd", "a/../../out", ".."])
-def test_links_out_of_the_tree(into: Path, target: str) -> None:
+def test_symbolic_links_that_leave_the_tree_are_refused(into: Path, target: str) -> None:
     assert "symbolic link" in refused(tar(("link", target)), into)
 
 
@@ -135,11 +135,11 @@ def test_nothing_is_written_through_a_link(into: Path) -> None:
     assert list((into / "real").iterdir()) == []
 
 
-def test_a_link_that_later_links_redirect_outwards(into: Path) -> None:
+def test_a_link_redirected_outwards_by_a_later_link_is_refused(into: Path) -> None:
     assert "out of the tree" in refused(tar(("p/q/x", "d/../.."), ("p/q/d", "../..")), into)
 
 
-def test_hard_links_out_of_the_tree_or_to_links(into: Path) -> None:
+def test_hard_links_to_anything_but_an_earlier_file_are_refused(into: Path) -> None:
     secret = into.parent / "secret"
     for members in (
         [hard_link("x", "/etc/passwd")],
@@ -153,14 +153,14 @@ def test_hard_links_out_of_the_tree_or_to_links(into: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE])
-def test_devices_and_other_special_files(into: Path, flag: bytes) -> None:
+def test_special_files_are_refused(into: Path, flag: bytes) -> None:
     info = tarfile.TarInfo("x")
     info.type = flag
     assert "only files, folders and links are read" in refused(tar(info), into)
     assert list(into.iterdir()) == []
 
 
-def test_an_entry_that_changes_its_type(into: Path) -> None:
+def test_a_repeated_entry_of_another_type_is_refused(into: Path) -> None:
     assert "occurs twice" in refused(tar(("a", b""), ("a", "b")), into)
 
 
@@ -175,7 +175,7 @@ def test_a_later_file_replaces_an_earlier_one_but_not_its_hard_links(into: Path)
     ("mode", "expected"),
     [(0o644, 0o600), (0o777, 0o700), (0o6755, 0o700), (0o4644, 0o600), (0, 0o600), (0o2111, 0o700)],
 )
-def test_modes_are_for_the_owner_only(into: Path, mode: int, expected: int) -> None:
+def test_modes_give_rights_to_the_owner_only(into: Path, mode: int, expected: int) -> None:
     file, folder = tarfile.TarInfo("file"), tarfile.TarInfo("folder")
     folder.type = tarfile.DIRTYPE
     file.mode = folder.mode = mode
@@ -190,7 +190,7 @@ def test_modes_are_for_the_owner_only(into: Path, mode: int, expected: int) -> N
     assert stat.S_IMODE(into.stat().st_mode) == 0o700
 
 
-def test_owner_and_time_are_ignored(into: Path) -> None:
+def test_owner_and_time_of_entries_are_ignored(into: Path) -> None:
     info = tarfile.TarInfo("file")
     info.uid = info.gid = 12345
     info.mtime = 1
@@ -227,7 +227,7 @@ def test_owner_and_time_are_ignored(into: Path) -> None:
         (b"not a tar at all", "truncated"),
     ],
 )
-def test_limits_and_damage(into: Path, data: bytes, reason: str) -> None:
+def test_archives_over_a_limit_or_damaged_are_refused(into: Path, data: bytes, reason: str) -> None:
     assert reason in refused(data, into)
 
 
@@ -239,7 +239,7 @@ def test_a_gzip_bomb_writes_little_to_the_disk(into: Path) -> None:
     assert (into / "bomb").stat().st_size < 30_000_000
 
 
-def test_gzip_members_that_follow_one_another_are_one_tar(into: Path) -> None:
+def test_consecutive_gzip_members_form_one_tar(into: Path) -> None:
     data = tar(("a", b"x" * 3000), ("b", b"y"))
     parts = [data[at : at + 700] for at in range(0, len(data), 700)]
 
@@ -247,7 +247,7 @@ def test_gzip_members_that_follow_one_another_are_one_tar(into: Path) -> None:
     assert tree(into) == {"a": "x" * 3000, "b": "y"}
 
 
-def test_the_folder_must_be_empty(into: Path) -> None:
+def test_extraction_into_a_folder_with_files_is_refused(into: Path) -> None:
     into.mkdir()
     assert extract(tar(("a", b"x")), into).files == 1
     with pytest.raises(FileExistsError, match="not empty"):
@@ -319,7 +319,7 @@ def test_a_hard_link_counts_as_a_separate_file(into: Path) -> None:
     assert (report.hard_links, report.file_bytes) == (most - 1, 40_000)
 
 
-def test_links_that_leave_the_top_folder(into: Path) -> None:
+def test_links_that_leave_the_top_folder_are_refused(into: Path) -> None:
     """After the folder is moved, such links would lead to other files."""
     for target in ("../secret", "../chart/a", "d/../../secret", ".."):
         data = tar(("chart/a", b""), ("chart/d", None), ("chart/l", target))
@@ -335,7 +335,7 @@ def test_links_that_leave_the_top_folder(into: Path) -> None:
         extract_tar(io.BytesIO(tar(("top", "../x"))), into, SMALL, what="chart.tgz", within_top=True)
 
 
-def test_links_to_folders_that_multiply_paths(into: Path) -> None:
+def test_links_to_folders_that_multiply_paths_are_refused(into: Path) -> None:
     """2 to the power of 30 paths of one file, in an archive of a few kilobytes."""
     doubling = [(f"d{n}/{name}", f"../d{n - 1}") for n in range(1, 15) for name in ("a", "b")]
     assert "more than 50 paths where links to folders are followed" in refused(tar(("d0/f", b""), *doubling), into)

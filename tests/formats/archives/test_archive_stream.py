@@ -52,14 +52,14 @@ def test_plain_and_gzip_give_the_same_bytes(data: bytes, step: int) -> None:
 
 
 @given(st.lists(st.binary(max_size=50), min_size=1, max_size=5), st.integers(0, 40))
-def test_several_members_and_padding_with_zeros(parts: list[bytes], padding: int) -> None:
+def test_gzip_members_and_zero_padding_are_read_as_one_stream(parts: list[bytes], padding: int) -> None:
     data = b"".join(gzip.compress(part) for part in parts) + b"\0" * padding
 
     for step in (10**9, 1):
         assert everything(opened(data, step=step)) == b"".join(parts)
 
 
-def test_long_padding_of_zeros() -> None:
+def test_data_after_zero_padding_is_refused() -> None:
     assert everything(opened(gzip.compress(b"x") + b"\0" * 100_000)) == b"x"
     with pytest.raises(ArchiveError, match="other data follows"):
         everything(opened(gzip.compress(b"x") + b"\0" * 100_000 + b"y"))
@@ -91,16 +91,16 @@ def test_gzip_with_a_flipped_bit_is_refused_or_has_the_same_data() -> None:
             assert str(error).startswith(("layer: damaged gzip", "layer: truncated gzip"))
         else:
             survived += 1
-    assert survived <= 8  # the bits that fill the last byte mean nothing
+    assert survived <= 8  # the padding bits of the last byte have no meaning
 
 
 @pytest.mark.parametrize(("magic", "name"), [(b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz")])
-def test_other_compressions_are_named(magic: bytes, name: str) -> None:
+def test_unsupported_compressions_are_refused_by_name(magic: bytes, name: str) -> None:
     with pytest.raises(ArchiveError, match=f"compressed with {name}; only gzip is read"):
         opened(magic + b"rest").read_up_to(1)
 
 
-def test_reading_exactly() -> None:
+def test_read_exactly_refuses_a_stream_that_ends_early() -> None:
     stream = opened(b"abcdef")
 
     assert stream.read_exactly(2) == b"ab"
@@ -109,11 +109,11 @@ def test_reading_exactly() -> None:
         stream.read_exactly(5)
 
 
-def test_pieces_are_chunks() -> None:
+def test_pieces_have_at_most_the_size_of_a_chunk() -> None:
     assert [len(piece) for piece in opened(NOISE).pieces(150_000)] == [65536, 65536, 150_000 - 2 * 65536]
 
 
-def test_drain_verifies_the_rest() -> None:
+def test_drain_verifies_the_rest_of_the_stream() -> None:
     stream = opened(gzip.compress(NOISE))
     stream.read_exactly(10)
     stream.drain()
@@ -125,7 +125,7 @@ def test_drain_verifies_the_rest() -> None:
         stream.drain()
 
 
-def test_the_limit_of_input() -> None:
+def test_input_over_the_limit_is_refused() -> None:
     limits = StreamLimits(max_read=100_000, max_bytes=10**8, max_members=10, max_ratio=2000)
 
     for data in (NOISE, gzip.compress(NOISE), gzip.compress(b"") + b"\0" * 10**6):
@@ -135,7 +135,7 @@ def test_the_limit_of_input() -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_the_limit_of_output_stops_a_bomb_at_once() -> None:
+def test_the_output_limit_stops_a_bomb_at_once() -> None:
     source = Trickle(gzip.compress(b"\0" * 300_000_000), 4096)
     limits = StreamLimits(max_read=10**9, max_bytes=5_000_000, max_members=10, max_ratio=2000)
     stream = ArchiveStream(source, limits, what="layer", should_stop=lambda: False)
@@ -146,7 +146,7 @@ def test_the_limit_of_output_stops_a_bomb_at_once() -> None:
     assert source.given < 30_000
 
 
-def test_the_limit_of_the_ratio_applies_beyond_the_first_mebibyte() -> None:
+def test_the_ratio_limit_applies_beyond_the_first_mebibyte() -> None:
     limits = StreamLimits(max_read=10**9, max_bytes=10**9, max_members=10, max_ratio=50)
 
     assert len(everything(opened(gzip.compress(b"\0" * 1024 * 1024), limits))) == 1024 * 1024
@@ -155,13 +155,13 @@ def test_the_limit_of_the_ratio_applies_beyond_the_first_mebibyte() -> None:
     assert len(everything(opened(gzip.compress(NOISE * 10), limits))) == 2_000_000
 
 
-def test_a_nested_bomb_is_only_data() -> None:
+def test_a_bomb_inside_an_archive_is_not_unpacked() -> None:
     inner = gzip.compress(b"\0" * 10_000_000)
 
     assert everything(opened(gzip.compress(inner))) == inner
 
 
-def test_the_limit_of_members() -> None:
+def test_too_many_gzip_members_are_refused() -> None:
     limits = StreamLimits(max_read=10**8, max_bytes=10**8, max_members=5, max_ratio=2000)
     empty = gzip.compress(b"")
 
@@ -171,7 +171,7 @@ def test_the_limit_of_members() -> None:
 
 
 def test_a_full_chunk_of_output_may_leave_more_pending() -> None:
-    # Deflate keeps output that did not fit; it must come without more input.
+    # Deflate retains output that did not fit; a reader must get it without more input.
     for size in range(65536 - 3, 65536 * 2 + 3, 65536):
         assert everything(opened(gzip.compress(b"\0" * size))) == b"\0" * size
 
@@ -185,7 +185,7 @@ def test_should_stop_is_called_for_each_chunk() -> None:
     assert 0 < stream.bytes_out < len(NOISE)
 
 
-def test_an_error_of_the_stream_is_passed_on() -> None:
+def test_an_error_of_the_source_is_passed_on() -> None:
     class Broken:
         def read(self, size: int, /) -> bytes:
             raise ConnectionResetError("gone")

@@ -57,7 +57,7 @@ def refused(*entries: Entry, limits: TreeLimits = LIMITS) -> str:
         ("C:", ("C:",)),
     ],
 )
-def test_legal_names(name: str, path: tuple[str, ...]) -> None:
+def test_legal_names_are_split_into_parts(name: str, path: tuple[str, ...]) -> None:
     assert place(file(name))[0].path == path
 
 
@@ -81,12 +81,12 @@ def test_legal_names(name: str, path: tuple[str, ...]) -> None:
         ("\u00e9" * 101, "is longer than 200 bytes"),
     ],
 )
-def test_names_that_are_refused(name: str, reason: str) -> None:
+def test_invalid_names_are_refused(name: str, reason: str) -> None:
     assert refused(file(name)).endswith(reason)
     assert refused(hard("x", name)) if name not in {"", "."} else True
 
 
-def test_a_component_has_the_limit_of_file_systems() -> None:
+def test_a_name_longer_than_file_systems_allow_is_refused() -> None:
     limits = TreeLimits(100, 5, 1000)
 
     assert place(file("a" * 255), limits=limits)
@@ -98,12 +98,12 @@ def test_a_long_name_is_shortened_in_the_message() -> None:
     assert len(refused(file("a/" * 90 + "x"))) < 220
 
 
-def test_the_root_is_an_existing_folder() -> None:
+def test_the_root_is_always_an_existing_folder() -> None:
     assert place(folder("./")) == [Placed((), [], is_there=True)]
     assert "has no name" in refused(link(".", "x"))
 
 
-def test_parents_that_the_archive_lacks_are_created_once() -> None:
+def test_missing_parent_folders_are_created_once() -> None:
     first, second = place(file("a/b/c"), file("a/b/d"))
 
     assert first == Placed(("a", "b", "c"), [("a",), ("a", "b")], is_there=False)
@@ -112,12 +112,12 @@ def test_parents_that_the_archive_lacks_are_created_once() -> None:
 
 
 @pytest.mark.parametrize("parent", [file("a"), link("a", "b"), hard("a", "f")])
-def test_nothing_is_written_through_a_path_that_is_not_a_folder(parent: Entry) -> None:
+def test_entries_below_a_file_or_a_link_are_refused(parent: Entry) -> None:
     for child in (file("a/x"), folder("a/x/y"), link("a/x", "y"), hard("a/x", "f")):
         assert "would be written through 'a'" in refused(file("f"), parent, child)
 
 
-def test_nothing_is_written_through_a_link_to_a_folder_of_the_archive() -> None:
+def test_entries_below_a_link_to_a_folder_are_refused() -> None:
     assert "would be written through 'b', a symbolic link" in refused(folder("a"), link("b", "a"), file("b/x"))
 
 
@@ -159,7 +159,7 @@ def test_hard_links_must_name_an_earlier_file() -> None:
         ("a", "missing/../b"),
     ],
 )
-def test_links_inside_the_tree_with_and_without_a_target(name: str, target: str) -> None:
+def test_links_inside_the_tree_may_lack_a_target(name: str, target: str) -> None:
     assert place(link(name, target))
     assert place(link(name, target), file("b"))
     assert place(file("b"), link(name, target))
@@ -169,7 +169,7 @@ def test_links_inside_the_tree_with_and_without_a_target(name: str, target: str)
     ("name", "target"),
     [("a", ".."), ("a", "../b"), ("a", "b/../../c"), ("d/a", "../../b"), ("d/e/a", "../../../e"), ("a", "./.././b")],
 )
-def test_links_out_of_the_tree(name: str, target: str) -> None:
+def test_symbolic_links_that_leave_the_tree_are_refused(name: str, target: str) -> None:
     assert refused(link(name, target)) == (f"layer: entry {name!r} is a symbolic link out of the tree, to {target!r}")
 
 
@@ -182,7 +182,7 @@ def test_links_out_of_the_tree(name: str, target: str) -> None:
         ("a/" * 101, "has a target longer than 200 bytes"),
     ],
 )
-def test_link_targets_that_are_refused(target: str, reason: str) -> None:
+def test_invalid_link_targets_are_refused(target: str, reason: str) -> None:
     assert refused(link("x", target)).endswith(reason)
 
 
@@ -197,7 +197,7 @@ def test_links_are_checked_again_when_later_links_change_their_meaning() -> None
     assert "out of the tree" in refused(link("p/d", "e"), link("p/x", "d/../.."), link("p/d", ".."))
 
 
-def test_loops() -> None:
+def test_loops_of_symbolic_links_are_refused() -> None:
     assert "'a' is a symbolic link in a loop" in refused(link("a", "a"))
     assert "in a loop" in refused(link("a", "b"), link("b", "a"))
     assert "in a loop" in refused(link("a", "b/x"), link("b", "a/y"))
@@ -205,7 +205,7 @@ def test_loops() -> None:
     assert place(*chain, file("l39"))
 
 
-def test_tangled_links_are_refused() -> None:
+def test_links_that_take_too_many_steps_are_refused() -> None:
     limits = TreeLimits(max_entries=60, max_depth=5, max_name_bytes=4000)
     chain = [link(f"l{n}", f"l{n + 1}/{'x/../' * 600}y") for n in range(30)]
 

@@ -76,12 +76,12 @@ def test_any_names_and_data_are_read_back(files: list[tuple[str, bytes]], dialec
     assert [(entry.name, content) for entry, content in found] == files
 
 
-def test_any_of_the_three_executable_bits_counts() -> None:
+def test_any_executable_bit_makes_a_file_executable() -> None:
     for mode, expected in [(0o644, False), (0o755, True), (0o100, True), (0o010, True), (0o001, True), (0o7666, False)]:
         assert only(header(mode=mode) + END).is_executable is expected
 
 
-def test_a_prefix_counts_for_ustar_and_not_for_gnu() -> None:
+def test_a_name_prefix_applies_to_ustar_but_not_to_gnu() -> None:
     assert only(header(b"name", prefix=b"some/folder") + END).name == "some/folder/name"
     assert only(header(b"name", prefix=b"14567012345", magic=b"ustar  \0") + END).name == "name"
     assert only(header(b"name", prefix=b"junk", magic=b"\0" * 8) + END).name == "name"
@@ -90,7 +90,7 @@ def test_a_prefix_counts_for_ustar_and_not_for_gnu() -> None:
 @pytest.mark.parametrize(
     ("flag", "kind"), [(b"0", Kind.FILE), (b"\0", Kind.FILE), (b"7", Kind.FILE), (b"5", Kind.DIRECTORY)]
 )
-def test_types(flag: bytes, kind: Kind) -> None:
+def test_type_flags_of_files_and_folders_are_recognized(flag: bytes, kind: Kind) -> None:
     assert only(header(flag=flag) + END).kind is kind
 
 
@@ -119,11 +119,11 @@ def test_the_size_of_entries_without_data_is_ignored() -> None:
         (b"\xff", "of unknown type '\u00ff'"),
     ],
 )
-def test_other_types_are_refused_by_name(flag: bytes, said: str) -> None:
+def test_unsupported_types_are_refused_by_name(flag: bytes, said: str) -> None:
     assert refused(header(b"dev/x", flag=flag) + END).startswith(f"layer: entry 'dev/x' is {said}; only files,")
 
 
-def test_tarfile_s_devices_and_fifos_are_refused() -> None:
+def test_devices_and_fifos_written_by_tarfile_are_refused() -> None:
     for flag in (tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE):
         info = tarfile.TarInfo("x")
         info.type = flag
@@ -135,7 +135,7 @@ def test_pax_sparse_files_are_refused(key: str) -> None:
     assert "sparse file" in refused(pax(pax_record(key, "1")) + header() + END)
 
 
-def test_pax_outranks_gnu_and_both_outrank_the_header() -> None:
+def test_pax_names_override_gnu_names_and_both_override_the_header() -> None:
     assert only(gnu_long(b"gnu") + header(b"name") + END).name == "gnu"
     assert only(pax(pax_record("path", "pax")) + gnu_long(b"gnu") + header(b"name") + END).name == "pax"
     link = only(gnu_long(b"far", flag=b"K") + header(b"name", flag=b"2", target=b"near") + END)
@@ -145,7 +145,7 @@ def test_pax_outranks_gnu_and_both_outrank_the_header() -> None:
     assert only(pax(pax_record("path", "")) + header(b"name") + END).name == "name"
 
 
-def test_pax_size() -> None:
+def test_a_pax_size_overrides_the_size_of_the_header() -> None:
     data = pax(pax_record("size", "5")) + header(size=0) + padded(b"hello") + header(b"next") + END
 
     assert [content for _, content in entries(data)] == [b"hello", b""]
@@ -154,7 +154,7 @@ def test_pax_size() -> None:
             assert "has a size of" in refused(pax(pax_record("size", size)) + header() + END)
 
 
-def test_extensions_belong_to_one_entry() -> None:
+def test_an_extension_applies_only_to_the_next_entry() -> None:
     first, second = entries(pax(pax_record("path", "pax")) + header(b"one") + header(b"two") + END)
 
     assert (first[0].name, second[0].name) == ("pax", "two")
@@ -200,11 +200,11 @@ def test_global_headers_may_have_comments_but_no_names() -> None:
         b"\0" * 10,
     ],
 )
-def test_damaged_pax_headers(body: bytes) -> None:
+def test_damaged_pax_headers_are_refused(body: bytes) -> None:
     assert "damaged pax header" in refused(pax(body) + header() + END)
 
 
-def test_names_that_are_not_utf_8() -> None:
+def test_names_that_are_not_utf_8_are_refused() -> None:
     assert "not UTF-8" in refused(header(b"\xff") + END)
     assert "not UTF-8" in refused(gnu_long(b"\xff") + header() + END)
     assert "not UTF-8" in refused(header(flag=b"2", target=b"\xff") + END)
@@ -214,7 +214,7 @@ def test_names_that_are_not_utf_8() -> None:
     assert only(pax(other) + header(b"name") + END).name == "name"
 
 
-def test_numbers() -> None:
+def test_numbers_are_read_in_octal_and_in_base_256() -> None:
     assert entries(header(size=b"\x80" + b"\0" * 10 + b"\x05") + padded(b"hello") + END)[0][1] == b"hello"
     assert entries(header(size=b"         5 \0") + padded(b"hello") + END)[0][1] == b"hello"
     assert only(header(size=b"\0" * 12, mode=b"\0" * 8) + END).size == 0
@@ -250,11 +250,11 @@ def test_signed_checksums_of_old_writers_are_accepted() -> None:
         (b"<html>" + b" " * BLOCK, "not a tar"),
     ],
 )
-def test_damage(data: bytes, reason: str) -> None:
+def test_damaged_tars_are_refused(data: bytes, reason: str) -> None:
     assert reason in refused(data)
 
 
-def test_ends_of_archives() -> None:
+def test_an_archive_may_end_without_the_second_zero_block() -> None:
     assert entries(END) == []
     assert len(entries(header() + END)) == 1
     assert len(entries(header() + b"\0" * BLOCK)) == 1

@@ -77,7 +77,7 @@ HOLDS: Final = (
     "isQuantity('1.3Gi') && !isQuantity('ten') && quantity('1k').isInteger() && !quantity('1m').isInteger()",
     "semver('1.2.3').isLessThan(semver('1.10.0')) && semver('v1.2', true) == semver('1.2.0')",
     "isSemver('1.0.0-rc.1') && !isSemver('v1') && semver('1.2.3').minor() == 2 && semver('1.2.3').major() == 1",
-    # Durations and moments.
+    # Durations and timestamps.
     "duration('1h30m') > duration('1h') && duration('1h').getHours() == 1",
     "timestamp('2026-01-01T00:00:00Z').getFullYear() == 2026",
     "timestamp('2026-01-01T12:00:00Z').getHours('Europe/Berlin') == 13",
@@ -94,18 +94,18 @@ HOLDS: Final = (
     "[1, 2].all(i, v, i < v) && {'a': 1}.all(k, v, v == 1) && [1, 2].exists(i, v, v == 2 && i == 1)",
     "[1, 2].existsOne(i, v, v == 2) && [1, 2].transformList(i, v, v * 2 + i) == [2, 5]",
     "sets.contains([1, 2], [1]) && sets.equivalent([1, 1], [1]) && sets.intersects([1], [1, 2])",
-    # Numbers of different types, errors that do not matter.
+    # Numbers of different types, and errors that do not decide the result.
     "self.replicas == 3.0 && self.replicas == 3u && self.replicas > 2.5 && self.ratio > 1 && self.replicas % 2 == 1",
     "true || self.nope && [1].exists(x, self.nope || x == 1)",
     # Names.
     "self.namespace == 'prod' && self['a-b'] == 1",
-    # More than Kubernetes has.
+    # Extensions that Kubernetes does not have.
     "math.greatest(1, 2) == 2 && cel.bind(x, 2, x * x) == 4 && base64.encode(b'hi') == 'aGk='",
     "[3, 1].sort() == [1, 3] && [[1], [2]].flatten() == [1, 2] && [1, 1].distinct() == [1]",
 )
 
 MISSING: Final = {
-    # docs/cel.md has each of these.
+    # docs/cel.md lists each of these.
     "format.dns1123Label().validate('a').hasValue()": "undeclared reference to 'format'",
     "authorizer.group('').resource('pods').check('get').allowed()": "undeclared reference to 'authorizer'",
     "{'a': 1}.transformMap(k, v, v + 1) == {'a': 2}": "unknown macro or function",
@@ -159,7 +159,7 @@ def answer(text: str, value: JsonValue = SETTINGS, self_type: str = "") -> objec
 
 
 @pytest.mark.parametrize("text", HOLDS)
-def test_rules_as_documented_by_kubernetes(text: str) -> None:
+def test_rules_documented_by_kubernetes_hold(text: str) -> None:
     assert answer(text) is True
 
 
@@ -170,19 +170,19 @@ def test_missing_functions_are_refused_at_compile_time(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_expressions_that_do_not_compile(text: str) -> None:
+def test_invalid_expressions_do_not_compile(text: str) -> None:
     with pytest.raises(CelError, match=REFUSED[text]):
         compile_expression(text, self_type="", result="bool")
 
 
-def test_compile_errors_have_a_position() -> None:
+def test_compile_errors_report_a_position() -> None:
     with pytest.raises(CelError) as caught:
         compile_expression("self.a ==\n nope", self_type="", result="bool")
     assert str(caught.value) == "2:2: undeclared reference to 'nope'"
 
 
 @pytest.mark.parametrize("text", NO_ANSWER)
-def test_expressions_without_a_result(text: str) -> None:
+def test_failed_evaluations_report_the_reason(text: str) -> None:
     with pytest.raises(CelError, match=NO_ANSWER[text]):
         answer(text)
 
@@ -213,19 +213,19 @@ def test_self_has_the_type_of_the_schema(text: str, self_type: str, fits: bool) 
 @pytest.mark.parametrize(
     ("value", "self_type"), [(2**70, ""), ({"a": -(2**64)}, ""), (1, "string"), ("a", "object"), (None, "array")]
 )
-def test_values_that_the_language_cannot_represent(value: JsonValue, self_type: str) -> None:
+def test_values_without_a_cel_form_are_refused(value: JsonValue, self_type: str) -> None:
     with pytest.raises(CelError, match=r"type that the schema declares|invalid argument"):
         answer("self == self && size(string(self == self)) > 0", value, self_type)
 
 
-def test_expressions_with_text_results() -> None:
+def test_expressions_may_return_text() -> None:
     told = compile_expression("'at most ' + string(self.maxReplicas)", self_type="", result="string")
     assert told.evaluate(SETTINGS, None) == "at most 5"
     with pytest.raises(CelError, match="returns bool, not string"):
         compile_expression("true", self_type="", result="string")
 
 
-def test_old_values() -> None:
+def test_rules_can_compare_with_the_old_value() -> None:
     for text in ("self.a >= oldSelf.a", "oldSelf == self || self.a > oldSelf['a']"):
         for kind in ("", "object"):
             rule = compile_expression(text, self_type=kind, result="bool")
@@ -235,7 +235,7 @@ def test_old_values() -> None:
     assert not compile_expression("self.oldSelf == 'oldSelf'", self_type="", result="bool").uses_old
 
 
-def test_optional_old_values() -> None:
+def test_an_optional_old_value_may_be_absent() -> None:
     rule = compile_expression(
         "oldSelf.hasValue() ? self >= oldSelf.value() : self > 10 // or so",
         self_type="",
@@ -288,7 +288,7 @@ def test_errors_never_contain_the_value(text: str) -> None:
         ("anything at all", "a function was given an invalid argument"),
     ],
 )
-def test_texts_of_passed_on_errors(said: str, text: str) -> None:
+def test_error_texts_of_the_library_are_shortened_without_values(said: str, text: str) -> None:
     assert error_text(said, "self.a") == text
 
 
@@ -298,7 +298,7 @@ def test_memory_is_not_bounded_by_the_library() -> None:
     assert answer("cel.bind(a, self + self, cel.bind(b, a + a, b.size())) == 400", "x" * 100) is True
 
 
-def test_the_page_lists_the_known_functions() -> None:
+def test_docs_list_the_known_and_missing_functions() -> None:
     """docs/cel.md names each added function and its differences."""
     page = (ROOT / "docs" / "cel.md").read_text()
     known = page.partition("## Functions in rules")[2].partition("\n## ")[0]
@@ -330,7 +330,7 @@ def test_the_page_lists_the_known_functions() -> None:
         "!has(self.undeclared)",
     ],
 )
-def test_differences_from_kubernetes(text: str) -> None:
+def test_documented_differences_from_kubernetes_hold(text: str) -> None:
     value: JsonValue = {
         "created": "2026-01-01T00:00:00Z",
         "expired": "2026-01-03T00:00:00Z",

@@ -46,7 +46,7 @@ def test_each_overload_has_a_unique_id() -> None:
         (r"\Q(a)\E(b)\Q(", r"\Q(a)\E(?:b)\Q("),
     ],
 )
-def test_non_capturing_groups(pattern: str, plain: str) -> None:
+def test_groups_become_non_capturing(pattern: str, plain: str) -> None:
     assert without_groups(pattern) == plain
     assert without_groups(plain) == plain
 
@@ -60,7 +60,7 @@ def test_a_pattern_without_groups_has_the_same_matches(pattern: str, text: str) 
     assert (found and found[0]) == (without and without[0])
 
 
-def test_lists() -> None:
+def test_list_functions_return_indexes_order_and_sums() -> None:
     assert index_of([1, True, 1], True) == 1
     assert index_of([1, 1.0, "a"], "b") == -1
     assert last_index_of([1, 2, 1], 1) == 2
@@ -78,7 +78,7 @@ def test_lists() -> None:
         total([2**63])
 
 
-def test_indexes_in_text() -> None:
+def test_string_indexes_are_bounded_by_the_text() -> None:
     assert string_index_of("hello", "l") == 2
     assert string_index_of("hello", "l", 4) == -1
     assert string_last_index_of("hello", "l") == 3

@@ -9,7 +9,7 @@ from wharfinger.formats.cel import network as n
     ("text", "canonical"),
     [("10.0.0.1", "10.0.0.1"), ("::1", "::1"), ("2001:DB8:0::1", "2001:db8::1"), ("0:0::0", "::")],
 )
-def test_addresses(text: str, canonical: str) -> None:
+def test_ip_addresses_are_parsed_in_canonical_form(text: str, canonical: str) -> None:
     assert n.is_ip(text)
     assert n.ip(text) == {"ip": canonical}
     assert n.is_canonical(text) is (text == canonical)
@@ -19,7 +19,7 @@ def test_addresses(text: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "1.2.3", "1.2.3.04", "1.2.3.4/8", "::ffff:1.2.3.4", "fe80::1%eth0", "x", "1" * 100, "256.0.0.1"]
 )
-def test_invalid_addresses(text: str) -> None:
+def test_invalid_ip_addresses_are_refused(text: str) -> None:
     assert not n.is_ip(text)
     assert not n.is_cidr(f"{text}/8")
     with pytest.raises(ValueError, match="IP"):
@@ -36,7 +36,7 @@ def test_invalid_addresses(text: str) -> None:
         ("2001:db8::1", "global_unicast"), ("fd00::1", "global_unicast"),
     ],
 )  # fmt: skip
-def test_kinds_of_addresses(text: str, kinds: str) -> None:
+def test_ip_addresses_are_classified(text: str, kinds: str) -> None:
     address = n.ip(text)
     found = {
         "unspecified": n.is_unspecified(address),
@@ -48,7 +48,7 @@ def test_kinds_of_addresses(text: str, kinds: str) -> None:
     assert [kind for kind, yes in found.items() if yes] == kinds.split()
 
 
-def test_networks() -> None:
+def test_cidr_functions_return_parts_and_membership() -> None:
     network = n.cidr("10.1.2.3/8")
     assert network == {"cidr": "10.1.2.3/8"}
     assert n.masked(network) == {"cidr": "10.0.0.0/8"}
@@ -67,7 +67,7 @@ def test_networks() -> None:
 @pytest.mark.parametrize(
     "text", ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/08", "10.0.0.0/-1", "::/129", "::/1e1", "::/" + "1" * 9]
 )
-def test_invalid_networks(text: str) -> None:
+def test_invalid_networks_are_refused(text: str) -> None:
     assert not n.is_cidr(text)
     with pytest.raises(ValueError, match="not a network"):
         n.cidr(text)
@@ -86,13 +86,13 @@ def test_invalid_networks(text: str) -> None:
         ("HTTP://h", ("http", "h", "h", "", "")),
     ],
 )
-def test_urls(text: str, parts: tuple[str, ...]) -> None:
+def test_urls_are_split_into_parts(text: str, parts: tuple[str, ...]) -> None:
     url = n.url(text)
     assert n.is_url(text)
     assert (n.scheme(url), n.host(url), n.hostname(url), n.port(url), n.escaped_path(url)) == parts
 
 
-def test_queries() -> None:
+def test_url_queries_are_decoded() -> None:
     assert n.query(n.url("https://h/?x=1&y=&x=%202")) == {"x": ["1", " 2"], "y": [""]}
     assert n.query(n.url("https://h/")) == {}
 
@@ -100,7 +100,7 @@ def test_queries() -> None:
 @pytest.mark.parametrize(
     "text", ["", "a.b", "//h/%zz", "https://a b/", "https://h:x/", "http://[::1", "1http://h", "/\x7f", "/" * 9000]
 )
-def test_invalid_urls(text: str) -> None:
+def test_invalid_urls_are_refused(text: str) -> None:
     assert not n.is_url(text)
     with pytest.raises(ValueError, match="not a URL"):
         n.url(text)

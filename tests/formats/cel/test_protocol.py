@@ -34,12 +34,12 @@ FINDINGS = st.builds(
 )
 
 
-def test_a_check() -> None:
+def test_check_requests_round_trip() -> None:
     assert decode_request(encode_check(RULES)) == CelRequest(RULES.text)
 
 
 @given(json_values(), json_values())
-def test_an_evaluation(value: JsonValue, old: JsonValue) -> None:
+def test_evaluation_requests_round_trip(value: JsonValue, old: JsonValue) -> None:
     line = encode_evaluation(RULES, value, old)
     assert line.count(b"\n") == 1
     request = decode_request(line)
@@ -53,7 +53,7 @@ def test_a_null_is_a_value() -> None:
     assert request == CelRequest(RULES.text, has_self=True)
 
 
-def test_a_value_without_a_json_form() -> None:
+def test_a_value_without_a_json_form_is_not_sent() -> None:
     with pytest.raises(ShapeError, match="surrogate"):
         encode_evaluation(RULES, "\ud800", None)
 
@@ -62,18 +62,18 @@ def test_a_value_without_a_json_form() -> None:
     "line",
     [b"", b"{}", b"[]", b'{"rules":', b"\xff", b'{"rules":{},"self":' + b"[" * 300 + b"]" * 300 + b"}", b"[" * 9999],
 )
-def test_invalid_requests(line: bytes) -> None:
+def test_invalid_requests_are_refused(line: bytes) -> None:
     with pytest.raises(CelProtocolError, match="not a request"):
         decode_request(line)
 
 
 @given(st.lists(FINDINGS, max_size=5))
-def test_an_answer(findings: list[Finding]) -> None:
+def test_findings_round_trip(findings: list[Finding]) -> None:
     assert decode_line(encode_findings(findings)) == tuple(findings)
 
 
 @given(TEXT)
-def test_the_line_with_the_next_rule(place: str) -> None:
+def test_the_line_that_names_the_next_rule_round_trips(place: str) -> None:
     assert decode_line(encode_at(place)) == place
 
 
@@ -102,6 +102,6 @@ def test_an_answer_has_a_limited_number_of_findings() -> None:
         b'{"findings":[{"kind":"failed","message":[]}]}',
     ],
 )
-def test_invalid_answers(line: bytes) -> None:
+def test_invalid_answers_are_refused(line: bytes) -> None:
     with pytest.raises(CelProtocolError, match="not an answer"):
         decode_line(line)

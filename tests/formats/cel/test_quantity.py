@@ -19,7 +19,7 @@ from wharfinger.formats.cel import quantity as q
         ("2T", 2 * 10**12), ("2P", 2 * 10**15),
     ],
 )  # fmt: skip
-def test_functions_of_quantities(text: str, value: Fraction) -> None:
+def test_quantities_are_parsed_to_exact_fractions(text: str, value: Fraction) -> None:
     assert q.quantity(text) == {"quantity": f"{Fraction(value).numerator}/{Fraction(value).denominator}"}
     assert q.is_quantity(text)
 
@@ -27,14 +27,14 @@ def test_functions_of_quantities(text: str, value: Fraction) -> None:
 @pytest.mark.parametrize(
     "text", ["", ".", "x", "1 Gi", "1gi", "1KI", "1e", "1e1000", "--1", "1..2", "0x1", "1\n", "9" * 65, "٣"]
 )
-def test_invalid_quantities(text: str) -> None:
+def test_invalid_quantities_are_refused(text: str) -> None:
     assert not q.is_quantity(text)
     with pytest.raises(ValueError, match="not a quantity"):
         q.quantity(text)
 
 
 @given(st.fractions(), st.fractions(), st.integers(-(10**6), 10**6))
-def test_quantities_are_numbers(one: Fraction, other: Fraction, whole: int) -> None:
+def test_quantities_compare_and_add_as_numbers(one: Fraction, other: Fraction, whole: int) -> None:
     a = {"quantity": f"{one.numerator}/{one.denominator}"}
     b = {"quantity": f"{other.numerator}/{other.denominator}"}
     assert q.compare(a, b) == (one > other) - (one < other)
@@ -46,7 +46,7 @@ def test_quantities_are_numbers(one: Fraction, other: Fraction, whole: int) -> N
     assert q.as_float(a) == float(one)
 
 
-def test_integers() -> None:
+def test_quantities_beyond_64_bit_integers_are_refused_as_integers() -> None:
     assert q.as_integer(q.quantity("2k")) == 2000
     for text in ("1m", "9223372036854775808", "-9223372036854775809"):
         assert not q.is_integer(q.quantity(text))
@@ -71,7 +71,7 @@ def test_integers() -> None:
         ("1" * 300, True, None),
     ],
 )
-def test_versions(text: str, normalize: bool, canonical: str | None) -> None:
+def test_semantic_versions_are_parsed_and_normalized(text: str, normalize: bool, canonical: str | None) -> None:
     assert q.is_version(text, normalize) is (canonical is not None)
     if canonical is not None:
         assert q.version(text, normalize) == {"semver": canonical}
@@ -80,7 +80,7 @@ def test_versions(text: str, normalize: bool, canonical: str | None) -> None:
             q.version(text, normalize)
 
 
-def test_parts_and_order_of_versions() -> None:
+def test_versions_have_parts_and_an_order() -> None:
     version = q.version("1.2.3-rc.1")
     assert (q.major(version), q.minor(version), q.patch(version)) == (1, 2, 3)
     assert q.is_less(version, q.version("1.2.3"))
@@ -89,6 +89,6 @@ def test_parts_and_order_of_versions() -> None:
 
 
 @pytest.mark.parametrize("value", [{}, {"quantity": 1}, {"ip": "1"}, {"quantity": "1/1", "more": ""}])
-def test_values_of_another_type(value: q.Tagged) -> None:
+def test_values_of_another_type_are_refused(value: q.Tagged) -> None:
     with pytest.raises(ValueError, match=r"expected the result of quantity\(\)"):
         q.sign(value)

@@ -62,7 +62,7 @@ IS_SMALL: JsonObject = {DECKHOUSE: [ours("self < 5", "too large")], K: [rule("se
         ({"allOf": [{"properties": {"a": IS_SMALL}}]}, {"a": 6}, ["a: too large"]),
     ],
 )
-def test_rules_at_every_level(schema: JsonObject, value: JsonValue, found: list[str]) -> None:
+def test_rules_are_evaluated_at_every_level(schema: JsonObject, value: JsonValue, found: list[str]) -> None:
     assert findings(schema, value) == found
 
 
@@ -94,7 +94,7 @@ def test_one_bad_rule_does_not_hide_the_others() -> None:
     ]
 
 
-def test_results_that_are_not_booleans() -> None:
+def test_a_rule_without_a_boolean_result_is_reported() -> None:
     assert findings({K: [rule("self.a")]}, {"a": "x"}) == [": could not be evaluated: its result is not a bool"]
 
 
@@ -122,12 +122,14 @@ BY_NAME: JsonObject = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-k
         ({"allOf": [ONLY_UP]}, 1, 2, [": only up"]),
     ],
 )
-def test_rules_about_changes(schema: JsonObject, value: JsonValue, old: JsonValue, found: list[str]) -> None:
+def test_rules_with_old_self_compare_changes(
+    schema: JsonObject, value: JsonValue, old: JsonValue, found: list[str]
+) -> None:
     assert findings(schema, value, old) == found
     assert findings(schema, value) == []
 
 
-def test_nulls() -> None:
+def test_nulls_are_skipped_and_count_as_no_old_value() -> None:
     """No rule applies to a null, and an old null counts as no old value, as in Kubernetes."""
     schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed"), rule("self > 5", "small")]}}}
     assert findings(schema, {"a": None}, {"a": 1}) == []
@@ -138,7 +140,7 @@ def test_nulls() -> None:
 
 
 @pytest.mark.parametrize("old", [0, 0.0, False, "", [], {}])
-def test_falsy_old_values_are_old_values(old: JsonValue) -> None:
+def test_falsy_old_values_count_as_old_values(old: JsonValue) -> None:
     """Only an old null counts as no old value; 0, false and empty values do not."""
     schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed")]}}}
     assert findings(schema, {"a": "other"}, {"a": old}) == ["a: changed"]
@@ -148,14 +150,14 @@ def test_falsy_old_values_are_old_values(old: JsonValue) -> None:
     assert findings({K: [optional]}, 1, old) == [": there was one"]
 
 
-def test_the_first_of_old_items_with_the_same_keys_counts() -> None:
+def test_the_first_old_item_of_a_repeated_key_counts() -> None:
     schema: JsonObject = {**BY_NAME, "items": {"properties": {"v": {K: [rule("self == oldSelf", "changed")]}}}}
     twice: JsonValue = [{"name": "a", "v": 1}, {"name": "a", "v": 2}]
     assert findings(schema, [{"name": "a", "v": 1}], twice) == []
     assert findings(schema, [{"name": "a", "v": 2}], twice) == ["[0].v: changed"]
 
 
-def test_an_optional_old_value() -> None:
+def test_rules_with_an_optional_old_value_apply_to_new_items() -> None:
     schema: JsonObject = {
         "items": {K: [rule("oldSelf.hasValue() || self < 5", "new ones are small", optionalOldSelf=True)]},
         "properties": {"a": {K: [rule("self >= oldSelf.orValue(3)", "up", optionalOldSelf=True)]}},
@@ -166,7 +168,7 @@ def test_an_optional_old_value() -> None:
     assert findings(schema, {"a": 2}, {"a": 1}) == []
 
 
-def test_errors_of_the_rules_themselves() -> None:
+def test_rules_that_do_not_compile_are_reported() -> None:
     schema: JsonObject = {
         "properties": {
             "a": {
@@ -193,7 +195,7 @@ def test_errors_of_the_rules_themselves() -> None:
     assert findings(schema, {"a": "x"})[0].startswith("a: does not compile")
 
 
-def test_messages() -> None:
+def test_a_message_expression_that_fails_falls_back_to_the_static_message() -> None:
     def say(told: str, value: JsonValue = 7, *old: JsonValue) -> Finding:
         (finding,) = outcome(
             {K: [rule("self == 1", "static", messageExpression=told, reason="FieldValueRequired")]}, value, *old
@@ -217,7 +219,7 @@ def test_a_rule_may_have_a_field_path() -> None:
     assert (finding.path, finding.below, finding.made_of) == (("x", "a", "b"), 2, ("x",))
 
 
-def test_rules_of_kubernetes_see_typed_values() -> None:
+def test_kubernetes_rules_read_typed_values() -> None:
     typed: JsonObject = {
         "properties": {
             "n": {"type": "number"},
@@ -243,7 +245,7 @@ def test_rules_of_kubernetes_see_typed_values() -> None:
     ]
 
 
-def test_places_are_reported_before_the_evaluation() -> None:
+def test_each_rule_is_announced_before_its_evaluation() -> None:
     places: list[str] = []
     schema: JsonObject = {
         "items": {K: [rule("true")]},
@@ -256,7 +258,7 @@ def test_places_are_reported_before_the_evaluation() -> None:
     assert places[1:] == [f"additionalProperties.{DECKHOUSE}[0]", f"additionalProperties.{DECKHOUSE}[1]"]
 
 
-def test_findings_are_bounded() -> None:
+def test_the_number_of_findings_is_limited() -> None:
     found = outcome({"items": {K: [rule("false"), rule("false")]}}, [1] * 100)
     assert len(found.findings) == MAX_FINDINGS
     assert not found.out_of_memory
@@ -271,6 +273,6 @@ def test_findings_are_bounded() -> None:
         ({"keys": {}}, "list"),
     ],
 )
-def test_invalid_rules(node: JsonObject, why: str) -> None:
+def test_invalid_rule_documents_are_refused(node: JsonObject, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         compile_rules(node)

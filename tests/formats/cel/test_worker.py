@@ -49,7 +49,7 @@ def _no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "setrlimit", lambda _which, _limits: None)
 
 
-def test_checks_and_evaluations() -> None:
+def test_the_worker_answers_checks_and_evaluations() -> None:
     place = f"{KUBERNETES}[0]"
     assert served(encode_check(rules("self > 1")), evaluation(2, "self > 1"), evaluation(0, "self > 1")) == [
         (),
@@ -74,13 +74,13 @@ def test_an_invalid_request_ends_the_worker(line: bytes) -> None:
         served(line)
 
 
-def test_a_request_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cel_worker, "REQUEST_BYTES", 100)
     with pytest.raises(CelProtocolError, match="more than 100 bytes"):
         served(b"x" * 101)
 
 
-def test_compiled_rules_are_kept() -> None:
+def test_recently_used_compiled_rules_are_cached() -> None:
     schemas = Schemas()
     first = schemas.get(b'{"rules":[]}')
     for number in range(SCHEMAS_KEPT - 1):
@@ -120,7 +120,7 @@ def ask(*lines: bytes, seconds: float = 300) -> subprocess.CompletedProcess[byte
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", BOMBS)
-def test_rules_that_exhaust_resources(name: str) -> None:
+def test_a_rule_that_exhausts_resources_is_reported(name: str) -> None:
     """Each bomb fails within the limits of the process, and the next rule is evaluated."""
     text, value, why = BOMBS[name]
     done = ask(evaluation(value, text, "false || size('a') == 2"))
@@ -132,7 +132,7 @@ def test_rules_that_exhaust_resources(name: str) -> None:
     assert len(found) == (1 if "memory" in why else 2)
 
 
-def test_the_worker_ends_after_it_ran_out_of_memory() -> None:
+def test_the_worker_ends_after_running_out_of_memory() -> None:
     text, value, _ = BOMBS["a long range"]
     done = ask(evaluation(value, text), evaluation(1, "true"))
     assert done.returncode == 0

@@ -44,7 +44,7 @@ VALUE = {"s": SECRET, "n": 22222, "o": {SECRET: [SECRET]}, "a": [SECRET]}
         (".s | modulemeta", UNKNOWN),
     ],
 )
-def test_messages_about_failures_contain_no_value(program: str, said: str) -> None:
+def test_failure_messages_contain_no_value(program: str, said: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - jq's own, whatever it says
         jq.compile(program).input_value(VALUE).all()
     assert without_values(str(caught.value)) == said

@@ -29,11 +29,11 @@ def test_requests_round_trip(program: str, value: JsonValue) -> None:
     assert decode_request(encode_request(request)) == request
 
 
-def test_an_input_of_null_is_an_input() -> None:
+def test_a_null_input_is_sent_as_an_input() -> None:
     assert decode_request(encode_request(JqRequest(".", b"null"))).text == b"null"
 
 
-def test_half_a_surrogate_pair_is_not_sent() -> None:
+def test_a_program_with_half_a_surrogate_pair_is_not_sent() -> None:
     with pytest.raises(JqProtocolError, match="surrogate"):
         encode_request(JqRequest("\ud800", None))
 
@@ -60,18 +60,18 @@ def test_results_round_trip(values: list[JsonValue]) -> None:
         (["[]"], b"[]"),
     ],
 )
-def test_results_as_one_text(texts: list[str], text: bytes) -> None:
+def test_results_are_combined_into_one_canonical_text(texts: list[str], text: bytes) -> None:
     assert decode_answer(encode_text(texts)) == JqText(text)
 
 
 @pytest.mark.parametrize("text", ["1e999", "[" * 300 + "]" * 300, "nonsense"])
-def test_results_without_a_canonical_form(text: str) -> None:
+def test_results_without_a_canonical_form_are_refused(text: str) -> None:
     with pytest.raises(FormatError):
         encode_text([text])
 
 
 @given(json_values())
-def test_a_request_for_the_whole(value: JsonValue) -> None:
+def test_a_request_for_one_combined_text_round_trips(value: JsonValue) -> None:
     request = JqRequest(".", encode_json(value), whole=True)
     assert decode_request(encode_request(request)) == request
 
@@ -86,7 +86,7 @@ def test_whole_numbers_are_integers(text: str, value: str) -> None:
     assert repr(answer.values[0]) == value
 
 
-def test_beyond_64_bits_integers_stay_exact_and_floats_stay_floats() -> None:
+def test_numbers_beyond_64_bits_keep_their_type() -> None:
     answer = decode_answer(encode_results(["123456789012345678901234567890", "1e30"]))
     assert repr(answer) == "JqResults(values=(123456789012345678901234567890, 1e+30))"
 
@@ -104,7 +104,7 @@ def test_a_message_with_half_a_surrogate_pair_can_be_sent() -> None:
 @pytest.mark.parametrize(
     "payload", [b"", b"[]", b"{}", b'{"program":1}', b'{"program":"."', b"\xff", b'{"program":"\xff"}']
 )
-def test_invalid_requests(payload: bytes) -> None:
+def test_invalid_requests_are_refused(payload: bytes) -> None:
     with pytest.raises(JqProtocolError, match="not a request"):
         decode_request(payload)
 
@@ -125,6 +125,6 @@ def test_invalid_requests(payload: bytes) -> None:
         *(b'{"error":"","kind":"run"}', b'{"results":[1e999]}', b'{"results":[' + b"[" * 300 + b"]" * 300 + b"]}"),
     ],
 )
-def test_invalid_answers(payload: bytes) -> None:
+def test_invalid_answers_are_refused(payload: bytes) -> None:
     with pytest.raises(FormatError, match="jq"):
         decode_answer(payload)

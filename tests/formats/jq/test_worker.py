@@ -62,7 +62,7 @@ GIVES: Final[dict[str, list[JsonValue]]] = {
     "# a comment\n.text # and another": ["a,b, c"],
     ".text | @base64 | @base64d": ["a,b, c"],
     '"\\u0000\\ud83d\\ude00"': ["\0\U0001f600"],
-    # Where gojq's library refuses to compile, these change nothing.
+    # gojq's library refuses to compile these; here they change nothing.
     "debug | debug(.text) | stderr | .text": ["a,b, c"],
     ".metadata.labels | keys_unsorted": [["a", "b"]],
     # Differences that are left (docs/jq.md).
@@ -107,20 +107,20 @@ def ask(program: str, value: JsonValue = POD) -> JqAnswer:
 
 
 @pytest.mark.parametrize("program", GIVES)
-def test_results_of_filters(program: str) -> None:
+def test_filters_return_their_results(program: str) -> None:
     assert ask(program) == JqResults(tuple(GIVES[program]))
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("program", REFUSES)
-def test_errors_of_filters(program: str) -> None:
+def test_failing_filters_return_a_refusal(program: str) -> None:
     kind, message = REFUSES[program]
     said = ask(program)
     assert isinstance(said, JqRefusal)
     assert (said.kind, message in said.message) == (kind, True), said
 
 
-def test_no_module_file_is_searched(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_filters_cannot_load_module_files(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("modules")
     (folder / "m.json").write_text('"found"')
     (folder / "m.jq").write_text("def f: 1;")
@@ -140,7 +140,7 @@ def test_a_long_message_is_cut() -> None:
     assert len(said.message) == MESSAGE_CHARACTERS
 
 
-def test_compiling_runs_nothing() -> None:
+def test_compiling_a_filter_does_not_run_the_filter() -> None:
     programs = Programs()
     assert decode_answer(answer(programs, JqRequest("error", None))) == JqResults(())
     assert isinstance(decode_answer(answer(programs, JqRequest("(", None))), JqRefusal)
@@ -160,7 +160,7 @@ def test_an_input_that_is_not_json_is_refused() -> None:
         (".[]", b'[{"z":1,"a":1e2}, 2]', b'[{"a":100,"z":1},2]'),
     ],
 )
-def test_all_results_as_one_canonical_text(program: str, text: bytes, gives: bytes) -> None:
+def test_all_results_are_returned_as_one_canonical_text(program: str, text: bytes, gives: bytes) -> None:
     assert decode_answer(answer(Programs(), JqRequest(program, text, whole=True))) == JqText(gives)
 
 
@@ -174,7 +174,7 @@ def test_all_results_as_one_canonical_text(program: str, text: bytes, gives: byt
         ("(", b"1", "syntax error"),
     ],
 )
-def test_errors_in_place_of_a_text(program: str, text: bytes, why: str) -> None:
+def test_errors_replace_the_combined_text_without_values(program: str, text: bytes, why: str) -> None:
     said = decode_answer(answer(Programs(), JqRequest(program, text, whole=True)))
     assert isinstance(said, JqRefusal)
     assert why in said.message
@@ -249,7 +249,7 @@ def run_worker(*programs: str) -> tuple[list[JqAnswer], subprocess.CompletedProc
     return read_answers(done.stdout), done
 
 
-def test_the_process() -> None:
+def test_the_worker_process_has_no_environment_and_no_stderr() -> None:
     said, done = run_worker("1 + 1", "nothing", "env, $ENV", "debug", '"x" | stderr')
     assert (done.returncode, done.stderr) == (0, b"")
     assert said[0] == JqResults((2,))

@@ -17,7 +17,7 @@ def test_the_text_is_returned_unchanged(value: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("size", [2, SMALL, SMALL + 1, 4096, 4097, 100_000])
-def test_sizes_around_the_limit_of_compression(size: int) -> None:
+def test_only_texts_over_the_size_limit_are_compressed(size: int) -> None:
     text = b'"' + b"x" * (size - 2) + b'"'
     packed = PackedJson(text)
     assert packed.text() == text
@@ -32,6 +32,6 @@ def test_equal_texts_are_equal() -> None:
     assert PackedJson(b"1") != b"1"
 
 
-def test_invalid_json_is_an_error_when_it_is_read() -> None:
+def test_invalid_json_is_reported_when_its_value_is_read() -> None:
     with pytest.raises(JsonError, match="a stored document"):
         PackedJson(b"[1").value()

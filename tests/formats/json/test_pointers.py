@@ -16,7 +16,7 @@ from wharfinger.formats.json.pointers import pointer_of, pointer_steps
         ("/a//b", ("a", "", "b")),
     ],
 )
-def test_steps(pointer: str, steps: tuple[str, ...]) -> None:
+def test_a_pointer_is_split_into_unescaped_steps(pointer: str, steps: tuple[str, ...]) -> None:
     assert pointer_steps(pointer) == steps
     assert pointer_of(steps) == pointer
 

@@ -13,7 +13,7 @@ def text(length: int) -> str:
 
 
 @given(json_values())
-def test_the_value_is_equal(value: JsonValue) -> None:
+def test_sharing_texts_leaves_the_value_equal(value: JsonValue) -> None:
     assert with_shared_texts({"a": value}) == {"a": value}
 
 
@@ -26,7 +26,7 @@ def test_short_texts_are_shared() -> None:
     assert find(read(LONGEST + 1), *where) is not find(read(LONGEST + 1), *where)
 
 
-def test_deep_values_are_left_as_they_are() -> None:
+def test_deep_values_are_not_changed() -> None:
     deep: JsonValue = text(9)
     for _ in range(100_000):
         deep = [deep]

@@ -37,7 +37,7 @@ def decode(data: bytes | str) -> JsonValue:
 
 
 @given(json_values())
-def test_round_trip(value: JsonValue) -> None:
+def test_json_values_round_trip(value: JsonValue) -> None:
     again = decode(encode_json(value))
 
     assert again == value
@@ -45,7 +45,7 @@ def test_round_trip(value: JsonValue) -> None:
 
 
 @given(json_values())
-def test_agrees_with_the_standard_library(value: JsonValue) -> None:
+def test_decoding_agrees_with_the_standard_library(value: JsonValue) -> None:
     assert json.loads(encode_json(value)) == value
     assert json.loads(canonical_json(value)) == value
     assert decode(json.dumps(value)) == value
@@ -81,7 +81,7 @@ def test_the_size_limit_counts_bytes() -> None:
 
 
 @pytest.mark.parametrize(("opener", "closer"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
-def test_depth(opener: str, closer: str) -> None:
+def test_nesting_over_the_limit_is_refused(opener: str, closer: str) -> None:
     times = MAX_DEPTH // (len(closer))
     deep = opener * times + "1" + closer * times
 
@@ -103,7 +103,7 @@ def test_brackets_in_strings_are_not_counted(text: str) -> None:
     assert decode(json.dumps(wide)) == wide
 
 
-def test_a_wide_document_does_not_count_as_deep() -> None:
+def test_a_wide_document_is_not_refused_as_deep() -> None:
     assert decode("[" + ",".join(['{"a":[1,{"b":[]}]}'] * 5000) + "]")
     for data in ("[}" * 300, "[" * 150 + "}" * 150 + "[" * 60, "[]]" * 300):
         with pytest.raises(JsonError):
@@ -148,13 +148,13 @@ def _typed(value: JsonValue) -> object:
     return (isinstance(value, bool), value)
 
 
-def test_booleans_numbers_and_strings_are_different() -> None:
+def test_booleans_numbers_and_strings_have_different_canonical_bytes() -> None:
     values: list[JsonValue] = [True, 1, "1", [1], {"1": 1}, None, False, 0, "", [], {}]
 
     assert len({canonical_json(value) for value in values}) == len(values)
 
 
-def test_the_canonical_form() -> None:
+def test_canonical_json_sorts_keys_and_shortens_whole_numbers() -> None:
     assert canonical_json({"b": 1.5, "a": {"z": 1.0, "y": "\u00e9\n"}, "\uffff": [], "\U0001f600": 1e-7}) == (
         '{"a":{"y":"\u00e9\\n","z":1},"b":1.5,"\uffff":[],"\U0001f600":1e-7}'.encode()
     )
@@ -197,7 +197,7 @@ def test_a_value_that_contains_itself_has_no_json_form() -> None:
             write(endless)
 
 
-def test_find() -> None:
+def test_find_returns_a_nested_value_or_none() -> None:
     document: JsonValue = {"a": [{"b": 1}, None], "n": None, "s": "x", "": {"e": 2}}
 
     assert find(document) == document
@@ -208,7 +208,7 @@ def test_find() -> None:
         assert find(document, *path) is None
 
 
-def test_typed_finds() -> None:
+def test_typed_finds_return_a_value_or_a_default() -> None:
     document: JsonValue = {"s": "x", "i": 3, "o": {"k": 1}, "l": [1], "n": None, "t": True, "f": 1.5}
 
     assert (find_str(document, "s"), find_str(document, "zz", default="d"), find_str(document, "n")) == ("x", "d", "")
@@ -268,7 +268,7 @@ def test_to_json_names_a_value_without_a_json_form(value: object, message: str) 
         to_json(value)
 
 
-def test_type_names() -> None:
+def test_type_names_have_an_article() -> None:
     values: list[JsonValue] = [None, True, 1, 1.5, "a", [], {}]
 
     assert [type_name(value) for value in values] == [
@@ -292,5 +292,5 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(("value", "found"), [(["a", 1, "b", None], ["a", "b"]), ("a", []), (None, []), ({"a": 1}, [])])
-def test_strings_of_a_list(value: JsonValue, found: list[str]) -> None:
+def test_strings_of_skips_other_values(value: JsonValue, found: list[str]) -> None:
     assert strings_of(value) == found

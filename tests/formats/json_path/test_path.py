@@ -36,17 +36,17 @@ OBJECT: JsonObject = {
         (".on[*]", []),
     ],
 )
-def test_paths(path: str, values: list[JsonValue]) -> None:
+def test_paths_select_values(path: str, values: list[JsonValue]) -> None:
     assert evaluate(parse_json_path(path), OBJECT) == values
 
 
 @pytest.mark.parametrize("path", ["x", ".", ".a[", ".a[?(@.b)]", "..a", ".a[x]", f".a[{'9' * 5000}]"])
-def test_unreadable_paths(path: str) -> None:
+def test_invalid_paths_are_refused(path: str) -> None:
     with pytest.raises(JsonPathError, match="cannot be read from character"):
         parse_json_path(path)
 
 
-def test_booleans_compare_as_kubectl_writes_them() -> None:
+def test_booleans_compare_by_the_text_that_kubectl_prints() -> None:
     assert evaluate(parse_json_path(".items[?(@.on==true)].n"), {"items": [{"on": True, "n": 1}, {"n": 2}]}) == [1]
 
 

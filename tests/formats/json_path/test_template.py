@@ -35,7 +35,7 @@ DOCUMENT: JsonObject = {
         ('{"a {brace} \\" "}.', 'a {brace} " .'),
     ],
 )
-def test_templates(template: str, text: str) -> None:
+def test_templates_render_text(template: str, text: str) -> None:
     assert render_template(parse_template(template), DOCUMENT) == text
 
 
@@ -43,7 +43,7 @@ def test_templates(template: str, text: str) -> None:
     "template",
     ["", " ", "{.a", "a}", "{end}", "{range .a}", "{.a[}", "{'a' 'b'}x", "{nothing}", '{"a}', "{range .a}" * 10],
 )
-def test_invalid_templates(template: str) -> None:
+def test_invalid_templates_are_refused(template: str) -> None:
     with pytest.raises(JsonPathError):
         parse_template(template)
 

@@ -15,7 +15,7 @@ from wharfinger.formats.redaction.redaction import redact_object, redact_value
 from wharfinger.formats.redaction.redaction_text import MARK
 
 
-def test_secrets_lose_their_values_and_keep_their_keys() -> None:
+def test_secrets_are_redacted_except_their_keys() -> None:
     secret: JsonObject = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -32,7 +32,7 @@ def test_secrets_lose_their_values_and_keep_their_keys() -> None:
     }
 
 
-def test_secrets_in_lists_and_events() -> None:
+def test_secrets_in_lists_and_events_are_redacted() -> None:
     secret: JsonObject = {"kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "Ym9i"}}
     bare: JsonObject = {"metadata": {"name": "s"}, "data": {"a": "Ym9i"}}
     config: JsonObject = {"kind": "ConfigMap", "data": {"a": "Ym9i"}}
@@ -48,11 +48,11 @@ def test_secrets_in_lists_and_events() -> None:
 
 
 @pytest.mark.parametrize("data", ["Ym9i", ["Ym9i"], {"a": {"b": ["Ym9i"]}}, 42])
-def test_secrets_of_a_wrong_shape(data: JsonValue) -> None:
+def test_malformed_secrets_are_redacted(data: JsonValue) -> None:
     assert "Ym9i" not in json.dumps(redact_object({"kind": "Secret", "data": data}))
 
 
-def test_the_last_applied_configuration_repeats_the_object() -> None:
+def test_the_last_applied_configuration_is_redacted() -> None:
     key = "kubectl.kubernetes.io/last-applied-configuration"
     annotations: JsonObject = {key: '{"stringData":{"x":"hunter2"}}', "note": "kept"}
 
@@ -61,7 +61,7 @@ def test_the_last_applied_configuration_repeats_the_object() -> None:
     }
 
 
-def test_sensitive_keys_at_any_depth() -> None:
+def test_values_of_sensitive_keys_are_redacted_at_any_depth() -> None:
     values: JsonObject = {
         "db": {"password": "x1", "port": 5432, "users": [{"name": "a", "apiKey": "k"}]},
         "pin": {"passcode": 1234},
@@ -103,7 +103,7 @@ def test_references_to_secrets_are_not_redacted() -> None:
     }
 
 
-def test_name_and_value_pairs() -> None:
+def test_values_of_pairs_with_a_sensitive_name_are_redacted() -> None:
     env: JsonObject = {
         "env": [
             {"name": "DB_PASSWORD", "value": "x1"},
@@ -121,7 +121,7 @@ def test_name_and_value_pairs() -> None:
     }
 
 
-def test_arguments_after_a_flag() -> None:
+def test_arguments_after_a_sensitive_flag_are_redacted() -> None:
     args: JsonObject = {"args": ["run", "--token", "abc", "--password=def", "--password", "--name", "x", "--secret", 1]}
 
     assert redact_object(args) == {
@@ -129,7 +129,7 @@ def test_arguments_after_a_flag() -> None:
     }
 
 
-def test_text_in_strings_and_keys() -> None:
+def test_credentials_in_strings_and_keys_are_redacted() -> None:
     value: JsonObject = {"url": "https://u:p@h/", "https://u:p@h/": 1, "https://x:y@h/": 2, "note": "Bearer abcdefghij"}
 
     once = redact_object(value)
@@ -137,7 +137,7 @@ def test_text_in_strings_and_keys() -> None:
     assert redact_object(once) == once
 
 
-def test_paths() -> None:
+def test_values_at_given_paths_are_redacted() -> None:
     value: JsonObject = {"a": {"b": [{"c": "x", "d": "y"}, {"c": "z"}], "n": None}, "e": "f"}
 
     assert redact_object(value, paths=[("a", "b", 0, "c")]) == {
@@ -153,7 +153,7 @@ def test_paths() -> None:
     assert redact_value("x", paths=[()]) == MARK
 
 
-def test_known_secrets() -> None:
+def test_known_secrets_are_redacted_in_values_and_keys() -> None:
     value: JsonObject = {
         "log": ["said hunter2!", base64.b64encode(b"hunter2!").decode()],
         "hunter2!": {"x": "hunter2!"},
@@ -163,7 +163,7 @@ def test_known_secrets() -> None:
     assert redact_value({"password": {"hunter2!": 1}}, secrets=["hunter2!"]) == {"password": {MARK: MARK}}
 
 
-def test_every_type_of_scalar() -> None:
+def test_numbers_of_sensitive_keys_are_redacted_but_booleans_are_not() -> None:
     scalars: list[JsonValue] = [None, True, 1, 1.5, math.inf, 10**5000, "a", "\ud800", [], {}]
 
     assert redact_value(scalars) == scalars
@@ -173,7 +173,7 @@ def test_every_type_of_scalar() -> None:
     assert redact_value(math.nan) is not None
 
 
-def test_values_beyond_the_depth_are_replaced() -> None:
+def test_values_nested_too_deep_are_redacted() -> None:
     endless: JsonObject = {}
     endless["a"] = [endless]
     hidden: list[JsonValue] = []
@@ -233,7 +233,7 @@ def test_a_known_secret_never_survives(before: JsonObject, secret: str, after: J
 
 
 @given(json_objects(), st.lists(PLANTED, max_size=2))
-def test_idempotent_and_pure(value: JsonObject, secrets: list[str]) -> None:
+def test_redaction_is_idempotent_and_leaves_its_argument_unchanged(value: JsonObject, secrets: list[str]) -> None:
     untouched = copy.deepcopy(value)
 
     once = redact_object(value, secrets=secrets)

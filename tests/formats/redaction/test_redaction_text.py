@@ -60,7 +60,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4"
         ("export KUBECONFIG=/a/kubeconfig TOKEN=hunter2", "export KUBECONFIG=/a/kubeconfig TOKEN=***"),
     ],
 )
-def test_credentials_are_found_by_their_form(text: str, expected: str) -> None:
+def test_credentials_are_recognized_by_their_form(text: str, expected: str) -> None:
     assert redact_text(text) == expected
     assert redact_text(expected) == expected
 
@@ -97,11 +97,11 @@ def test_credentials_are_found_by_their_form(text: str, expected: str) -> None:
         "\ud800 lone",
     ],
 )
-def test_texts_that_are_not_redacted(text: str) -> None:
+def test_texts_without_credentials_are_unchanged(text: str) -> None:
     assert redact_text(text) == text
 
 
-def test_a_block_that_ends_the_text() -> None:
+def test_a_sensitive_block_at_the_end_of_a_text_is_redacted() -> None:
     assert redact_text("password: |\n  one\n  two\n") == "password: ***\n"
 
 
@@ -129,12 +129,12 @@ def test_short_secrets_are_not_replaced() -> None:
     assert redact_text("a no b", ["no", "", "b"]) == "a no b"
 
 
-def test_a_secret_that_is_completed_by_a_mark() -> None:
+def test_a_secret_that_contains_the_redaction_mark_is_redacted() -> None:
     assert redact_text("abSECRETcd", ["SECRET", "ab***cd"]) == MARK
     assert redact_text("******", ["****"]) == MARK
 
 
-def test_a_redactor_is_prepared_once() -> None:
+def test_a_redactor_can_be_used_for_many_texts() -> None:
     redactor = TextRedactor(["hunter2!"])
 
     assert [redactor.redact(line) for line in ("a hunter2!", "b", "token=x")] == ["a ***", "b", "token=***"]
@@ -288,8 +288,8 @@ def test_no_planted_secret_passes_as_an_error_or_a_path(secret: str, key: str, e
         ),
     ],
 )
-def test_a_large_hostile_text_ends(unit: str) -> None:
-    # Were any pattern quadratic, this would run for hours.
+def test_a_large_hostile_text_is_redacted_in_bounded_time(unit: str) -> None:
+    # If any pattern took quadratic time, this would run for hours.
     text = unit * (400_000 // len(unit))
 
     assert len(redact_text(text)) <= 2 * len(text)

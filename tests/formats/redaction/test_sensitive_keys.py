@@ -77,7 +77,7 @@ from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key, may_be
         "x" * 10_000 + "_password",
     ],
 )
-def test_credentials(key: str) -> None:
+def test_names_of_credentials_are_sensitive_keys(key: str) -> None:
     assert is_sensitive_key(key)
 
 
@@ -100,11 +100,11 @@ def test_credentials(key: str) -> None:
         "password" + "x" * 10_000,
     ],
 )
-def test_names_and_other_things(key: str) -> None:
+def test_other_names_are_not_sensitive_keys(key: str) -> None:
     assert not is_sensitive_key(key)
 
 
-def test_keys_that_may_be_references() -> None:
+def test_keys_of_secret_references_are_recognized() -> None:
     assert all(
         map(may_be_a_reference, ("secret", "imagePullSecrets", "serviceAccountToken", "tlsSecret", "credentials"))
     )

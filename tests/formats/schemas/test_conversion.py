@@ -60,7 +60,7 @@ def converted(document: JsonObject) -> JsonObject:
         ({"required": ["a"], "properties": {"a": {}}}, {"required": ["a"], "properties": {"a": {}}}),
     ],
 )
-def test_converted_schemas(document: JsonObject, result: JsonObject) -> None:
+def test_openapi_keywords_are_converted_to_json_schema(document: JsonObject, result: JsonObject) -> None:
     assert converted(document) == result
 
 
@@ -90,7 +90,7 @@ def test_converted_schemas(document: JsonObject, result: JsonObject) -> None:
         ({"uniqueItems": True}, [[1, True, "1"]], [[1, 1.0], [{"a": 1}, {"a": 1}]]),
     ],
 )
-def test_values_that_converted_schemas_accept(
+def test_converted_schemas_accept_the_same_values(
     document: JsonObject, fitting: list[JsonValue], other: list[JsonValue]
 ) -> None:
     schema = compile_schema(document, what="s")
@@ -128,7 +128,7 @@ def test_values_that_converted_schemas_accept(
         ),
     ],
 )
-def test_keywords_with_invalid_values(document: JsonObject, said: str) -> None:
+def test_keywords_with_invalid_values_are_refused(document: JsonObject, said: str) -> None:
     with pytest.raises(SchemaError) as caught:
         converted(document)
 
@@ -144,7 +144,7 @@ def test_the_number_of_patterns_is_limited() -> None:
         converted(different)
 
 
-def test_original_patterns_are_kept() -> None:
+def test_converted_patterns_are_mapped_to_their_original() -> None:
     found = to_json_schema({"anyOf": [{"pattern": "[[a]"}]}, what="s")
 
     assert found.patterns == {r"[\[a]": "[[a]"}

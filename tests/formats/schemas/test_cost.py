@@ -10,7 +10,7 @@ from wharfinger.formats.schemas.cost import MAX_COST, size, width
 from wharfinger.formats.schemas.openapi_schema import compile_schema
 
 
-def test_alternatives_add_up_and_properties_do_not() -> None:
+def test_costs_of_alternatives_add_up_but_those_of_properties_do_not() -> None:
     branch: JsonObject = {"type": "string"}
     one = width({"properties": {"a": branch}})
 
@@ -39,15 +39,15 @@ def test_alternatives_add_up_and_properties_do_not() -> None:
         {"prefixItems": [{"pattern": "a"}]},
     ],
 )
-def test_keywords_that_cost_more_than_a_plain_one(costly: JsonObject) -> None:
+def test_expensive_keywords_cost_more_than_a_type(costly: JsonObject) -> None:
     assert width(costly) > width({"type": "string"})
 
 
-def test_only_texts_are_looked_up_in_an_enum() -> None:
+def test_an_enum_of_texts_costs_less_than_a_mixed_enum() -> None:
     assert width({"enum": ["a"] * 500}) < width({"enum": ["a", 1]})
 
 
-def test_parts_of_a_value() -> None:
+def test_the_size_of_a_value_counts_parts_and_long_texts() -> None:
     assert size(None, 10) == 1
     assert size({"a": [1, {"b": "c"}]}, 10) == 5
     assert size("x" * 1_600, 1_000) == 101
@@ -61,7 +61,7 @@ def test_any_schema_and_value_have_a_cost(document: JsonObject, value: JsonValue
     assert size(value, 1_000_000) >= 1
 
 
-def test_a_value_too_large_for_its_schema_is_refused_without_being_checked() -> None:
+def test_a_value_too_large_for_its_schema_is_refused_unchecked() -> None:
     branches: list[JsonValue] = [{"type": "integer"} for _ in range(250)]
     schema = compile_schema({"additionalProperties": {"anyOf": [*branches, {"type": "string"}]}}, what="schema")
     most = MAX_COST // width({"additionalProperties": {"anyOf": [*branches, {"type": "string"}]}})

@@ -41,11 +41,11 @@ def warned(value: JsonObject, schema: JsonObject = SCHEMA) -> list[str]:
         ({"both": 1}, ["both: is deprecated"]),
     ],
 )
-def test_warnings(value: JsonObject, warnings: list[str]) -> None:
+def test_deprecated_fields_cause_warnings(value: JsonObject, warnings: list[str]) -> None:
     assert warned(value) == warnings
 
 
-def test_long_texts_are_cut() -> None:
+def test_long_deprecation_texts_are_truncated() -> None:
     assert warned({"long": 1}) == ["long: is deprecated: " + "x" * 200 + "…"]
 
 
@@ -53,7 +53,7 @@ def test_the_root_is_never_deprecated() -> None:
     assert warned({"a": 1}, {"deprecated": True, "properties": {"a": {}}}) == []
 
 
-def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_deprecation_warnings_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     schema: JsonObject = {"additionalProperties": {"deprecated": True}}
     value: JsonObject = {f"a{index}": 1 for index in range(100)}
     assert len(warned(value, schema)) == MAX_FOUND

@@ -37,7 +37,7 @@ PORT: Final[JsonObject] = {"type": "integer", "maximum": 65535}
         (("x" * 101,), '["' + "x" * 100 + '…"]'),
     ],
 )
-def test_paths(path: ValuePath, text: str) -> None:
+def test_paths_are_formatted_as_text(path: ValuePath, text: str) -> None:
     assert path_text(path) == text
 
 
@@ -107,7 +107,7 @@ def test_references_are_replaced(document: JsonObject, result: JsonObject) -> No
         ),
     ],
 )
-def test_invalid_schemas(document: JsonValue, said: str) -> None:
+def test_invalid_schemas_are_refused(document: JsonValue, said: str) -> None:
     with pytest.raises(SchemaError) as caught:
         expanded(document, what="s")
 
@@ -136,7 +136,7 @@ def test_nesting_is_limited(wrap: str) -> None:
         expanded({wrap: document}, what="s")
 
 
-def test_accessors_of_a_schema() -> None:
+def test_accessors_return_the_parts_of_a_schema() -> None:
     schema = expanded(
         {
             "properties": {"a": PORT},
@@ -169,12 +169,12 @@ def test_accessors_of_a_schema() -> None:
         ({"x-kubernetes-int-or-string": False, "type": "object"}, ("object",), False),
     ],
 )
-def test_types(schema: JsonObject, names: tuple[str, ...], nullable: bool) -> None:
+def test_types_and_nullability_of_a_schema_are_read(schema: JsonObject, names: tuple[str, ...], nullable: bool) -> None:
     assert (types(schema), is_nullable(schema)) == (names, nullable)
 
 
 @given(schemas)
-def test_expanding_again_changes_nothing(document: JsonObject) -> None:
+def test_expanding_a_schema_is_idempotent(document: JsonObject) -> None:
     once = expanded(document, what="s")
 
     assert expanded(once, what="s") == once
@@ -189,7 +189,7 @@ def test_any_document_is_expanded_or_refused(document: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
-def test_alternatives_are_limited(keyword: str) -> None:
+def test_the_number_of_alternatives_is_limited(keyword: str) -> None:
     branches: list[JsonValue] = [{"type": "string"}] * MAX_BRANCHES
     expanded({keyword: branches}, what="schema")
     with pytest.raises(

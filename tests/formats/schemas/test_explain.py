@@ -57,7 +57,7 @@ def decided(document: JsonObject, value: JsonValue, limit: int = 20) -> list[str
         ),
     ],
 )
-def test_problems(document: JsonObject, value: JsonValue, problem: str) -> None:
+def test_each_kind_of_problem_is_explained(document: JsonObject, value: JsonValue, problem: str) -> None:
     assert explained(document, value) == [problem]
 
 
@@ -104,14 +104,16 @@ def test_both_ways_of_explaining_return_problems(document: JsonObject, value: Js
         ({"items": {"type": "string"}}, [1] * 50, [f"[{n}]: expected a string, found an integer" for n in range(20)]),
     ],
 )
-def test_messages_of_the_deciding_engine(document: JsonObject, value: JsonValue, problems: list[str]) -> None:
+def test_errors_of_the_deciding_engine_become_problems(
+    document: JsonObject, value: JsonValue, problems: list[str]
+) -> None:
     found = decided(document, value)
 
     assert len(found) == len(problems)
     assert all(text.startswith(expected) for text, expected in zip(found, problems, strict=True))
 
 
-def test_there_is_a_problem_even_if_the_engines_disagree() -> None:
+def test_a_problem_is_reported_even_if_the_engines_disagree() -> None:
     schema = compile_schema({"type": "string"}, what="s")
 
     agreed = explain(Converted({}, {}), schema._decider, 5, (), 20)
@@ -121,7 +123,7 @@ def test_there_is_a_problem_even_if_the_engines_disagree() -> None:
     assert [str(problem) for problem in nobody] == ["does not fit the schema"]
 
 
-def test_a_keyword_without_a_sentence_is_a_problem() -> None:
+def test_a_keyword_without_its_own_message_is_reported() -> None:
     schema = compile_schema({}, what="s")
 
     found = explain(Converted({"contains": {"type": "string"}}, {}), schema._decider, [1], (), 20)

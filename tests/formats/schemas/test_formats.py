@@ -19,7 +19,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_formats(name: str) -> None:
+def test_formats_accept_valid_and_refuse_invalid_texts(name: str) -> None:
     good, bad = CASES[name]
     checker = format_checker(name)
 
@@ -27,5 +27,5 @@ def test_formats(name: str) -> None:
     assert checker.is_valid(5)
 
 
-def test_every_own_check_is_used() -> None:
+def test_every_custom_format_check_is_used() -> None:
     assert set(OWN_FORMATS) < set(FORMATS)

@@ -55,7 +55,7 @@ def changed(value: JsonObject, old: JsonObject) -> list[str]:
         ({"unknown": 2}, {"unknown": 1}, []),
     ],
 )
-def test_changes(value: JsonObject, old: JsonObject, paths: list[str]) -> None:
+def test_changes_of_immutable_parts_are_reported(value: JsonObject, old: JsonObject, paths: list[str]) -> None:
     assert changed(value, old) == paths
 
 
@@ -74,7 +74,7 @@ DISK: JsonObject = {"properties": {"name": {}, "id": FIXED}}
 @pytest.mark.parametrize(
     ("value", "old", "paths"),
     [
-        # In another order: nothing changed.
+        # Another order of the items is no change.
         ([{"name": "b", "id": 2}, {"name": "a", "id": 1}], [{"name": "a", "id": 1}, {"name": "b", "id": 2}], []),
         # Weakness: after an item was inserted before it, a changed item was not compared.
         ([{"name": "new", "id": 0}, {"name": "a", "id": 9}], [{"name": "a", "id": 1}], ["l[1].id"]),
@@ -88,14 +88,14 @@ DISK: JsonObject = {"properties": {"name": {}, "id": FIXED}}
         ([{"name": "a", "id": 2}], [{"name": "a", "id": 1}, {"name": "a", "id": 2}], ["l[0].id"]),
     ],
 )
-def test_items_of_a_map_list_are_known_by_their_keys(
+def test_items_of_a_map_list_are_matched_by_their_keys(
     schema: JsonObject, value: JsonValue, old: JsonValue, paths: list[str]
 ) -> None:
     found = compile_schema({"properties": {"l": schema}}, what="s").changes({"l": value}, {"l": old})
     assert [problem.path for problem in found] == paths
 
 
-def test_messages_of_changes() -> None:
+def test_messages_about_changes_contain_no_value() -> None:
     (problem,) = compile_schema(SCHEMA, what="s").changes({"a": "topsecret"}, {"a": "other"})
     assert str(problem) == "a: cannot be changed once it is set"
 
@@ -108,7 +108,7 @@ def test_an_equal_value_is_never_a_change(value: JsonValue, other: JsonValue) ->
     assert immutable_problems(value, other, {"additionalProperties": {}}) == ()
 
 
-def test_schemas_with_and_without_immutable_parts() -> None:
+def test_immutable_marks_are_detected_in_every_part_of_a_schema() -> None:
     assert has_immutable(SCHEMA, what="s")
     assert not has_immutable({"properties": {"a": {"x-deckhouse-immutable": False}}, "enum": [None, [1]]}, what="s")
     assert not has_immutable({"default": FIXED, "x-other": {"a": FIXED}, "not": {"enum": [1]}}, what="s")
@@ -130,7 +130,7 @@ def test_schemas_with_and_without_immutable_parts() -> None:
         ({"patternProperties": {"a": {"patternProperties": {"b": FIXED}}}}, "patternProperties"),
     ],
 )
-def test_the_mark_is_refused_where_it_would_not_be_checked(schema: JsonObject, place: str) -> None:
+def test_an_immutable_mark_in_an_unchecked_part_is_refused(schema: JsonObject, place: str) -> None:
     """Weakness: the mark was silently accepted there, and the setting could be changed."""
     with pytest.raises(SchemaError) as caught:
         compile_schema(schema, what="s")
@@ -147,7 +147,7 @@ def test_an_unchanged_value_is_never_too_large(monkeypatch: pytest.MonkeyPatch) 
     assert schema.changes({"a": 1}, {"a": True}) != ()
 
 
-def test_values_that_are_too_large_or_have_no_json_form(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_too_large_or_without_a_json_form_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = compile_schema(SCHEMA, what="s")
     assert [str(problem) for problem in schema.changes({"a": "\ud800"}, {"a": "x"})] == [
         "contains a value that has no JSON form"

@@ -16,7 +16,7 @@ WORK = 100_000
 
 
 @given(schemas, values)
-def test_both_engines_agree(document: JsonObject, value: JsonValue) -> None:
+def test_the_explaining_engine_agrees_with_the_deciding_engine(document: JsonObject, value: JsonValue) -> None:
     converted = to_json_schema(expanded(document, what="s"), what="s")
 
     explaining = explaining_validator(converted.schema, WORK).is_valid(quiet(value))
@@ -25,7 +25,7 @@ def test_both_engines_agree(document: JsonObject, value: JsonValue) -> None:
 
 
 @given(json_values())
-def test_a_quiet_value_equals_the_value_and_has_a_short_text(value: JsonValue) -> None:
+def test_a_quiet_value_equals_its_value_and_has_a_short_text(value: JsonValue) -> None:
     assert quiet(value) == value
     assert len(repr(quiet([value, value]))) < 10
     assert len(repr(quiet({"a": value}))) < 10
@@ -55,7 +55,9 @@ def test_a_quiet_value_equals_the_value_and_has_a_short_text(value: JsonValue) -
         ({"multipleOf": 3}, float("inf"), []),
     ],
 )  # fmt: skip
-def test_keywords(schema: JsonObject, value: JsonValue, errors: list[tuple[tuple[str, ...], str]]) -> None:
+def test_the_explaining_validator_checks_each_keyword(
+    schema: JsonObject, value: JsonValue, errors: list[tuple[tuple[str, ...], str]]
+) -> None:
     found = explaining_validator(schema, WORK).iter_errors(quiet(value))
 
     assert [(tuple(error.path), error.message) for error in found] == errors
@@ -77,7 +79,7 @@ def test_a_long_list_of_objects_is_compared_in_linear_time() -> None:
         ({"multipleOf": 2}, 4, 6),
     ],
 )
-def test_work_is_counted(schema: JsonObject, value: JsonValue, work: int) -> None:
+def test_a_validation_over_the_work_limit_fails(schema: JsonObject, value: JsonValue, work: int) -> None:
     assert explaining_validator(schema, work).is_valid(quiet(value))
     with pytest.raises(WorkError):
         explaining_validator(schema, work - 1).is_valid(quiet(value))

@@ -50,11 +50,13 @@ def said(schema: JsonObject, value: JsonValue) -> list[str]:
         ),
     ],
 )
-def test_problems(schema: JsonObject, value: JsonValue, problems: list[str]) -> None:
+def test_duplicates_in_sets_and_map_lists_are_reported(
+    schema: JsonObject, value: JsonValue, problems: list[str]
+) -> None:
     assert said(schema, value) == problems
 
 
-def test_list_problems_beside_other_problems() -> None:
+def test_problems_of_lists_follow_other_problems() -> None:
     schema: JsonObject = {"properties": {"a": {"type": "integer"}, "b": SET, "c": MAP}}
     assert said(schema, {"a": "x", "b": [1, 1], "c": ["x", "x"]}) == [
         "a: expected an integer, found a string",
@@ -76,12 +78,12 @@ def test_list_problems_beside_other_problems() -> None:
         ({"properties": {"a": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [1]}}}, "name its keys"),
     ],
 )
-def test_invalid_declarations(schema: JsonObject, why: str) -> None:
+def test_invalid_list_declarations_are_refused(schema: JsonObject, why: str) -> None:
     with pytest.raises(SchemaError, match=why):
         compile_schema(schema, what="s")
 
 
-def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_list_problems_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = compile_schema({"items": SET}, what="s")
     many: JsonValue = [[1, 1]] * 50
     assert len(schema.problems(many)) == 20

@@ -178,7 +178,7 @@ def test_no_generated_schema_reveals_a_secret(keyword: str, branches: list[JsonO
         ),
     ],
 )
-def test_alternatives(document: JsonObject, value: JsonValue, problem: str) -> None:
+def test_problems_of_alternatives_are_explained(document: JsonObject, value: JsonValue, problem: str) -> None:
     assert said(document, value) == [problem]
 
 
@@ -193,14 +193,14 @@ def test_the_number_of_problems_is_limited() -> None:
     assert len(schema.problems([1], limit=0)) == 1
 
 
-def test_a_pattern_that_backtracks_elsewhere_is_fast() -> None:
+def test_patterns_never_backtrack() -> None:
     schema = compile_schema({"pattern": "^(a+)+$", "patternProperties": {"^(b+)+$": False}}, what="schema")
 
     assert schema.problems("a" * 50_000 + "!")
     assert schema.problems({"b" * 50_000: 1})
 
 
-def test_values_that_no_reader_accepts_are_problems() -> None:
+def test_values_that_are_too_deep_are_problems() -> None:
     schema = compile_schema({"type": "object", "additionalProperties": {"type": "object"}}, what="schema")
     deep: JsonValue = []
     for _ in range(5_000):
@@ -237,7 +237,7 @@ def test_explaining_a_large_value_under_many_alternatives_is_bounded() -> None:
     assert len(said(behind, {"all": [{}] * 2_000})) == 20
 
 
-def test_one_schema_serves_many_threads() -> None:
+def test_a_schema_can_be_used_by_many_threads() -> None:
     schema = compile_schema(closed(SETTINGS), what="schema")
     expected = schema.problems({"host": "A", "sets": [{}], "x": 1})
     found: list[tuple[Problem, ...]] = []
@@ -253,13 +253,13 @@ def test_one_schema_serves_many_threads() -> None:
     assert found == [expected] * 80
 
 
-def test_a_schema_is_compared_by_its_document() -> None:
+def test_schemas_with_equal_documents_are_equal() -> None:
     assert compile_schema(SETTINGS, what="a") == compile_schema(copy.deepcopy(SETTINGS), what="b")
     assert compile_schema(SETTINGS, what="a") != compile_schema(closed(SETTINGS), what="a")
     assert "x-mine" in compile_schema({"x-mine": {"any": ["thing"]}}, what="a").document
 
 
-def test_defaults_pruning_and_secrets_of_one_value() -> None:
+def test_a_schema_defaults_prunes_and_finds_secrets() -> None:
     schema = compile_schema(SETTINGS, what="schema")
     value: JsonValue = {"sets": [{"name": "ab", "old": 1}], "replicas": None, "password": "x", "gone": 1}
 
@@ -274,7 +274,7 @@ def test_defaults_pruning_and_secrets_of_one_value() -> None:
 
 
 @given(schemas, values)
-def test_a_valid_value_has_no_problems_and_another_has_some(document: JsonObject, value: JsonValue) -> None:
+def test_only_invalid_values_have_problems(document: JsonObject, value: JsonValue) -> None:
     schema = compile_schema(document, what="schema")
     before = copy.deepcopy((document, value))
 
@@ -328,7 +328,7 @@ def test_any_document_is_a_schema_or_a_schema_error(document: JsonValue) -> None
 
 
 @given(schemas, json_values())
-def test_any_value_is_judged(document: JsonObject, value: JsonValue) -> None:
+def test_any_value_can_be_validated(document: JsonObject, value: JsonValue) -> None:
     schema = compile_schema(document, what="schema")
 
     schema.problems(value)
@@ -349,7 +349,7 @@ def test_any_value_is_judged(document: JsonObject, value: JsonValue) -> None:
         ({"properties": {"\ud800": {"type": "string"}}}, "openapi/values.yaml: "),
     ],
 )
-def test_an_invalid_schema(document: JsonValue, said: str) -> None:
+def test_an_invalid_schema_is_refused_with_its_path(document: JsonValue, said: str) -> None:
     with pytest.raises(SchemaError) as caught:
         compile_schema(document, what="openapi/values.yaml")
 

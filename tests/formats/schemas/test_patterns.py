@@ -19,7 +19,7 @@ from wharfinger.formats.schemas.patterns import MAX_LENGTH, PatternError, matche
         ("^(?P<x>a)(?<y>b)$", ["ab"], ["a"]),
         ("b", ["abc"], ["ac"]),
         (r"^[[:alpha:]]+$", ["ab"], ["a1"]),
-        # what is a plain character in Go
+        # These are plain characters in Go.
         ("^[[a]+$", ["[a["], ["b"]),
         ("^[]a]+$", ["]a"], ["b"]),
         ("^[^]a]+$", ["b["], ["]"]),
@@ -75,7 +75,7 @@ def test_patterns_match_as_in_go(pattern: str, fitting: list[str], other: list[s
         ("a" * (MAX_LENGTH + 1), f"a pattern of {MAX_LENGTH + 1} characters is over the limit of {MAX_LENGTH}"),
     ],
 )
-def test_patterns_that_go_does_not_compile_are_refused(pattern: str, said: str) -> None:
+def test_patterns_that_go_cannot_compile_are_refused(pattern: str, said: str) -> None:
     with pytest.raises(PatternError) as caught:
         read_pattern(pattern)
 

@@ -53,7 +53,9 @@ def finding(keyword: str, expected: JsonValue, instance: JsonValue, schema: Json
         ("falseSchema", None, "x", "is not allowed here"),
     ],
 )
-def test_sentences(keyword: str, expected: JsonValue, instance: JsonValue, message: str) -> None:
+def test_messages_show_values_unless_hidden(
+    keyword: str, expected: JsonValue, instance: JsonValue, message: str
+) -> None:
     found = finding(keyword, expected, instance)
 
     assert problem_of(found, shown=True, patterns={"^x$": "^X$"}) == Problem("a[0]", message)
@@ -84,11 +86,11 @@ def test_required_and_unknown_properties_are_named() -> None:
     assert said("additionalProperties", many, name="x" * 200).endswith("p10, p11, …")
 
 
-def test_some_keywords_have_no_sentence() -> None:
+def test_some_keywords_have_no_message() -> None:
     assert problem_of(finding("oneOf", [], 1), shown=True, patterns={}) is None
 
 
-def test_names_of_unknown_types() -> None:
+def test_unknown_types_are_named_as_given() -> None:
     assert types_sentence(["file"], 1) == "expected file, found an integer"
 
 

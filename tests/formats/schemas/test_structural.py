@@ -9,7 +9,7 @@ TEXT: Final[JsonObject] = {"type": "string"}
 NUMBER: Final[JsonObject] = {"type": "integer"}
 
 
-def test_declared_and_additional_members() -> None:
+def test_members_have_a_declared_or_the_additional_schema() -> None:
     schema: JsonObject = {"properties": {"b": TEXT, "odd": True}, "additionalProperties": NUMBER}
     found = list(members(schema, {"c": 1, "b": "x", "odd": 2}))
     assert found == [("c", 1, NUMBER, True), ("b", "x", TEXT, True), ("odd", 2, None, True)]
@@ -36,5 +36,5 @@ def test_a_scalar_has_no_parts() -> None:
     assert list(parts({"properties": {"a": TEXT}, "items": TEXT}, "text")) == []
 
 
-def test_branches_are_not_followed() -> None:
+def test_branches_of_alternatives_are_not_visited() -> None:
     assert list(parts({"allOf": [{"properties": {"a": TEXT}}]}, {"a": "x"})) == [("a", "x", None)]

@@ -36,7 +36,7 @@ from wharfinger.formats.schemas.transforms import closed, extended, required_for
             {"type": "array", "items": [{"type": "object"}]},
             {"type": "array", "items": [{"type": "object", "additionalProperties": False}]},
         ),
-        # the root is always walked; below it an explicit additionalProperties ends the walk
+        # The root is always closed; below the root, an explicit additionalProperties ends the descent.
         (
             {"additionalProperties": True, "properties": {"a": {"type": "object"}}},
             {"additionalProperties": True, "properties": {"a": {"type": "object", "additionalProperties": False}}},
@@ -66,7 +66,7 @@ from wharfinger.formats.schemas.transforms import closed, extended, required_for
         ),
     ],
 )
-def test_closed(document: JsonObject, result: JsonObject) -> None:
+def test_closing_a_schema_forbids_undeclared_properties(document: JsonObject, result: JsonObject) -> None:
     before = copy.deepcopy(document)
 
     assert closed(document) == result
@@ -74,7 +74,7 @@ def test_closed(document: JsonObject, result: JsonObject) -> None:
     assert document == before
 
 
-def test_a_misspelt_setting_is_found_in_a_closed_schema_only() -> None:
+def test_only_a_closed_schema_reports_a_misspelt_setting() -> None:
     document: JsonObject = {"type": "object", "properties": {"paramArray": {"type": "array"}}}
 
     assert compile_schema(document, what="s").problems({"paramArrayy": []}) == ()
@@ -97,7 +97,7 @@ BASE: JsonObject = {
 }
 
 
-def test_extended() -> None:
+def test_an_extended_schema_inherits_from_its_base() -> None:
     document: JsonObject = {
         "x-extend": {"schema": "config-values.yaml"},
         "x-both": "own",
@@ -133,7 +133,7 @@ def test_a_schema_without_x_extend_is_not_extended(extension: JsonObject) -> Non
     assert "required" not in found
 
 
-def test_an_extension_of_an_empty_schema() -> None:
+def test_extending_an_empty_schema_changes_nothing() -> None:
     extension: JsonObject = {"x-extend": {"schema": "config-values.yaml"}}
 
     assert extended(extension, {}) == extension
@@ -141,7 +141,7 @@ def test_an_extension_of_an_empty_schema() -> None:
         extended(extension, {"properties": {"a": 1}})
 
 
-def test_required_for_helm() -> None:
+def test_required_for_helm_becomes_required() -> None:
     document: JsonObject = {
         "x-required-for-helm": ["a", "b"],
         "required": ["b", "c"],

@@ -34,7 +34,7 @@ def deckhouse_rule(place: str) -> JsonObject:
     return {"at": place, "rule": "self > 2", "message": "still too small"}
 
 
-def test_both_kinds_of_rules_at_once() -> None:
+def test_a_schema_may_have_rules_of_both_kinds() -> None:
     schema: JsonObject = {"type": "integer", KUBERNETES: [RULE], DECKHOUSE: [OTHER]}
     assert passed_on(schema) == {
         "type": "integer",
@@ -45,7 +45,7 @@ def test_both_kinds_of_rules_at_once() -> None:
     assert rules.count == 2
 
 
-def test_rules_at_every_level() -> None:
+def test_rules_are_collected_at_every_level() -> None:
     inner: JsonObject = {DECKHOUSE: [OTHER]}
     schema: JsonObject = {
         "properties": {"a": inner, "b": {"type": "string"}},
@@ -63,7 +63,7 @@ def test_rules_at_every_level() -> None:
     }
 
 
-def test_lists_of_items() -> None:
+def test_rules_of_single_items_are_collected() -> None:
     schema: JsonObject = {"items": [{}, {KUBERNETES: [RULE]}]}
     assert passed_on(schema) == {
         "items": [
@@ -82,7 +82,7 @@ def test_lists_of_items() -> None:
         ({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}, True),
     ],
 )
-def test_lists_whose_items_can_be_matched(extra: JsonObject, correlated: bool) -> None:
+def test_only_items_of_map_lists_are_correlated_by_key(extra: JsonObject, correlated: bool) -> None:
     items: JsonObject = {"properties": {"a": {KUBERNETES: [RULE]}}}
     place = f"items.properties.a.{KUBERNETES}[0]"
     rule = kubernetes_rule(place) if correlated else kubernetes_rule(place, uncorrelated=True)
@@ -91,7 +91,7 @@ def test_lists_whose_items_can_be_matched(extra: JsonObject, correlated: bool) -
     assert passed_on({"items": items, **extra}) == {"items": {"properties": {"a": inner}}, **keys}
 
 
-def test_below_a_rule_of_kubernetes_types_and_names_are_passed_on() -> None:
+def test_types_below_a_kubernetes_rule_are_passed_on() -> None:
     properties: JsonObject = {
         "n": {"type": "number"},
         "i": {"type": "integer"},
@@ -131,7 +131,7 @@ def test_a_nullable_value_has_no_single_type() -> None:
         assert found["type"] == ""
 
 
-def test_every_field_of_a_rule_of_kubernetes() -> None:
+def test_every_field_of_a_kubernetes_rule_is_read() -> None:
     schema: JsonObject = {
         "properties": {
             "a": {"properties": {"b.c": {"type": "string"}}},
@@ -228,7 +228,7 @@ def test_rules_are_counted_over_the_whole_schema() -> None:
         ("é", ""),
     ],
 )
-def test_names_that_are_not_identifiers(name: str, spelled: str) -> None:
+def test_property_names_are_escaped_as_identifiers(name: str, spelled: str) -> None:
     assert escaped(name) == spelled
 
 
@@ -255,5 +255,5 @@ def test_only_schema_errors_are_raised(rule: JsonValue, other: JsonValue) -> Non
         ({"properties": {"a": {"x-deckhouse-immutable": True}}, KUBERNETES: [RULE]}, True),
     ],
 )
-def test_schemas_that_compare_with_the_old_value(schema: JsonObject, compares: bool) -> None:
+def test_rules_with_old_self_make_a_schema_compare(schema: JsonObject, compares: bool) -> None:
     assert compile_schema(schema, what="s").compares is compares

@@ -50,7 +50,7 @@ FOO: Final[JsonObject] = {
         ({"properties": {"a": {"default": False}, "b": {"default": ""}}}, {}, {"a": False, "b": ""}),
     ],
 )
-def test_defaults(schema: JsonObject, value: JsonValue, result: JsonValue) -> None:
+def test_defaults_are_set_for_absent_values(schema: JsonObject, value: JsonValue, result: JsonValue) -> None:
     assert defaulted(value, schema) == result
 
 
@@ -106,7 +106,7 @@ A: Final[JsonObject] = {"type": "object", "properties": {"a": {"type": "string"}
         ({"type": "object", "additionalProperties": False}, {"k": 1}, {}),
         ({"type": "array", "items": A}, [{"a": "x", "b": 1}, 5], [{"a": "x"}, 5]),
         ({"type": "array"}, [{"a": 1}, [{"b": 1}]], [{}, [{}]]),
-        # "Controlling pruning": kept below, but what is declared there is pruned again
+        # "Controlling pruning": unknown fields are retained below, but declared objects there are pruned again
         ({**A, **PRESERVE}, {"a": "x", "b": {"c": 1}}, {"a": "x", "b": {"c": 1}}),
         (
             {"properties": {"spec": {"properties": {"d": A}, **PRESERVE}}},
@@ -128,7 +128,7 @@ A: Final[JsonObject] = {"type": "object", "properties": {"a": {"type": "string"}
         (A, "text", "text"),
     ],
 )
-def test_pruning(schema: JsonObject, value: JsonValue, result: JsonValue) -> None:
+def test_undeclared_fields_are_pruned(schema: JsonObject, value: JsonValue, result: JsonValue) -> None:
     assert pruned(value, schema) == result
 
 
@@ -154,17 +154,17 @@ SECRET: Final[JsonObject] = {"type": "string", "writeOnly": True}
         ({}, {"a": 1}, []),
     ],
 )
-def test_write_only_paths(schema: JsonObject, value: JsonValue, paths: list[ValuePath]) -> None:
+def test_paths_of_write_only_values_are_found(schema: JsonObject, value: JsonValue, paths: list[ValuePath]) -> None:
     assert list(write_only_paths(value, schema)) == paths
     assert has_write_only(schema) or not paths
 
 
-def test_schemas_with_and_without_secrets() -> None:
+def test_write_only_marks_in_alternatives_are_detected() -> None:
     assert not has_write_only({"properties": {"a": {"anyOf": [{"writeOnly": False}]}}})
     assert has_write_only({"properties": {"a": {"anyOf": [{}, SECRET]}}})
 
 
-def test_secrets_of_a_large_map_under_many_alternatives() -> None:
+def test_secrets_of_a_large_map_under_many_alternatives_are_found() -> None:
     """A thousand schemas apply to each of ten thousand members, and each schema is visited once."""
     branches: list[JsonValue] = [{"minLength": number} for number in range(1_000)]
     schema: JsonObject = {"additionalProperties": {"anyOf": [*branches, {"writeOnly": True}]}}
@@ -173,7 +173,7 @@ def test_secrets_of_a_large_map_under_many_alternatives() -> None:
     assert write_only_paths(value, schema) == tuple((name,) for name in value)
 
 
-def test_the_whole_value_is_a_secret_if_the_search_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_too_large_to_search_is_secret_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema_values, "MAX_SEARCHED", 1_000)
     secret: JsonObject = {"properties": {"a": {"writeOnly": True}}}
     branches: list[JsonValue] = [{"additionalProperties": {"minLength": number}} for number in range(300)]

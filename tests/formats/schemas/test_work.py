@@ -5,7 +5,7 @@ import pytest
 from wharfinger.formats.schemas.work import Work, WorkError
 
 
-def test_all_of_the_work_may_be_spent_and_no_more() -> None:
+def test_work_up_to_the_limit_may_be_spent() -> None:
     work = Work(3)
     work.spend(2)
     work.spend(0)

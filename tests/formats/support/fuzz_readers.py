@@ -108,7 +108,7 @@ def _layers(data: bytes, folder: Path) -> None:
 
 
 def _contained(folder: Path, extract: Callable[[Path], object]) -> None:
-    # Deep enough that a climb would still end in a folder that is watched.
+    # The folder is so deep that a path with many '..' still ends in a folder that is watched.
     into = folder / "1/2/3/into"
     try:
         extract(into)

@@ -105,7 +105,7 @@ SCALARS: Final[list[tuple[str, JsonValue]]] = [
     ("9223372036854774784.0", 9223372036854775000),
     ("9223372036854775807.0", 2.0**63),
     ("0x1p3", "0x1p3"),
-    # what YAML 1.1 readers take for something else
+    # texts that YAML 1.1 readers take for another type
     ("12:30:45", "12:30:45"),
     ("190:20:30.15", "190:20:30.15"),
     ("2026-01-01", "2026-01-01"),
@@ -195,7 +195,7 @@ KEYS: Final[list[tuple[str, str]]] = [
 """Keys that are each put before ``: x``."""
 
 DOCUMENTS: Final[list[tuple[str, JsonValue]]] = [
-    # merges: `<<` acts where it stands
+    # merges: `<<` acts at its own position
     ("b: &b {x: 1, z: 2}\na: {<<: *b, x: 9}", {"b": {"x": 1, "z": 2}, "a": {"x": 9, "z": 2}}),
     ("b: &b {x: 1, z: 2}\na: {x: 9, <<: *b}", {"b": {"x": 1, "z": 2}, "a": {"x": 1, "z": 2}}),
     (
@@ -268,7 +268,7 @@ REFUSED: Final[list[str]] = [
 """Texts that kubectl and Wharfinger refuse."""
 
 ONLY_WE_REFUSE: Final[list[str]] = [
-    # duplicate keys, however they are spelled
+    # duplicate keys in any spelling
     "a: 1\na: 2",
     '1: a\n"1": b',
     "y: 1\ntrue: 2",
@@ -293,7 +293,7 @@ WE_KEEP: Final[list[tuple[str, JsonValue]]] = [
     ("a: 0b" + "1" * 64, {"a": 2**64 - 1}),
     # kubectl can't have such a key at all
     ("9223372036854775808: x", {"9223372036854775808": "x"}),
-    # the escape of JSON, which libyaml knows and kubectl's YAML does not
+    # an escape of JSON that libyaml knows and kubectl's YAML does not
     ('a: "\\/"', {"a": "/"}),
 ]
 """Texts of which Wharfinger keeps more than kubectl does."""

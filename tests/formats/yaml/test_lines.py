@@ -105,7 +105,7 @@ def test_lines_before_an_error_are_known(text: bytes, firsts: list[int]) -> None
     assert [lines.first for lines in yaml_lines(text)] == firsts
 
 
-def test_a_bomb_costs_no_more_than_its_length() -> None:
+def test_the_number_of_places_and_levels_is_limited() -> None:
     (deep,) = yaml_lines(b"[" * 10_000)
     assert max(map(len, deep.places)) == MAX_LEVELS
     (long,) = yaml_lines(b"- 1\n" * (MAX_PLACES + 10))

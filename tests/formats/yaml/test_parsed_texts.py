@@ -17,7 +17,7 @@ def taken_over(texts: ParsedTexts) -> ParsedTexts:
     return other
 
 
-def test_values_and_lines_equal_those_of_the_reader() -> None:
+def test_parsed_texts_have_the_values_and_lines_of_the_reader() -> None:
     texts = ParsedTexts()
     wanted = read_yaml_documents(TEXT, what="x")
     for each in (texts, texts, taken_over(texts)):
@@ -33,7 +33,7 @@ def test_texts_of_the_table_have_the_same_values(text: bytes) -> None:
     assert texts.document(text, what="x") == taken_over(texts).document(text, what="x") == wanted
 
 
-def test_each_caller_has_its_own_values() -> None:
+def test_each_caller_gets_its_own_copy() -> None:
     texts = ParsedTexts()
     first = texts.document(b"a: [1]", what="x")
     assert isinstance(first, dict)
@@ -41,7 +41,7 @@ def test_each_caller_has_its_own_values() -> None:
     assert texts.document(b"a: [1]", what="x") == {"a": [1]}
 
 
-def test_an_error_is_not_kept_and_names_its_file() -> None:
+def test_an_error_is_not_cached_and_names_its_file() -> None:
     texts = ParsedTexts()
     for file in ("one", "two"):
         with pytest.raises(YamlError, match=f"{file}: line 2"):
@@ -68,7 +68,7 @@ def test_damaged_values_are_parsed_again() -> None:
         assert other.used() == texts.used()
 
 
-def test_a_large_text_is_not_kept() -> None:
+def test_a_large_text_is_not_cached() -> None:
     texts = ParsedTexts()
     text = b"a: " + b"x" * MAX_PACKED
     assert texts.document(text, what="x") == read_yaml(text, what="x")

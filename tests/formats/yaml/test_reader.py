@@ -61,7 +61,7 @@ def test_refusals_have_line_and_column(text: str) -> None:
         ("~: 1", 1, 1, "a key is null"),
     ],
 )
-def test_errors_have_a_place_and_a_reason(text: bytes | str, line: int, column: int, reason: str) -> None:
+def test_errors_report_line_column_and_reason(text: bytes | str, line: int, column: int, reason: str) -> None:
     error = refused(text)
 
     assert (error.line, error.column) == (line, column)
@@ -124,7 +124,7 @@ def test_depth_is_allowed_up_to_the_limit(shape: str) -> None:
 
 
 @pytest.mark.parametrize("shape", ["flow list", "flow mapping", "mixed flow", "block list", "explicit keys"])
-def test_nesting_that_kills_the_plain_loader_is_refused(shape: str) -> None:
+def test_nesting_that_crashes_the_plain_loader_is_refused(shape: str) -> None:
     text = SHAPES[shape](50_000)
     assert len(text) < 400_000
 
@@ -186,11 +186,11 @@ def test_many_tag_directives_are_refused_and_a_few_are_read() -> None:
     assert read("a: '" + "%TAG " * 100 + "'") == {"a": ("%TAG " * 100)}
 
 
-def test_a_tag_that_escapes_half_a_surrogate_is_refused() -> None:
+def test_a_tag_with_an_escaped_half_surrogate_is_refused() -> None:
     assert "tag" in str(refused("a: !%ED%A0%80 x"))
 
 
-def test_aliases_share_nothing() -> None:
+def test_aliases_become_separate_copies() -> None:
     document = read("a: &a {x: [1]}\nb: *a\nc: {<<: *a}\n")
 
     find_list(document, "a", "x").append(2)
@@ -234,13 +234,13 @@ def test_the_number_of_documents_is_bounded_including_empty_ones() -> None:
             read("---\n" * (MAX_DOCUMENTS + 1), what="x")
 
 
-def test_a_stream_can_be_read_without_old_booleans() -> None:
+def test_a_stream_can_be_read_without_yaml_1_1_booleans() -> None:
     text = "y: on\nlist: [no, true, !!bool yes, &a n, *a]\n"
     assert read_yaml_all(text, what="x") == [{"true": True, "list": [False, True, True, False, False]}]
     assert read_yaml_all(text, what="x", old_booleans=False) == [{"y": "on", "list": ["no", True, True, "n", "n"]}]
 
 
-def test_a_text_that_grows_over_a_limit_has_its_own_error() -> None:
+def test_a_text_over_the_size_limits_has_its_own_error() -> None:
     with pytest.raises(YamlLimitError, match="more than 10 values, aliases written out"):
         read_yaml("a: &a [1, 2, 3]\nb: [*a, *a, *a]\n", what="x", limits=YamlLimits(max_nodes=10))
     with pytest.raises(YamlError) as caught:

@@ -27,7 +27,7 @@ PLAIN_KEYS = [(text, key) for text, key in KEYS if not text.startswith(("!", "'"
 
 
 @pytest.mark.parametrize(("text", "expected"), PLAIN, ids=[text for text, _ in PLAIN])
-def test_plain_scalars(text: str, expected: JsonValue) -> None:
+def test_plain_scalars_are_resolved_to_values(text: str, expected: JsonValue) -> None:
     value = as_value(resolve(text))
 
     assert value == expected
@@ -35,7 +35,7 @@ def test_plain_scalars(text: str, expected: JsonValue) -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), PLAIN_KEYS, ids=[text for text, _ in PLAIN_KEYS])
-def test_plain_keys(text: str, expected: str) -> None:
+def test_plain_scalars_are_resolved_to_keys(text: str, expected: str) -> None:
     assert as_key(resolve(text)) == expected
 
 
@@ -43,7 +43,7 @@ def test_plain_keys(text: str, expected: str) -> None:
     ("text", "kind"),
     [("y", Kind.BOOL), ("", Kind.NULL), ("12", Kind.INT), ("1e3", Kind.FLOAT), (".inf", Kind.FLOAT), ("1:2", Kind.STR)],
 )
-def test_kinds(text: str, kind: Kind) -> None:
+def test_plain_scalars_are_resolved_to_kinds(text: str, kind: Kind) -> None:
     assert resolve(text).kind is kind
 
 
@@ -52,7 +52,7 @@ def test_whole_floats_become_integers_only_within_64_bits() -> None:
         assert type(as_value(resolve(text))) is kind, text
 
 
-def test_a_negative_zero_is_zero_as_a_value_and_not_as_a_key() -> None:
+def test_a_negative_zero_loses_its_sign_only_as_a_value() -> None:
     value = as_value(resolve("-0.0"))
 
     assert (value, type(value)) == (0, int)
@@ -82,13 +82,13 @@ def test_null_is_not_a_key() -> None:
         ("int", "x" * 100, "'" + "x" * 57 + "...' is !!str"),
     ],
 )
-def test_a_scalar_that_does_not_fit_its_tag(tag: str, text: str, reason: str) -> None:
+def test_a_scalar_that_does_not_match_its_tag_is_refused(tag: str, text: str, reason: str) -> None:
     with pytest.raises(ScalarError) as caught:
         tagged(CORE + tag, text)
     assert reason in str(caught.value)
 
 
-def test_an_unknown_tag() -> None:
+def test_an_unknown_tag_is_refused() -> None:
     with pytest.raises(ScalarError, match="unknown tag '!Ref'"):
         tagged("!Ref", "x")
     assert shown_tag("!Ref") == "!Ref"
@@ -96,7 +96,7 @@ def test_an_unknown_tag() -> None:
 
 
 @pytest.mark.parametrize("digits", [65, 5_000, 100_000])
-def test_very_long_numbers_are_cheap_and_raise_no_error(digits: int) -> None:
+def test_very_long_numbers_are_read_in_bounded_time(digits: int) -> None:
     assert resolve("9" * digits) in {Resolved(Kind.FLOAT, float("9" * 65)), Resolved(Kind.STR, "9" * digits)}
     assert resolve("0" * digits + "7") == Resolved(Kind.INT, 7)
     assert resolve("0x" + "f" * digits) == Resolved(Kind.STR, "0x" + "f" * digits)
@@ -114,19 +114,19 @@ def test_float_keys_read_back_as_the_same_32_bit_float(value: float) -> None:
 
 
 @given(st.floats())
-def test_any_float_is_a_key(value: float) -> None:
+def test_any_float_can_be_a_key(value: float) -> None:
     assert float_key(value) not in {"", "inf", "nan"}
     assert math.isnan(value) is (float_key(value) == ".nan")
 
 
 @given(st.integers(-(2**63), 2**64 - 1))
-def test_every_64_bit_integer_is_itself(value: int) -> None:
+def test_every_64_bit_integer_is_read_exactly(value: int) -> None:
     assert resolve(str(value)) == Resolved(Kind.INT, value)
     assert as_key(resolve(str(value))) == str(value)
 
 
 @given(st.text("0123456789+-._eExXbBoOaf", max_size=12))
-def test_number_like_text_is_one_kind_and_a_string_is_unchanged(text: str) -> None:
+def test_number_like_text_is_resolved_without_loss(text: str) -> None:
     found = resolve(text)
 
     if found.kind is Kind.STR:
@@ -136,11 +136,11 @@ def test_number_like_text_is_one_kind_and_a_string_is_unchanged(text: str) -> No
 
 
 @pytest.mark.parametrize("text", ["y", "Y", "yes", "No", "n", "on", "OFF", "Yes"])
-def test_old_booleans_are_text_if_they_are_switched_off(text: str) -> None:
+def test_yaml_1_1_booleans_are_text_if_switched_off(text: str) -> None:
     assert isinstance(resolve(text).value, bool)
     assert resolve(text, old_booleans=False) == Resolved(Kind.STR, text)
 
 
 @pytest.mark.parametrize("text", ["true", "False", "TRUE", "null", "~", "0777", "1e3", ".inf", "text"])
-def test_other_scalars_do_not_depend_on_old_booleans(text: str) -> None:
+def test_other_scalars_do_not_depend_on_yaml_1_1_booleans(text: str) -> None:
     assert resolve(text, old_booleans=False) == resolve(text)

@@ -67,17 +67,17 @@ def test_a_scalar_without_a_json_form_may_be_an_aliased_key() -> None:
 
 
 @pytest.mark.parametrize("text", ["&a [*a]", "&a {b: *a}", "&a [[*a]]", "&a {<<: *a}", "&a {<<: [*a]}"])
-def test_a_value_inside_itself(text: str) -> None:
+def test_a_value_that_contains_itself_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="inside the value it names"):
         build(text)
 
 
-def test_an_anchor_belongs_to_the_node_that_took_the_name_last() -> None:
+def test_an_alias_refers_to_the_latest_anchor_of_its_name() -> None:
     assert build("[&a [&a 1, *a], *a]") == [[[1, 1], 1]]
     assert build("[&a 1, &a [2], *a]") == [[1, [2], [2]]]
 
 
-def test_merged_keys_may_be_overridden_and_written_keys_may_not() -> None:
+def test_only_merged_keys_may_be_overridden() -> None:
     assert build("{<<: {a: 1}, a: 2}") == [{"a": 2}]
     assert build("{a: 1, <<: {a: 2}, b: 3}") == [{"a": 2, "b": 3}]
     for text in ("{a: 1, <<: {b: 2}, a: 3}", "{<<: {a: 1}, a: 2, a: 3}"):
@@ -85,7 +85,7 @@ def test_merged_keys_may_be_overridden_and_written_keys_may_not() -> None:
             build(text)
 
 
-def test_the_builder_is_ready_for_the_next_document() -> None:
+def test_the_tree_builder_can_be_reused_for_the_next_document() -> None:
     assert build("{a: &x 1}\n---\n[2]\n--- 3") == [{"a": 1}, [2], 3]
     with pytest.raises(Refused, match="no anchor"):
         build("&x 1\n--- *x")

@@ -15,7 +15,7 @@ from wharfinger.formats.yaml.writer import write_yaml, write_yaml_all
 
 @pytest.mark.slow
 @given(json_values())
-def test_round_trip(value: JsonValue) -> None:
+def test_any_json_value_round_trips(value: JsonValue) -> None:
     again = read_yaml(write_yaml(value), what="written")
 
     assert canonical_json(again) == canonical_json(value)
@@ -35,7 +35,7 @@ def test_ambiguous_strings_are_quoted(text: str) -> None:
     assert yaml.safe_load(write_yaml({text: text})) == {text: text}
 
 
-def test_the_style() -> None:
+def test_yaml_is_written_in_block_style() -> None:
     value: JsonValue = {
         "kind": "ConfigMap",
         "metadata": {"name": "a", "labels": {}},
@@ -67,11 +67,11 @@ def test_the_style() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [(None, "null\n"), ("a", "a\n"), (":...", ":...\n"), (1.5, "1.5\n"), (1.0, "1\n"), ([], "[]\n")]
 )
-def test_a_scalar_alone(value: JsonValue, text: str) -> None:
+def test_a_single_scalar_is_written_as_a_document(value: JsonValue, text: str) -> None:
     assert write_yaml(value) == text
 
 
-def test_a_stream() -> None:
+def test_a_stream_of_documents_is_written_with_separators() -> None:
     documents: list[JsonValue] = [{"a": 1}, ["b"], "..."]
 
     assert write_yaml_all(documents).startswith("---\na: 1\n---\n- b\n---\n")
@@ -102,7 +102,7 @@ def test_values_without_a_yaml_form_are_refused(value: JsonValue, reason: str) -
             write_yaml(nested)
 
 
-def test_depth() -> None:
+def test_values_nested_too_deep_are_not_written() -> None:
     value: JsonValue = "x"
     for _ in range(MAX_DEPTH // 2):
         value = [{"a": value}]

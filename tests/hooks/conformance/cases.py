@@ -74,8 +74,8 @@ CASES: Final[dict[int, Case]] = {
         "jq",
         _module(9, "jq"),
         (
-            "tests/formats/jq/test_worker.py::test_results_of_filters",
-            "tests/formats/jq/test_worker.py::test_errors_of_filters",
+            "tests/formats/jq/test_worker.py::test_filters_return_their_results",
+            "tests/formats/jq/test_worker.py::test_failing_filters_return_a_refusal",
         ),
     ),
     10: Case(
