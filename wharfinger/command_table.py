@@ -17,7 +17,7 @@ COMMANDS: Final = (
     Command(
         "doctor",
         "runtime",
-        "examine this machine and the cluster for everything that the daemon needs",
+        "check whether this machine and the cluster have everything that the daemon needs",
         module="daemon.doctor_command",
     ),
     Command(
@@ -32,11 +32,11 @@ COMMANDS: Final = (
     Command(
         "diff",
         "offline",
-        "show what the next apply of a package would change, or how two trees of manifests differ",
+        "show what the next apply of a package would change, or how two versions of a folder of manifests differ",
         module="diff_command",
     ),
     Command(
-        "check", "offline", "check a tree by the rules of an API server, without a cluster", module="check_command"
+        "check", "offline", "check manifests by the rules of an API server, without a cluster", module="check_command"
     ),
     Command(
         "test",
@@ -50,15 +50,21 @@ COMMANDS: Final = (
         "list or draw the releases and objects that a folder of manifests builds, without a cluster",
         module="tree_command",
     ),
-    Command("cache", "offline", "show or clean up the cache of build, diff and check", module="cache_command"),
+    Command(
+        "cache",
+        "offline",
+        "show the size of the cache of build, diff and check, or clean up the cache",
+        module="cache_command",
+    ),
     Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
-    Command("package", "packages", "check and lint packages, and push them to a registry or inspect them there"),
+    Command("package", "packages", "check a package, push it to a registry, and show it there"),
     Command("repository", "packages", "copy packages to another registry, or to a folder", module="mirror_command"),
     Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
     Command(
         "get",
         "debug",
-        "list the packages of a running daemon, their queues, hooks and objects, repositories, versions, or pools",
+        "list the packages, repositories, versions, queues, hooks, objects, watches or pools of a running daemon, or its "
+        "leader",
         module="listing.get_command",
     ),
     Command(
@@ -115,26 +121,26 @@ COMMANDS: Final = (
         module="package.document_commands",
     ),
     Command("tasks", "debug", "print the running tasks of a daemon as a tree", module="package.document_commands"),
-    Command("profile", "debug", "sample what a running daemon spends its time on", module="process_commands"),
+    Command("profile", "debug", "show what a running daemon spends its time on", module="process_commands"),
     Command("memory", "debug", "show the memory of a running daemon by part", module="process_commands"),
     Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
-    Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),
+    Command("history", "debug", "print the decisions that a running daemon made about a package, with the causes"),
     Command(
         "replay",
         "runtime",
-        "run the state machines of a daemon again from a recording, and compare every state",
+        "run the state machines of packages again from a recording, and compare every state",
         module="recording.commands",
     ),
     Command("dump", "debug", "print the complete state of a running daemon, or of one package, for programs"),
-    Command("queues", "debug", "show the task queues of a running daemon"),
-    Command("pools", "debug", "show the pools of warm hooks and of pods of a running daemon"),
-    Command("scheduler", "debug", "show the scheduler of a running daemon"),
+    Command("queues", "debug", "show the tasks in the queues of a running daemon"),
+    Command("pools", "debug", "show the pools of a running daemon, which contain warm hooks or pods"),
+    Command("scheduler", "debug", "show what the scheduler of a running daemon has decided about each package"),
     Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
-    Command("statistics", "debug", "show counters and limits of the work of a running daemon"),
+    Command("statistics", "debug", "show the counters and limits of a running daemon"),
     Command(
         "mcp",
         "debug",
-        "serve read-only tools for agents (MCP) about a running daemon, over stdio",
+        "serve read-only tools for AI agents (MCP) about a running daemon, over stdin and stdout",
         module="mcp_command",
     ),
     Command("render", "debug", "print the manifests that the next apply of a package would write"),

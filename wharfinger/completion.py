@@ -21,11 +21,11 @@ class Completer(Protocol):
 def add_completion(parser: argparse.ArgumentParser, program: str) -> None:
     """Add the arguments of `wharfinger completion SHELL`."""
     parser.description = (
-        "Print a completion script for your shell. It completes commands, options, and the names of the packages of "
-        'the running daemon. For bash: `eval "$(wharfinger completion bash)"` in ~/.bashrc; for fish: `wharfinger completion '
-        "fish | source` in its config.fish."
+        "Print a script with which your shell completes the commands and options of wharfinger, and the names of the "
+        'packages of the running daemon. For bash, add `eval "$(wharfinger completion bash)"` to ~/.bashrc; for fish, add '
+        "`wharfinger completion fish | source` to config.fish."
     )
-    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"), help="your shell")
     parser.set_defaults(handler=_print_script, program=program)
 
 

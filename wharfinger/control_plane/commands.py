@@ -28,29 +28,29 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     from wharfinger.control_plane.access.kubeconfig_file import default_path  # noqa: PLC0415 - see the module's docstring
 
     parser.description = (
-        "Serve an embedded Kubernetes control plane: kubectl, helm and the daemon work against it. The state "
-        "is in memory and lost when the command stops, unless --data names a file for it."
+        "Serve an embedded Kubernetes control plane, which kubectl, helm and the daemon can use. Its state is in memory, "
+        "and is lost when the command stops, unless --data names a file for the state."
     )
     parser.add_argument(
         "--listen",
         default="127.0.0.1:0",
         metavar="ADDRESS:PORT",
-        help="the address to listen on; port 0 means any free port",
+        help="the address to listen on; port 0: any free port (default: %(default)s)",
     )
     parser.add_argument(
         "--data",
         type=Path,
         metavar="FILE",
-        help="keep the state in this file and load it at the next start (default: in memory only); with "
-        "--token-file and a port in --listen, clients keep working after a restart",
+        help="keep the state in this file, and load it at the next start (default: in memory only); clients can continue "
+        "after a restart if --token-file and a port in --listen are given as well",
     )
     parser.add_argument(
         "--kubeconfig",
         type=Path,
         default=default_path(),
         metavar="PATH",
-        help="the kubeconfig to write, readable by you only (default: embedded/kubeconfig in $WHARFINGER_STATE_DIR, or else in "
-        "the folder wharfinger of $XDG_STATE_HOME or ~/.local/state)",
+        help="the kubeconfig file to write, which only you can read (default: embedded/kubeconfig in "
+        "$WHARFINGER_STATE_DIR, or else in the folder wharfinger of $XDG_STATE_HOME or ~/.local/state)",
     )
     parser.add_argument(
         "--token-file",
@@ -68,20 +68,21 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
         "--tls",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="serve over TLS; the server's own certificate authority is kept in the folder tls beside the kubeconfig "
-        "(default); without TLS, the kubeconfig has the token in the server's address, which some clients refuse",
+        help="serve over TLS (default), with a certificate authority that is kept in the folder tls beside the kubeconfig; "
+        "or serve over plain HTTP: the server's address in the kubeconfig then contains the token, and some clients refuse "
+        "such an address",
     )
     parser.add_argument(
         "--until-stdin-ends",
         action="store_true",
-        help="also stop when standard input ends (for a parent process that holds the other end of the pipe)",
+        help="also stop when standard input ends, for a parent process that keeps the other end of the pipe open",
     )
     parser.add_argument(
         "--pod-commands",
         type=Path,
         metavar="FOLDER",
-        help="run commands in Pods (kubectl exec) as programs of this machine, under your user, in a folder below FOLDER for "
-        "each Pod; without this option, such commands are refused, because Pods are only simulated",
+        help="run each command in a Pod (kubectl exec) as a program of this machine, as your user, in a folder for the Pod "
+        "below FOLDER; without this option, such commands are refused, because Pods are only simulated",
     )
     add_kubernetes_version(parser, "")
     add_chaos(parser, "")

@@ -73,10 +73,10 @@ class SettingsFileError(DebugError):
 def add_why(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger why NAME`."""
     parser.description = (
-        "Ask a running daemon to explain the state of a package, or of a WorkerClaim (claim/NAMESPACE/NAME): "
-        "one line for each cause, from the package to the root cause, "
-        f"and one with the remedy. Exit code 0: the package is ready and nothing blocks it; {EXIT_KEPT}: something blocks it, or "
-        "the installed version is ready but the next run is blocked; 1: no daemon answers, or there is no such package."
+        "Ask a running daemon to explain the state of a package, or of a WorkerClaim (claim/NAMESPACE/NAME). One line is "
+        "printed for each cause, from the state of the package to the root cause, and one line with the remedy. Exit code "
+        f"0: the package is ready and nothing blocks it; {EXIT_KEPT}: something blocks it, or the installed version is "
+        "ready but the next run is blocked; 1: no daemon answers, or there is no such package."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -84,11 +84,13 @@ def add_why(parser: argparse.ArgumentParser) -> None:
         type=_moment,
         default=None,
         metavar="TIME",
-        help="explain the state at a past time, from the events that the daemon keeps; TIME is a time like "
+        help="explain the state at a past time, from the events that the daemon has kept; TIME is a time like "
         "2026-11-21T04:03:00Z, a time of day in UTC like 04:03:00, or an age like 10m",
     )
     _add_recording(
-        parser, "with --at: read this recording of a flight recorder (a file or a folder); no daemon is needed"
+        parser,
+        "with --at: read the events from this recording, a file or folder that `run --flight-recorder` "
+        "wrote; no daemon is needed",
     )
     _add_text_output(parser)
     add_socket(parser)
@@ -98,19 +100,24 @@ def add_why(parser: argparse.ArgumentParser) -> None:
 def add_history(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger history NAME`."""
     parser.description = (
-        "Print the decisions that a running daemon has recorded about a package: each with the part of the "
-        "daemon that decided, the cause, and the state before and after. The daemon keeps the history of a "
-        "removed package for a while. Exit code 0: printed; 1: no daemon answers, or nothing is known about "
-        "the package."
+        "Print the decisions that a running daemon has made about a package. Each decision is shown with the part of the "
+        "daemon that made it, its cause, and the state of the package before and after it. The daemon also keeps the "
+        "decisions about a removed package for some time. Exit code 0: printed; 1: no daemon answers, or nothing is known "
+        "about the package."
     )
     add_name(parser, required=True)
     parser.add_argument(
         "--all",
         action="store_true",
         dest="everything",
-        help="also print events that only carry out an earlier decision, such as queued tasks and steps in the journal",
+        help="also print the events by which an earlier decision was carried out, such as queued tasks and steps in the "
+        "journal",
     )
-    _add_recording(parser, "read this recording of a flight recorder (a file or a folder); no daemon is needed")
+    _add_recording(
+        parser,
+        "read the decisions from this recording, a file or folder that `run --flight-recorder` wrote; no "
+        "daemon is needed",
+    )
     parser.add_argument(
         "-o", "--output", choices=("table", *OUTPUT_FORMATS), default="table", help="table (default), json or yaml"
     )
@@ -128,15 +135,15 @@ def add_dump(parser: argparse.ArgumentParser) -> None:
 
 def add_queues(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger queues dump [NAME]`."""
-    add_dump_word(parser, "dump (default): every task, head of the queue first")
+    add_dump_word(parser, "dump (may be left out): print every task, beginning with the head of each queue")
     add_name(parser)
     parser.add_argument(
         "-o",
         "--output",
         choices=("table", *OUTPUT_FORMATS),
         default="yaml",
-        help="yaml (default), json, or table: a line for each task, with its lane, its attempt, when it is retried, "
-        "and what it waits for",
+        help="yaml (default); json; table: a line for each task, with its lane, the number of its attempt, the time of its "
+        "next retry, and what it waits for",
     )
     add_socket(parser)
     parser.set_defaults(handler=with_name(_queues))
@@ -146,21 +153,22 @@ def add_pools(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger pools dump [NAME]`."""
     add_dump_word(
         parser,
-        "dump (default): each pool of warm hooks, each hook that keeps running, and each WorkerPool, with claims and memory",
+        "dump (may be left out): print the pools of warm hooks, the hooks that keep running, and the WorkerPools, each "
+        "with its claims and memory",
     )
     parser.add_argument(
         "name",
         nargs="?",
         metavar="NAME",
-        help="one pool: the program of its interpreter, the name of a hook that keeps running, or NAMESPACE/NAME of a WorkerPool "
-        "(default: all)",
+        help="one pool: the path of the interpreter of a pool of warm hooks, the name of a hook that keeps running, or "
+        "NAMESPACE/NAME of a WorkerPool (default: all pools)",
     )
     parser.add_argument(
         "-o",
         "--output",
         choices=("table", "name", *OUTPUT_FORMATS),
         default="yaml",
-        help="yaml (default), json, table: a line for each pool, or name: names only",
+        help="yaml (default); json; table: a line for each pool; name: only names",
     )
     add_socket(parser)
     parser.set_defaults(handler=with_name(_pools))
@@ -168,14 +176,16 @@ def add_pools(parser: argparse.ArgumentParser) -> None:
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger scheduler dump [NAME]`."""
-    add_dump_word(parser, "dump (default): every package, whether it is on and what it waits for")
+    add_dump_word(
+        parser, "dump (may be left out): print every package, with the decision about it, and with what it waits for"
+    )
     add_name(parser)
     parser.add_argument(
         "-o",
         "--output",
         choices=("table", *OUTPUT_FORMATS),
         default="yaml",
-        help="yaml (default), json, or table: a line for each package, with its order, its state, and what it waits for",
+        help="yaml (default); json; table: a line for each package, with its order, its state, and what it waits for",
     )
     add_socket(parser)
     parser.set_defaults(handler=with_name(_scheduler))
@@ -184,10 +194,10 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
 def add_statistics(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger statistics`."""
     parser.description = (
-        "Print the counters of a running daemon: tasks that run, back off and are parked; the limits on downloads, renders, "
-        "hooks, loads and API calls, and how many requests wait for each; the packages whose custom resource definitions must "
-        "be established before other packages continue; monitors, schedules and workers of hooks; the store. With -o "
-        "prometheus: the daemon's metrics and those of hooks."
+        "Print the counters of a running daemon: its tasks by state; the limits on downloads, renders, hooks, loads and "
+        "API calls, with the number of requests that wait for each; the packages whose custom resource definitions other "
+        "packages wait for; the monitors, schedules and workers of hooks; and the store of downloaded packages. With -o "
+        "prometheus, print the metrics of the daemon and those of hooks."
     )
     _add_text_output(parser, PROMETHEUS)
     add_socket(parser)
@@ -200,8 +210,8 @@ def add_render(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show-secrets",
         action="store_true",
-        help="print the manifests as they would be applied; without this option, secrets are masked. A user who can open the"
-        " socket (mode 0600: the daemon's user) may see secrets anyway; the mask protects screens and tickets",
+        help="print secrets, too (default: secrets are masked). Everybody who can open the debug socket (mode 0600: the "
+        "daemon's user) can see the secrets anyway; the masks only keep them out of screens and tickets",
     )
     add_socket(parser)
     parser.set_defaults(handler=_render)
@@ -210,20 +220,24 @@ def add_render(parser: argparse.ArgumentParser) -> None:
 def add_validate(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger validate NAME --settings FILE`."""
     parser.description = (
-        "Ask a running daemon whether a package would accept these settings. Nothing is changed. Exit code 0: accepted; 1: not "
-        f"accepted, or no daemon answers; {EXIT_UNKNOWN}: not known, because no version of the package is loaded or "
-        "installed yet, or because the check is not possible now."
+        "Ask a running daemon whether a package would accept the settings in a file. Nothing is changed. Exit code 0: "
+        f"accepted; 1: not accepted, or no daemon answers; {EXIT_UNKNOWN}: not known, because no version of the package is "
+        "loaded or installed yet, or because the daemon cannot check the settings now."
     )
     add_name(parser, required=True)
     parser.add_argument(
-        "--settings", type=Path, required=True, metavar="FILE", help="the settings, YAML or JSON; - is standard input"
+        "--settings",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="a YAML or JSON file with the settings; - is standard input",
     )
     parser.add_argument(
         "--settings-version",
         type=_settings_version,
         default=0,
         metavar="N",
-        help="the version of the package's schema that the settings are written for (default: the newest)",
+        help="the version of the package's settings schema for which the settings are written (default: the newest)",
     )
     _add_text_output(parser)
     add_socket(parser)

@@ -38,9 +38,9 @@ MAX_CHARS: Final = 100_000
 """The maximum length of an answer. Longer answers are cut, because a model reads them."""
 _TEXT: Final = "text"
 _INSTRUCTIONS: Final = (
-    "Wharfinger installs packages into a Kubernetes cluster. These tools only read. Begin with `why` for a package that is not "
-    "as wanted: the last cause is the root, and the remedy says what to do. A package is named NAMESPACE.INSTANCE (an "
-    "Application) or by its Module's name; `graph` lists all."
+    "Wharfinger installs packages into a Kubernetes cluster. These tools only read. If a package is not in the wanted "
+    "state, begin with `why`: the last cause in its answer is the root cause, and the remedy says what to do. The name of "
+    "a package is NAMESPACE.NAME for an Application, and the name of the resource for a Module; `graph` lists all packages."
 )
 _T = TypeVar("_T")
 
@@ -52,9 +52,9 @@ class ToolInputError(DebugError):
 def add_mcp(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger mcp`."""
     parser.description = (
-        "Serve read-only tools for agents over stdin and stdout (Model Context Protocol): why, plan, graph, history and diff, "
-        "like the commands of these names. Needs the extra [mcp]. Secrets are masked. Exit code 0: the client closed stdin; "
-        "1: the extra is not installed."
+        "Serve read-only tools for AI agents over stdin and stdout (Model Context Protocol). The tools why, plan, graph, "
+        "history and diff give the same answers as the commands of these names. Secrets are masked. The command needs the "
+        "extra [mcp]. Exit code 0: the client closed stdin; 1: the extra is not installed."
     )
     parser.add_argument(
         "--root",

@@ -17,25 +17,25 @@ from wharfinger.formats.terminal_text import printable
 def add_profile(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger profile`."""
     parser.description = (
-        "Sample the stacks of all threads of a running daemon about 100 times a second, and print how long its event loop "
-        "waited, and which functions took the time. A profile has names of functions, files and lines, and never values. The "
-        "daemon continues its work; sampling takes about 1 % of a processor. Exit code 0: printed; 1: no daemon answers, "
-        "or another profile is being taken."
+        "Sample the stacks of all threads of a running daemon about 100 times a second. Print how long the event loop of "
+        "the daemon waited, and which functions took the time. A profile contains names of functions, files and lines, and "
+        "never values. The daemon continues its work; sampling takes about 1 % of a processor. Exit code 0: printed; 1: no "
+        "daemon answers, or the daemon is already making another profile."
     )
     parser.add_argument(
         "--seconds",
         type=_seconds,
         default=DEFAULT_SECONDS,
         metavar="N",
-        help=f"how long to sample, up to {MAX_SECONDS:g} (default: {DEFAULT_SECONDS:g})",
+        help=f"time of the sampling, in seconds, up to {MAX_SECONDS:g} (default: {DEFAULT_SECONDS:g})",
     )
     parser.add_argument(
         "-o",
         "--output",
         choices=PROFILE_FORMATS,
         default="text",
-        help="text (default), collapsed: a line for each stack with its microseconds, for flamegraph.pl, inferno and others; "
-        "speedscope: a file for speedscope.app; json or yaml: everything",
+        help="text (default); collapsed: a line for each stack with its microseconds, for programs such as flamegraph.pl "
+        "and inferno; speedscope: a file for speedscope.app; json or yaml: everything",
     )
     add_socket(parser)
     parser.set_defaults(handler=_profile)
@@ -44,9 +44,9 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
 def add_memory(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger memory`."""
     parser.description = (
-        "Print the memory of a running daemon and of its children, and what the daemon keeps in its memory: each part with the "
-        "number of its items and, where it is known, with the size of the data. A page that processes share is counted once. "
-        "Exit code 0: printed; 1: no daemon answers."
+        "Print how much memory a running daemon and its child processes use, and what the daemon keeps in memory. Each "
+        "part of the daemon's data is shown with the number of its items and, if it is known, with its size. A page of "
+        "memory that several processes share is counted once. Exit code 0: printed; 1: no daemon answers."
     )
     parser.add_argument(
         "-o", "--output", choices=("text", *OUTPUT_FORMATS), default="text", help="text (default), json or yaml"

@@ -5,18 +5,20 @@ import argparse
 
 def add_chaos(parser: argparse.ArgumentParser, condition: str) -> None:
     """Add ``--chaos`` (its help begins with ``condition``) and its seed to a command that starts a control plane."""
-    group = parser.add_argument_group("chaos", "intentional faults, by rules (docs/chaos.md)")
+    group = parser.add_argument_group(
+        "chaos", "intentional faults, for tests of clients; docs/chaos.md describes the rules"
+    )
     group.add_argument(
         "--chaos",
         metavar="RULES",
-        help=f"{condition}inject faults into requests: a YAML file of rules, or rules as in 'latency verb=list delay=200ms; "
-        "error code=503 verb=patch times=2'; faults: latency, drop-before, drop-after, error, throttle, cut-watch, stale-read, "
-        "slow-list, partition",
+        help=f"{condition}inject faults into requests; RULES is a YAML file of rules, or the rules themselves, such as "
+        "'latency verb=list delay=200ms; error code=503 verb=patch times=2'; the faults are latency, drop-before, "
+        "drop-after, error, throttle, cut-watch, stale-read, slow-list and partition",
     )
     group.add_argument(
         "--chaos-seed",
         type=int,
         default=0,
         metavar="N",
-        help="the random seed for rules with a chance (default: %(default)s)",
+        help="the seed of the random numbers for rules with the key chance (default: %(default)s)",
     )

@@ -15,5 +15,5 @@ def add_kubernetes_version(parser: argparse.ArgumentParser, condition: str) -> N
         choices=tuple(RELEASES),
         default=DEFAULT,
         metavar="VERSION",
-        help=f"{condition}the version of Kubernetes to follow: {' or '.join(RELEASES)} (default: %(default)s)",
+        help=f"{condition}the version of Kubernetes whose API is served: {' or '.join(RELEASES)} (default: %(default)s)",
     )

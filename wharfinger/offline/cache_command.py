@@ -29,30 +29,30 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     stats = actions.add_parser(
         "stats",
         help="show what the cache holds",
-        description="Show the number and the size of the entries in the cache.",
+        description="Show the number and the total size of the entries in the cache, for each kind of entry.",
     )
     _add_common(stats)
     stats.set_defaults(handler=show_statistics)
     gc = actions.add_parser(
         "gc",
         help="remove entries that were not used for a long time",
-        description="Remove the entries of the cache that were not used for a long time (--unused-days). Then remove the "
-        "least recently used entries until the cache is small enough (--max-mib). A source that was used "
-        "within the last hours is kept. Exit code 0: done; 1: something could not be removed.",
+        description="Remove the entries of the cache that were not used for --unused-days. Then remove the least recently "
+        "used entries until the cache is not larger than --max-mib. A source that was used within the last three hours is "
+        "kept, because a build may be reading it. Exit code 0: done; 1: something could not be removed.",
     )
     gc.add_argument(
         "--max-mib",
         type=_number,
         default=MAX_MIB,
         metavar="MIB",
-        help="the largest size of the cache afterwards (default: %(default)s MiB)",
+        help="the largest size, in MiB, that the cache may have afterwards (default: %(default)s)",
     )
     gc.add_argument(
         "--unused-days",
         type=_number,
         default=UNUSED_DAYS,
         metavar="DAYS",
-        help="remove entries that were not used for this number of days (default: %(default)s)",
+        help="number of days after which an unused entry is removed (default: %(default)s)",
     )
     _add_common(gc)
     gc.set_defaults(handler=clean_up)
@@ -95,7 +95,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=default_cache(),
         metavar="FOLDER",
-        help="the cache (default: the user's cache folder)",
+        help="the folder of the cache (default: the folder wharfinger in $XDG_CACHE_HOME or ~/.cache)",
     )
 
 

@@ -29,12 +29,12 @@ EXIT_USAGE: Final = 2
 def add_check(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger check``."""
     parser.description = (
-        "Build paths, and check every object: whether it can be built, whether an API server would accept it "
-        "(with the definitions of the tree), and whether the objects that it refers to exist. Exit code 0: no "
-        "errors; 1: errors (with --strict also warnings); 2: wrong usage, or an unreadable path."
+        "Build the paths, and check every object: whether it can be built, whether an API server would accept it, and "
+        "whether the objects to which it refers exist. Custom resources are checked with the definitions in the tree. Exit "
+        "code 0: no errors; 1: errors (with --strict: errors or warnings); 2: wrong usage, or an unreadable path."
     )
     add_path(parser)
-    parser.add_argument("--strict", action="store_true", help="warnings count as errors")
+    parser.add_argument("--strict", action="store_true", help="count warnings as errors")
     parser.add_argument(
         "-o",
         "--output",

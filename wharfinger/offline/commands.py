@@ -21,23 +21,21 @@ EXIT_USAGE: Final = 2
 def add_build(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger build``."""
     parser.description = (
-        "Print the manifests that a cluster would get from a chart, a package, or a folder of manifests with "
-        "Flux, Argo CD and Wharfinger resources. No cluster is needed. Objects that cannot be built are "
-        "reported with file and line; all objects that do not depend on them are built. Exit code 0: "
-        "everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
+        "Print the manifests that a cluster would get from a chart, from a package, or from a folder of manifests (Flux, "
+        "Argo CD and Wharfinger resources). No cluster is needed. An object that cannot be built is reported with its file "
+        "and line, and all objects that do not depend on it are built. Exit code 0: everything was built; 1: an object "
+        "could not be built; 2: wrong usage, or an unreadable path."
     )
     add_path(parser)
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FOLDER",
-        help="write one file for each producer (a release, a Kustomization or a package) into this folder (default: "
-        "print all manifests)",
+        help="write the manifests into this folder, one file for each producer (a release, a Kustomization or a package) "
+        "(default: print the manifests)",
     )
     parser.add_argument("-o", "--format", choices=("yaml", "json"), default="yaml", help="yaml (default) or json")
-    parser.add_argument(
-        "--wipe-secrets", action="store_true", help="write placeholders in place of the values of Secrets"
-    )
+    parser.add_argument("--wipe-secrets", action="store_true", help="replace the values of Secrets with placeholders")
     add_filter(parser)
     add_options(parser)
     parser.set_defaults(handler=build)

@@ -44,31 +44,32 @@ EXIT_DIFFERENT: Final = 2
 def add_diff(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger diff``."""
     parser.description = (
-        "Build the paths as they are now and as they are on the other side (--against), and show each object "
-        "that differs, with a summary: what is added, changed and deleted, which images change, and which "
-        "changes are dangerous. Values of Secrets are hidden. Objects of a producer that failed are not "
-        "compared. Exit code 0: no difference; 2: differences; 1: something failed, wrong usage, or an "
-        "unreadable path. `wharfinger diff NAME`, without --against, asks a running daemon what the next apply "
-        "of a package would change."
+        "Build the paths twice: as they are now, and as they are in the folder or revision of --against. Show each object "
+        "that differs, and a summary: the objects that are added, changed and deleted, the images that change, and the "
+        "dangerous changes. Values of Secrets are hidden. If a release, a Kustomization or a package cannot be built, its "
+        "objects are not compared. Exit code 0: no difference; 2: differences; 1: an object could not be built, wrong "
+        "usage, or an unreadable path. `wharfinger diff NAME`, without --against, asks a running daemon what the next "
+        "apply of a package would change."
     )
     add_path(parser)
     parser.add_argument(
         "--against",
         required=True,
         metavar="FOLDER|REVISION",
-        help="the side to compare with: another folder instead of the root, or a revision of the path's git repository",
+        help="what to compare the paths with: a folder that takes the place of the root, or a revision of the git "
+        "repository that contains the paths",
     )
     parser.add_argument(
         "-o",
         "--output",
         choices=("unified", "json", "markdown", "html"),
         default="unified",
-        help="unified (default), json, markdown for a comment on a review, or html for a page",
+        help="unified (default); json; markdown: for a comment in a review; html: a web page",
     )
     parser.add_argument(
         "--render-all",
         action="store_true",
-        help="render every release, even if its inputs are the same on both sides",
+        help="render every release; without this option, a release whose inputs are the same on both sides is not rendered",
     )
     add_filter(parser)
     add_options(parser)

@@ -69,8 +69,8 @@ def add_path(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="PATH",
-        help="a chart (folder or archive), a package's folder, or a folder or file of manifests of Flux, Argo CD and Wharfinger; "
-        "several paths with manifests are one tree, and their order does not matter",
+        help="a chart (folder or archive), a package's folder, or a file or folder of manifests (Flux, Argo CD and "
+        "Wharfinger); the manifests of several paths form one tree, and the order of the paths does not matter",
     )
 
 
@@ -81,9 +81,9 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILTER",
-        help="only objects that match, such as HelmRelease/web, apps/HelmRelease/web, or KEY=VALUE[,KEY=VALUE...] "
-        "with the keys kind, namespace, name, label and path; everything that these objects need is built; may "
-        "be repeated, then one of the filters must match",
+        help="include only the objects that match this filter: KIND, KIND/NAME, NAMESPACE/KIND/NAME (such as "
+        "apps/HelmRelease/web), or KEY=VALUE[,KEY=VALUE...] with the keys kind, namespace, name, label and path; "
+        "everything that these objects need is built, too (may be repeated; then an object must match one of the filters)",
     )
 
 
@@ -95,29 +95,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="values of a chart or settings of a package, YAML or JSON; later files override earlier ones",
+        help="a YAML or JSON file with the values of a chart, or the settings of a package (may be repeated; later files "
+        "override earlier ones)",
     )
     parser.add_argument(
-        "--name", default="", metavar="NAME", help="the release name of a chart or package (default: its own name)"
+        "--name",
+        default="",
+        metavar="NAME",
+        help="the name of the release of a chart or a package (default: the name of the chart or the package)",
     )
     parser.add_argument(
         "-n",
         "--namespace",
         default=DEFAULT_NAMESPACE,
         metavar="NAMESPACE",
-        help="the namespace of objects that do not name one (default: %(default)s)",
+        help="the namespace of objects whose manifests name no namespace (default: the namespace %(default)s)",
     )
     parser.add_argument(
         "--root",
         type=Path,
         metavar="FOLDER",
-        help="the folder that spec.path is relative to (default: found by the bootstrap of the tree, or by a .git)",
+        help="the folder to which the spec.path of each Kustomization is relative (default: found by the bootstrap of the "
+        "tree, else the nearest folder above PATH that contains .git, else PATH)",
     )
     parser.add_argument(
         "--packages",
         type=Path,
         metavar="FOLDER",
-        help="take all packages from this folder, by name, in place of their PackageRepositories",
+        help="take every package from this folder, by its name, and not from its PackageRepository",
     )
     parser.add_argument(
         "--kubernetes-version",
@@ -129,26 +134,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--api-versions",
         default="",
         metavar="LIST",
-        help="more API versions that templates see, separated by commas",
+        help="additional API versions that templates see, separated by commas",
     )
     parser.add_argument(
-        "--allow-missing-secrets", action="store_true", help="leave out values of Secrets that are not in the tree"
+        "--allow-missing-secrets",
+        action="store_true",
+        help="leave out the values that come from Secrets outside of the tree (default: a Secret that is not in "
+        "the tree is a failure)",
     )
     parser.add_argument(
         "--allow-missing-crds",
         action="store_true",
-        help="assume that a definition exists if a ResourceSet depends on it and the tree does not contain it",
+        help="assume that a custom resource definition exists if a ResourceSet depends on it, even if the tree does not "
+        "contain it",
     )
     parser.add_argument(
         "--application-scope",
         choices=[scope.value for scope in ApplicationScope],
         default=ApplicationScope.NAMESPACE.value,
-        help="where Applications may change objects, as with `wharfinger run` (default: %(default)s)",
+        help="the objects that the chart of an Application may change: those in its own namespace, or those in the whole "
+        "cluster; use the scope of your daemon (default: %(default)s)",
     )
     parser.add_argument(
         "--no-progress",
         action="store_true",
-        help="show no progress (default: show the progress if stderr is a terminal)",
+        help="show no progress (default: progress is shown if stderr is a terminal)",
     )
     _add_programs(parser)
 
@@ -162,37 +172,41 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
         "--kubectl",
         default=KUBECTL,
         metavar="PROGRAM",
-        help="the kubectl program whose kustomize builds folders; not needed with the chart engine (default: %(default)s)",
+        help="the kubectl program, whose kustomize builds folders; it is not needed if the chart engine is used (default: "
+        "%(default)s)",
     )
     group.add_argument(
         "--engine",
         default="",
         metavar="PROGRAM",
-        help=f"the resident chart engine (default: {ENGINE} on PATH if it is there), or {NO_ENGINE!r}",
+        help=f"the resident chart engine, or {NO_ENGINE!r} to use the programs helm and kubectl (default: {ENGINE}, if it "
+        "is on PATH)",
     )
     group.add_argument(
-        "--offline", action="store_true", help="use no network; a source that is not on this machine fails"
+        "--offline", action="store_true", help="use no network; a source fails if it would have to be downloaded"
     )
     group.add_argument(
         "--cache-dir",
         type=Path,
         default=default_cache(),
         metavar="FOLDER",
-        help="the folder in which sources and renders are cached (default: the user's cache folder)",
+        help="the folder in which sources and renders are cached (default: the folder wharfinger in $XDG_CACHE_HOME or "
+        "~/.cache)",
     )
     group.add_argument(
         "--concurrency",
         type=_count,
         default=DEFAULT_CONCURRENCY,
         metavar="N",
-        help="number of sources, releases and Kustomizations that are built at the same time (default: %(default)s)",
+        help="limit on sources, releases and Kustomizations that are processed at the same time (default: %(default)s)",
     )
     group.add_argument(
         "--attempts",
         type=_count,
         default=RetryPolicy().attempts,
         metavar="N",
-        help="number of attempts to fetch a source if errors are transient (default: %(default)s)",
+        help="limit on attempts to fetch a source; a further attempt is made only after a transient error (default: "
+        "%(default)s)",
     )
 
 

@@ -46,10 +46,10 @@ class _Target:
 def add_test(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger test``."""
     parser.description = (
-        f"Build paths with the values of each test, and compare the objects with the expectations of the test. Tests are "
-        f"the files "
-        f"{FOLDER}/*{SUFFIXES[0]} below each path, or those of --tests; docs/offline.md describes them. "
-        "Exit code 0: all tests passed; 1: a test failed; 2: wrong usage, or a path or a test that cannot be read."
+        "For each test, build the paths with the values of the test, and compare the objects with its expectations. The "
+        f"tests are in the files {FOLDER}/*{SUFFIXES[0]} below each path, or in the files of --tests; docs/offline.md "
+        "describes their format. Exit code 0: all tests passed; 1: a test failed; 2: wrong usage, or an unreadable path or "
+        "test."
     )
     add_path(parser)
     parser.add_argument(
@@ -58,7 +58,7 @@ def add_test(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help=f"a file with tests (default: all in {FOLDER}/ below each path)",
+        help=f"a file with tests (may be repeated; default: the files in {FOLDER}/ below each path)",
     )
     parser.add_argument(
         "-o", "--output", choices=("text", "json", "junit"), default="text", help="text (default), json or junit"

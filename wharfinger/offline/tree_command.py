@@ -47,9 +47,10 @@ _OUTPUTS: Final[Mapping[str, Callable[[Sequence[Node]], str]]] = {
 def add_tree(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger tree``."""
     parser.description = (
-        "Build paths, and show their sources, Kustomizations, releases and packages: the state of each, the number of "
-        "objects that it makes, and the file that declares it; or draw their dependencies. "
-        "Exit code 0: everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
+        "Build the paths, and list their sources, Kustomizations, releases and packages, each with its state, the number "
+        "of objects that it makes, and the file that declares it. With -o dot or -o mermaid, draw the dependencies "
+        "instead. Exit code 0: everything was built; 1: an object could not be built; 2: wrong usage, or an unreadable "
+        "path."
     )
     add_path(parser)
     parser.add_argument(
@@ -57,8 +58,9 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
         "--output",
         choices=(*_OUTPUTS, IMAGES),
         default="table",
-        help="table (default); text: makers and dependencies; name: names only; json or yaml: everything; dot or "
-        "mermaid: a graph; images: the images of all containers",
+        help="table (default); text: an outline with the dependencies, in which each object is indented below its "
+        "producer; name: only names; json or yaml: everything; dot or mermaid: a graph; images: the images of all "
+        "containers",
     )
     add_filter(parser)
     add_options(parser)

@@ -79,9 +79,9 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     push = actions.add_parser(
         "push",
         help="push a package's folder or a packed chart (.tgz)",
-        description="Push a package's folder (package.yaml, a module folder, a chart) or a packed chart (.tgz). A chart is "
-        "pushed in the form that `helm push` uses, and every other package as an image. The same files always have the same "
-        "digest.",
+        description="Push a package to a registry or to a folder of OCI image layouts. The package is a folder (with a "
+        "package.yaml, a module folder, or a chart) or a packed chart (.tgz). A chart is pushed in the form that `helm "
+        "push` uses, and every other package as an image. The same files always get the same digest.",
     )
     push.add_argument("path", type=Path, metavar="PATH", help="the package's folder, or a chart's .tgz")
     push.add_argument(
@@ -89,7 +89,7 @@ def add_package(parser: argparse.ArgumentParser) -> None:
         metavar="REFERENCE",
         help="host[:port]/repository[:tag], or oci-layout:FOLDER/PACKAGE[:tag] (default tag: the package's version)",
     )
-    push.add_argument("--force", action="store_true", help="push under a tag that is not the package's version")
+    push.add_argument("--force", action="store_true", help="allow a tag that differs from the package's version")
     push.add_argument(
         "--sign",
         type=Path,
@@ -102,12 +102,12 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     inspect = actions.add_parser(
         "inspect",
         help="show the artifact of a reference",
-        description="Show the artifact of a reference: its digest, type, metadata and layers.",
+        description="Show the artifact that a reference names: its digest, type, metadata and layers.",
     )
     inspect.add_argument(
         "reference",
         metavar="REFERENCE",
-        help="host[:port]/repository:tag, or @sha256:…, or oci-layout:FOLDER/PACKAGE:tag",
+        help="host[:port]/repository:tag, oci-layout:FOLDER/PACKAGE:tag, or host[:port]/repository@sha256:…",
     )
     add_registry_arguments(inspect)
     inspect.set_defaults(handler=_inspect)
@@ -121,21 +121,21 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     check = actions.add_parser(
         "check",
         help="check a package's folder, as the daemon would",
-        description="Read a package as the daemon does when it loads one: its definition, its schemas and their rules, its "
-        "conversions of settings, and the files of its hooks. Run the examples of the conversions "
-        "(openapi/conversions/testcases.yaml) and, with --settings, check settings against the schemas. Hooks "
-        "are not run. Exit code 0: no errors; 1: errors.",
+        description="Read a package in the same way as the daemon: its definition, its schemas and their rules, its "
+        "conversions of settings, and the files of its hooks. Test the conversions with the examples in "
+        "openapi/conversions/testcases.yaml. With --settings, check settings against the schemas. Hooks are not run. Exit "
+        "code 0: no errors; 1: errors.",
     )
     check.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
     check.add_argument(
-        "--settings", type=Path, metavar="FILE", help="settings to check, YAML or JSON; - is standard input"
+        "--settings", type=Path, metavar="FILE", help="a YAML or JSON file with settings to check; - is standard input"
     )
     check.add_argument(
         "--settings-version",
         type=_version,
         default=0,
         metavar="N",
-        help="the version of the schema that the settings are written for (default: the newest)",
+        help="the version of the settings schema for which the settings are written (default: the newest)",
     )
     check.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     check.set_defaults(handler=_check)

@@ -37,13 +37,13 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
     mirror = actions.add_parser(
         "mirror",
         help="copy packages, with the images that they reference, to another registry or to a folder",
-        description="Copy packages by digest from SRC to DST, with their signatures and with the images that they name (in "
-        "the annotations artifacthub.io/images and images of Chart.yaml, or in images_digests.json). A package "
-        "that names no images is rendered, and the images in its manifests are copied. An interrupted copy "
-        "continues where it stopped. A daemon without a network installs from a folder of layouts "
+        description="Copy packages from SRC to DST with their digests, signatures and images. A package names its images "
+        "in the annotations artifacthub.io/images or images of Chart.yaml, or in images_digests.json. If a package names "
+        "no images, it is rendered, and the images in its manifests are copied. After an interruption, run the command "
+        "again to continue. A daemon without a network can install the packages from a folder of OCI image layouts "
         "(spec.layout).",
     )
-    place = f"host[:port]/path below which the packages are, or {LAYOUT}FOLDER"
+    place = f"host[:port]/path, below which each package is a repository; or a folder of OCI image layouts, as {LAYOUT}FOLDER"
     mirror.add_argument("source", metavar="SRC", help=place)
     mirror.add_argument("target", metavar="DST", help=place)
     mirror.add_argument(
@@ -51,22 +51,23 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[:TAG]",
-        help="a package to copy, in one version or in all (may be repeated; default: all packages that SRC lists)",
+        help="copy this package, in all versions or with one tag (may be repeated; default: all packages that SRC lists)",
     )
     mirror.add_argument(
         "--settings",
         action="append",
         default=[],
         metavar="NAME=FILE",
-        help="the settings to render package NAME with, YAML or JSON (may be repeated; default: those of the package)",
+        help="render the package NAME with the settings in this YAML or JSON file, to find its images (may be repeated; "
+        "default: the package's own defaults)",
     )
     mirror.add_argument(
         "--kubernetes-version",
         default="",
         metavar="V",
-        help=f"the version of Kubernetes to render for (default: {KUBE_VERSION})",
+        help=f"the version of Kubernetes for which packages are rendered (default: {KUBE_VERSION})",
     )
-    mirror.add_argument("--no-images", action="store_true", help="copy packages and signatures only")
+    mirror.add_argument("--no-images", action="store_true", help="copy only packages and signatures")
     mirror.add_argument(
         "--dry-run",
         action="store_true",

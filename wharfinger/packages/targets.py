@@ -43,7 +43,7 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plain-http",
         action="store_true",
-        help="use http instead of https (the default for loopback registries)",
+        help="use http instead of https; a registry on a loopback address is used with http even without this option",
     )
     parser.add_argument(
         "--ca",
@@ -51,21 +51,22 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         dest="ca",
-        help="additional certificate authorities to trust, PEM",
+        help="a PEM file of certificate authorities that are trusted in addition to those of the system",
     )
     parser.add_argument(
         "--token-realm",
         action="append",
         default=[],
         metavar="HOST",
-        help="a host outside of the registry's domain to which the login may be sent if the registry names this "
-        "host as its token realm (may be repeated)",
+        help="allow HOST as the token realm, the server that issues tokens for the registry, even if HOST is outside of "
+        "the registry's domain; the login may then be sent to HOST (may be repeated)",
     )
     parser.add_argument(
         "--docker-config",
         type=Path,
         metavar="FILE",
-        help="logins, as `docker login` writes them (default: $DOCKER_CONFIG/config.json or ~/.docker/config.json, if it exists)",
+        help="a file with logins, in the format of `docker login` (default: $DOCKER_CONFIG/config.json or "
+        "~/.docker/config.json, if it exists)",
     )
 
 

@@ -29,22 +29,22 @@ def add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", r
     verify = actions.add_parser(
         "verify",
         help="show the signatures and signed statements of a package, and whether a repository's policy trusts it",
-        description="Verify the signatures of a package by the policy (spec.verify) of a PackageRepository in a file, as the "
-        "daemon does before it installs anything. Signed statements (SBOM, provenance of the build) are listed with "
-        f"their signers and a summary. Exit code 0: the package is trusted; {EXIT_UNTRUSTED}: it is not trusted; 1: "
-        "it cannot be read.",
+        description="Verify the signatures of a package with the policy (spec.verify) of the PackageRepository in the file "
+        "of --repository. The daemon does the same before it installs a package. Signed statements, such as an SBOM or the "
+        "provenance of the build, are listed with their signers and a summary. Exit code 0: the package is trusted; "
+        f"{EXIT_UNTRUSTED}: it is not trusted; 1: it cannot be read.",
     )
     verify.add_argument(
         "reference",
         metavar="REFERENCE",
-        help="host[:port]/repository:tag, or @sha256:…, or oci-layout:FOLDER/PACKAGE:tag",
+        help="host[:port]/repository:tag, oci-layout:FOLDER/PACKAGE:tag, or host[:port]/repository@sha256:…",
     )
     verify.add_argument(
         "--repository",
         type=Path,
         required=True,
         metavar="FILE",
-        help="the PackageRepository with spec.verify, YAML or JSON",
+        help="a YAML or JSON file with a PackageRepository that has spec.verify",
     )
     add_registry_arguments(verify)
     verify.set_defaults(handler=_verify, read_policy=read_policy)

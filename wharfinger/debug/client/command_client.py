@@ -26,7 +26,7 @@ def add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None
         "name",
         nargs=None if required else "?",
         metavar="NAME",
-        help="one package: NAMESPACE.INSTANCE of an Application, or a Module's name",
+        help="one package: NAMESPACE.NAME of an Application, or the name of a Module",
     )
     complete_by(name, complete_name)
 
@@ -57,7 +57,7 @@ def add_socket(parser: argparse.ArgumentParser) -> None:
         "--socket",
         type=Path,
         metavar="PATH",
-        help=f"debug socket of the daemon (default: ${SOCKET_VARIABLE}, else the one in the state folder)",
+        help=f"debug socket of the daemon (default: ${SOCKET_VARIABLE}, else run/debug.sock in the daemon's state folder)",
     )
 
 

@@ -20,18 +20,17 @@ class DashboardExtraError(DebugError):
 def add_dashboard(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger dashboard`."""
     parser.description = (
-        "Serve a read-only page of a running daemon for a browser on this machine: the packages and their "
-        "dependencies with live states, a page for each package, and the queues. The address that is printed "
-        "works once, within 10 minutes, and for one browser; the page is served until this command ends "
-        "(Ctrl-C). The page cannot change anything, and secrets are masked. Exit code 0: ended by Ctrl-C or "
-        "SIGTERM; 1: no daemon answers, or the page cannot be served."
+        "Serve a read-only page of a running daemon for a browser on this machine. The page shows the packages and their "
+        "dependencies with live states, the details of each package, and the queues. Open the printed address within 10 "
+        "minutes; it works only once. The page is served until this command ends (Ctrl-C). Secrets are masked. Exit code "
+        "0: ended by Ctrl-C or SIGTERM; 1: no daemon answers, or the page cannot be served."
     )
     parser.add_argument(
         "--port",
         type=_port,
         default=0,
         metavar="PORT",
-        help="the port of this machine to listen on (default: any free port)",
+        help="the port to listen on (default: any free port)",
     )
     add_socket(parser)
     parser.set_defaults(handler=_dashboard)

@@ -36,11 +36,11 @@ class OutputFileError(DebugError):
 def add_graph(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger graph [NAME]`."""
     parser.description = (
-        "Draw the packages of a running daemon: the state of each package, and the packages that it requires "
-        "(always, only if they are installed, or one of a group), excludes and subscribes to. With NAME: only "
-        "this package, the packages that it names, and the packages that name it, directly or through others. "
-        "Exit code 0: drawn, even if there are no packages; 1: no daemon answers, there is no such package, or "
-        "the file cannot be written."
+        "Draw the packages of a running daemon, with their states and relations. A package can require another package "
+        "always, or only in a certain version if that package is on; it can require one package of a group; it can exclude "
+        "another package, and subscribe to it. With NAME: draw only this package, and the packages that are related to it, "
+        "directly or through other packages. Exit code 0: drawn, even if there are no packages; 1: no daemon answers, "
+        "there is no such package, or the file cannot be written."
     )
     add_name(parser)
     parser.add_argument(
@@ -48,8 +48,8 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
         "--output",
         choices=_OUTPUTS,
         default="text",
-        help="text (default): a list in the order in which packages start; dot: for Graphviz; mermaid: for pages that render "
-        "Mermaid; svg: a picture; json: for programs",
+        help="text (default): a list in the order in which packages are installed; dot: for Graphviz; mermaid: for pages "
+        "that render Mermaid; svg: a picture; json: for programs",
     )
     parser.add_argument("--output-file", type=Path, metavar="FILE", help="write to this file instead of stdout")
     add_socket(parser)

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
 
 _EPILOG: Final = (
-    "NAME is a package (for repositories: a repository; for versions: a package in a repository; for pools: a "
-    "pool). -o jsonpath takes kubectl's templates and applies them to the document that -o json prints: "
-    "`wharfinger get packages -o jsonpath='{range .apps.*}{.name}{\"\\n\"}{end}'`. Exit code 0: printed, even if "
-    "the list is empty; 1: no daemon answers, or the daemon does not know the name; 2: wrong usage."
+    "NAME selects a package; in the list of repositories a repository, in the list of versions a package of a repository, "
+    "and in the list of pools a pool. -o jsonpath takes a template in kubectl's syntax, and applies it to the document "
+    "that -o json prints: `wharfinger get packages -o jsonpath='{range .apps.*}{.name}{\"\\n\"}{end}'`. Exit code 0: printed, "
+    "even if the list is empty; 1: no daemon answers, or the daemon does not know the name; 2: wrong usage."
 )
 
 
@@ -55,10 +55,10 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         "what",
         type=list_named,
         choices=LISTS,
-        help="packages (all), applications or modules (one kind), repositories, versions (of packages that resources follow), "
-        "queues (one for each package), hooks, resources (the objects of packages in the cluster, with their health), watches "
-        "(of hooks), pools (of warm hooks, of hooks that keep running, and of pods), or leader (the leading daemon); singular "
-        "and short names work, too",
+        help="the list: packages (Applications and Modules), applications, modules, repositories, versions (of packages "
+        "that resources follow), queues (one for each package), hooks, resources (the objects of packages in the cluster, "
+        "with their health), watches (the kubernetes bindings of hooks), pools (of warm hooks, of hooks that keep running, "
+        "and of pods), or leader (the leading daemon); singular and short names work, too",
     )
     add_name(parser)
     output = parser.add_argument(
@@ -67,14 +67,16 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         type=output_format,
         default=TABLE,
         metavar="FORMAT",
-        help="table (default), wide: more columns, name: names only, json or yaml: everything, or jsonpath=TEMPLATE",
+        help="table (default); wide: more columns; name: only names; json or yaml: everything; jsonpath=TEMPLATE: the "
+        "fields that the template selects",
     )
     complete_by(output, complete_output)
     parser.add_argument(
         "-w",
         "--watch",
         action="store_true",
-        help="after the list, print each row that is new or changes, until interrupted; the daemon is asked about once a second",
+        help="after the list, print each row that is new or changes, until Ctrl-C; the command asks the daemon about once "
+        "a second",
     )
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument("-n", "--namespace", default="", metavar="NAMESPACE", help="only rows of this namespace")
@@ -85,8 +87,9 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         type=_selector,
         default=None,
         metavar="SELECTOR",
-        help="only rows with these labels, in kubectl's syntax: team=web,tier!=test; the labels are those of the package's "
-        "resource, of the repository, or, in a list of resources, of the object",
+        help="only rows with these labels, in kubectl's syntax: team=web,tier!=test; the labels are those of the "
+        "repository in the list of repositories, those of the object in the list of resources, and those of the package's "
+        "resource in other lists",
     )
     parser.add_argument("--no-headers", action="store_true", help="print no header above a table")
     add_socket(parser)

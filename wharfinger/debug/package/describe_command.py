@@ -15,10 +15,9 @@ from wharfinger.debug.printing.output import OUTPUT_FORMATS
 def add_describe(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger describe NAME`."""
     parser.description = (
-        "Print everything about one package of a running daemon: its version and state, a remedy for its "
-        "problem, its conditions and settings, its objects with their health, its hooks, and its recent "
-        "decisions and Events. Secrets are masked. Exit code 0: printed; 1: no daemon answers, or there is no "
-        "such package."
+        "Print everything about one package of a running daemon: its version and state, a remedy if it has a problem, its "
+        "conditions and settings, its objects with their health, its hooks, and the recent decisions and Events about it. "
+        "Secrets are masked. Exit code 0: printed; 1: no daemon answers, or there is no such package."
     )
     add_name(parser, required=True)
     parser.add_argument(

@@ -30,11 +30,11 @@ _NO_COLOUR: Final = "NO_COLOR"
 def add_diff(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger diff NAME`."""
     parser.description = (
-        "Show what the next apply of a package of a running daemon would change in the cluster, object by object. The API server "
-        "is asked for a dry run of each apply; where that is not possible, the chart's object is shown, and the reason. Nothing "
-        "is changed, secrets are masked, and what hooks would change is not predicted. "
-        "Exit code 0: no difference; 2: differences; 1: the difference is not known, no daemon answers, or wrong usage. "
-        "`wharfinger diff PATH --against FOLDER|REVISION` compares trees of manifests without a cluster."
+        "Show what the next apply of a package of a running daemon would change in the cluster, object by object. The "
+        "daemon asks the API server for a dry run of each apply. If a dry run is not possible, the object of the chart is "
+        "shown, with the reason. Nothing is changed, secrets are masked, and changes that hooks would make are not "
+        "predicted. Exit code 0: no difference; 2: differences; 1: the difference is not known, no daemon answers, or "
+        "wrong usage. `wharfinger diff PATH --against FOLDER|REVISION` compares trees of manifests without a cluster."
     )
     add_name(parser, required=True)
     parser.add_argument(

@@ -22,12 +22,14 @@ _NO_ANSWER: Final = "1: no daemon answers, or there is no such package"
 def add_values(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger values NAME`."""
     parser.description = (
-        "Print the current values of a package of a running daemon: the defaults, overridden by its settings and then by the "
-        f"patches of its hooks. Secrets are masked. Exit code 0: printed; {_NO_ANSWER}."
+        "Print the current values of a package of a running daemon: the defaults, overridden by the settings, and then by "
+        f"the patches of the package's hooks. Secrets are masked. Exit code 0: printed; {_NO_ANSWER}."
     )
     add_name(parser, required=True)
     parser.add_argument(
-        "--settings", action="store_true", help="print only the settings in the resource, as its user has set them"
+        "--settings",
+        action="store_true",
+        help="print only the settings, as the user has set them in the package's resource",
     )
     _add_output(parser)
     add_socket(parser)
@@ -37,9 +39,10 @@ def add_values(parser: argparse.ArgumentParser) -> None:
 def add_snapshots(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger snapshots NAME`."""
     parser.description = (
-        "Print the snapshots that the hooks of a package would get now: by hook and by binding, each object that the binding "
-        "selects, or the result of the binding's filter. Secrets are masked, and so are the results of filters over Secrets. A "
-        f"hook without kubernetes bindings has no snapshots. Exit code 0: printed; {_NO_ANSWER}."
+        "Print the snapshots that the hooks of a package would get now. For each hook and each binding, the snapshot has "
+        "the objects that the binding selects or, if the binding has a filter, the results of the filter. Secrets are "
+        "masked, and so are results of filters over Secrets. A hook without kubernetes bindings has no snapshots. Exit "
+        f"code 0: printed; {_NO_ANSWER}."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -53,9 +56,9 @@ def add_snapshots(parser: argparse.ArgumentParser) -> None:
 def add_tasks(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger tasks`."""
     parser.description = (
-        "Print the tasks of a running daemon as a tree: each below the task that started it, with the package that it works for, "
-        "the reason why the work began, and the function in which it waits. Use it to report a daemon that hangs. Exit code 0: "
-        "printed; 1: no daemon answers."
+        "Print the running tasks of the daemon's process as a tree, each task below the task that started it. Each line "
+        "shows the package for which the task works, the reason why the work began, and the function in which the task "
+        "waits. Add this output to a report about a daemon that hangs. Exit code 0: printed; 1: no daemon answers."
     )
     parser.add_argument("--package", default="", metavar="NAME", help="only the tasks that work for this package")
     parser.add_argument(
@@ -72,7 +75,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         type=_document_format,
         default="yaml",
         metavar="FORMAT",
-        help="yaml (default), json, or jsonpath=TEMPLATE",
+        help="yaml (default); json; jsonpath=TEMPLATE: the fields that the template selects",
     )
     complete_by(output, complete_output)
 

@@ -23,10 +23,10 @@ _TYPES: Final = ("Normal", "Warning")
 def add_events(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger events [NAME]`."""
     parser.description = (
-        "Print the Kubernetes Events about the resource of a package, oldest first; without NAME, all Events "
-        "that daemons wrote in this cluster. The cluster keeps Events for about an hour; `wharfinger history` "
-        "reaches further back. Exit code 0: printed; 1: no daemon answers, the API server does not answer, or "
-        "there is no such package."
+        "Print the Kubernetes Events about the resource of a package, oldest first. Without NAME, print all Events that "
+        "Wharfinger daemons wrote in this cluster. The cluster keeps Events for about an hour; `wharfinger history` also "
+        "shows what happened before. Exit code 0: printed; 1: no daemon answers, the API server does not answer, or there "
+        "is no such package."
     )
     add_name(parser)
     parser.add_argument("--type", choices=_TYPES, default="", help="only Events of this type")

@@ -19,20 +19,24 @@ _MOST_TAIL: Final = 1_000_000
 def add_logs(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger logs NAME`."""
     parser.description = (
-        "Print the log lines of a running daemon about one package, and the output of its hooks. The daemon "
-        "keeps the last lines of each package in memory, without secrets, even after the package is gone. For "
-        "the daemon's whole log, use journalctl or kubectl logs. Exit code 0: printed; 1: no daemon answers, "
-        "or the daemon does not know the package."
+        "Print the log lines of a running daemon about one package, and the output of the package's hooks. The daemon "
+        "keeps the last lines of each package in memory, with secrets masked, even after the package was removed. For the "
+        "whole log of the daemon, use journalctl or kubectl logs. Exit code 0: printed; 1: no daemon answers, or the "
+        "daemon does not know the package."
     )
     add_name(parser, required=True)
     parser.add_argument(
         "-f",
         "--follow",
         action="store_true",
-        help="keep printing new lines until interrupted; the daemon is asked about once a second",
+        help="then print new lines until Ctrl-C; the command asks the daemon about once a second",
     )
     parser.add_argument(
-        "--tail", type=_count, default=_MOST_TAIL, metavar="N", help="only the last N of the kept lines (default: all)"
+        "--tail",
+        type=_count,
+        default=_MOST_TAIL,
+        metavar="N",
+        help="only the last N of the lines that the daemon keeps (default: all)",
     )
     parser.add_argument("--hook", default="", metavar="HOOK", help="only the output of this hook, such as hooks/a.sh")
     parser.add_argument(
@@ -40,7 +44,7 @@ def add_logs(parser: argparse.ArgumentParser) -> None:
         "--output",
         choices=("text", "json"),
         default="text",
-        help="text (default), or json: one object in each line",
+        help="text (default), or json: one object on each line",
     )
     add_socket(parser)
     parser.set_defaults(handler=_logs)

@@ -46,9 +46,9 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger wait NAME`."""
     parser.description = (
         "Wait until a package of a running daemon is ready, is gone, or has a condition. On a terminal, a line shows the "
-        f"progress. An unknown name is an error only after {APPEAR_S:.0f} s, because the resource may have been created just "
-        f"now. Exit code 0: reached; {EXIT_LATE}: not reached in time; 1: no daemon answers, or there is no such package or no "
-        "such condition; 2: wrong usage."
+        f"progress. If the daemon does not know the name, the command reports an error only after {APPEAR_S:.0f} s, because "
+        f"the resource may have been created just now. Exit code 0: the goal is reached; {EXIT_LATE}: the goal is not "
+        "reached within --timeout; 1: no daemon answers, or there is no such package or no such condition; 2: wrong usage."
     )
     add_name(parser, required=True)
     goal = parser.add_argument(
@@ -57,7 +57,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
         type=_goal,
         default=Ready(),
         metavar="GOAL",
-        help="ready (default), deleted, or condition=TYPE[=True|False|Unknown], such as condition=Loaded",
+        help="the goal: ready (default), deleted, or condition=TYPE[=True|False|Unknown], such as condition=Loaded",
     )
     complete_by(goal, _complete_goal)
     parser.add_argument(
@@ -65,7 +65,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
         type=time_option,
         default=_TIMEOUT_S,
         metavar="TIME",
-        help="the longest wait, such as 90s or 1h30m (default: 5m); 0s: check once",
+        help="longest time to wait, such as 90s or 1h30m (default: 5m); 0s: check once",
     )
     add_socket(parser)
     parser.set_defaults(handler=_wait)

@@ -44,14 +44,14 @@ def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     config = commands.add_parser(
         "config",
         help="print the configuration of a hook, or of all hooks of a package",
-        description="Run one hook with --config, or all hooks of a package, including the hooks in executables with several "
-        "hooks, and print their configurations as the daemon understands them: every default filled in, groups merged, "
-        "filters compiled. Exit code 0, or 1 if a configuration is refused.",
+        description="Run one hook, or all hooks of a package, with --config, and print their configurations as the daemon "
+        "understands them: with all defaults, with merged groups and with compiled filters. The hooks in an executable "
+        "with several hooks are included. Exit code 0: all configurations are valid; 1: a configuration is refused.",
     )
     config.add_argument("path", type=Path, metavar="FILE|FOLDER", help="the hook, or the package's folder")
     config.add_argument("--global", action="store_true", dest="is_global", help="treat the hooks as global hooks")
     add_environment_option(config)
-    add_output(config, "form of the configuration")
+    add_output(config, "yaml (default) or json")
     config.set_defaults(handler=_config)
 
 
@@ -59,19 +59,19 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     context = commands.add_parser(
         "context",
         help="print sample contexts for each binding of a hook",
-        description="Run a hook with --config, and print a binding context for each event that can run the hook, "
-        "with sample objects. The output can be passed to `wharfinger hook run --context`.",
+        description="Run a hook with --config, and print a sample of the binding context for each event that can run the "
+        "hook. `wharfinger hook run --context` reads this output.",
     )
     context.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
     context.add_argument("--binding", metavar="NAME", help="print only the contexts of this binding")
     context.add_argument(
         "--type",
         metavar="TYPE",
-        help="print only contexts of this type: Synchronization, Event, Schedule, Group, Validating, …",
+        help="print only contexts of this type, such as Synchronization, Event, Schedule, Group or Validating",
     )
     context.add_argument("--global", action="store_true", dest="is_global", help="treat the hook as a global hook")
     add_environment_option(context)
-    add_output(context, "form of the contexts")
+    add_output(context, "yaml (default) or json")
     context.set_defaults(handler=_context)
 
 
@@ -79,12 +79,15 @@ def _add_shell_library(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     library = commands.add_parser(
         "shell-lib",
         help="print the folder of the library for hooks in bash, or install it",
-        description="Print the folder that contains shell_lib.sh. Hooks that wharfinger runs find this folder in "
-        "$FRAMEWORK_DIR. With --install, write the library below the root of an image, to the paths where "
-        "hooks look for it, and print the name of each file.",
+        description="Print the folder that contains shell_lib.sh, a library of functions for hooks in bash. Hooks that "
+        "wharfinger runs find this folder in $FRAMEWORK_DIR. With --install, write the library below the root folder of an "
+        "image, to the paths where hooks look for it, and print the path of each file.",
     )
     library.add_argument(
-        "--install", type=Path, metavar="ROOT", help="write shell_lib.sh and its fragments below this folder"
+        "--install",
+        type=Path,
+        metavar="ROOT",
+        help="write shell_lib.sh, and the files that it loads, below this root folder",
     )
     library.set_defaults(handler=_shell_library)
 

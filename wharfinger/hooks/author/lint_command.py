@@ -37,18 +37,18 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
     lint = actions.add_parser(
         "lint",
         help="check a package for problems that would show later, with line numbers",
-        description="Find everything that `package check` finds, and more: hooks that cannot be run, invalid "
-        "configurations of hooks with their filters and crontabs, misspelt keywords of schemas, values that "
-        "their schema refuses, templates that Helm cannot render with the defaults, and invalid CRDs. Findings "
-        "are printed as FILE:LINE: SEVERITY: MESSAGE. Hooks are run with --config. Exit code 0: no errors; 1: "
-        "errors (with --strict also warnings); 2: wrong usage, or the check is not possible now.",
+        description="Check a package as `package check` does. Also find hooks that cannot be run, hooks with an invalid "
+        "configuration, filter or crontab, misspelt keywords in schemas, values that their schema refuses, templates that "
+        "Helm cannot render with the defaults, and invalid CRDs. Findings are printed as FILE:LINE: SEVERITY: MESSAGE. "
+        "Hooks are run with --config. Exit code 0: no errors; 1: errors (with --strict: errors or warnings); 2: wrong "
+        "usage, or the check was not possible, for example because a process could not be started.",
     )
     lint.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
     lint.add_argument(
         "--settings",
         type=Path,
         metavar="FILE",
-        help="settings to check and to render with, YAML or JSON (default: none)",
+        help="a YAML or JSON file with settings to check and to render with (default: no settings)",
     )
     lint.add_argument("--no-hooks", action="store_true", help="do not run hooks with --config")
     lint.add_argument("--no-templates", action="store_true", help="do not render the templates")
@@ -65,7 +65,7 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
         help="the version of Kubernetes that templates see (default: %(default)s)",
     )
     add_environment_option(lint)
-    lint.add_argument("--strict", action="store_true", help="warnings count as errors")
+    lint.add_argument("--strict", action="store_true", help="count warnings as errors")
     lint.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     lint.set_defaults(handler=lint_command, refused=refused)
 

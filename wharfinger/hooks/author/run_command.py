@@ -44,34 +44,37 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "run",
         help="run one hook and print its results",
         description="Run one hook as the daemon would, in the hook's own folder. The output of the hook is copied to "
-        "stderr. Its results are printed to stdout as one document: patches of objects and values, the values "
-        "after these patches, metrics, and responses of webhooks. Nothing is applied. Exit code 0: the hook "
-        "succeeded; 1: the hook failed, or its values patch is refused; 130: ended by Ctrl-C.",
+        "stderr. Its results are printed to stdout as one document: its patches of objects and values, the values after "
+        "these patches, its metrics, and its responses to webhooks. Nothing is applied. Exit code 0: the hook succeeded; "
+        "1: the hook failed, or its values patch is refused; 130: ended by Ctrl-C.",
     )
     run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
     run.add_argument(
         "--context",
         type=Path,
         metavar="FILE",
-        help="binding contexts, YAML or JSON: a list, or one object; - is standard input; `wharfinger hook context` prints "
-        "samples (default: onStartup)",
+        help="a YAML or JSON file with the binding contexts: a list, or one object; - is standard input; `wharfinger hook "
+        "context` prints samples (default: the context of onStartup)",
     )
     run.add_argument(
         "--values",
         type=Path,
         metavar="FILE",
-        help="values, YAML or JSON (default: the values of the package that contains the hook: its values.yaml and "
-        "the defaults of its schemas, overridden by --config-values)",
+        help="a YAML or JSON file with the values (default: the values of the package that contains the hook: its "
+        "values.yaml and the defaults of its schemas, overridden by --config-values)",
     )
     run.add_argument(
-        "--config-values", type=Path, metavar="FILE", help="the settings of the user, YAML or JSON (default: none)"
+        "--config-values",
+        type=Path,
+        metavar="FILE",
+        help="a YAML or JSON file with the user's settings (default: no settings)",
     )
     run.add_argument("--cwd", type=Path, metavar="FOLDER", help="the folder to run in (default: the hook's own folder)")
     run.add_argument(
         "--batch",
         metavar="INDEX",
         type=_index,
-        help="for an executable with several hooks: run only the hook with this index (from 0) in the list that "
+        help="for an executable with several hooks: run only one of them; INDEX is its position, from 0, in the list that "
         "`EXECUTABLE hook config` prints",
     )
     run.add_argument(
@@ -79,12 +82,12 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         type=_seconds,
         default=DEFAULT_TIMEOUT_S,
         metavar="TIME",
-        help="kill the hook and all processes it started after this time, such as 90s or 5m; a number counts seconds (default: "
-        "%(default)g)",
+        help="longest time for the run, such as 90s or 5m; then the hook and all processes that it started are killed; a "
+        "number without a unit means seconds (default: %(default)g)",
     )
-    run.add_argument("--diff", action="store_true", help="print only the changes to the given values")
+    run.add_argument("--diff", action="store_true", help="print only what the hook changed in the values")
     add_environment_option(run)
-    add_output(run, "form of the results")
+    add_output(run, "yaml (default) or json")
     run.set_defaults(handler=_run)
 
 

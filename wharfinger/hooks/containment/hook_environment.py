@@ -94,9 +94,9 @@ def add_environment_option(parser: "argparse.ArgumentParser | argparse._Argument
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="pass this environment variable to hooks, or set it for them; NAME* passes all variables that begin "
-        "with NAME, and * passes all variables except those that select a cluster (may be repeated; default: only PATH, "
-        "the language, the time zone and the like)",
+        help="NAME passes this environment variable to hooks, and NAME=VALUE sets it for them; NAME* passes all variables "
+        "that begin with NAME; * passes all variables except those that select a cluster (may be repeated; default: only "
+        "variables without secrets, such as PATH, the language and the time zone)",
     )
 
 

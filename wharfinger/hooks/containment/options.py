@@ -37,15 +37,15 @@ class ContainmentError(Exception):
 def add_containment_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a command's parser; `containment_of` reads them."""
     group = parser.add_argument_group(
-        "containment of hooks", "limits for runs of hooks; sizes are in bytes, or end with Ki, Mi or Gi"
+        "containment of hooks", "limits on runs of hooks; a SIZE is a number of bytes, or a number with Ki, Mi or Gi"
     )
     group.add_argument(
         "--hook-users",
         type=_users,
         default=None,
         metavar="FIRST-LAST",
-        help="give each run a user of its own from this range; nothing else on the machine may run as one of these "
-        "users; needs root",
+        help="run each hook as a user of its own; FIRST-LAST is a range of user IDs that nothing else on the machine uses; "
+        "needs root",
     )
     group.add_argument(
         "--hook-sandbox",
@@ -53,27 +53,32 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
         const="bwrap",
         default=None,
         metavar="BWRAP",
-        help="run each hook in a sandbox of bubblewrap; BWRAP is its program (default: bwrap)",
+        help="run each hook in a sandbox of bubblewrap; BWRAP is the program to use (if it is left out: bwrap on PATH; "
+        "default without the option: no sandbox)",
     )
     sizes: tuple[tuple[str, int | None, str], ...] = (
-        ("memory", None, "size of the address space of each process of a hook"),
-        ("file-size", FILE_BYTES, "size of each file that a hook writes"),
+        ("memory", None, "limit on the address space of each process of a hook"),
+        ("file-size", FILE_BYTES, "limit on the size of each file that a hook writes"),
     )
     for name, default, what in sizes:
         shown = f"{default // 1024**2}Mi" if default is not None else _NONE
         group.add_argument(
-            f"--hook-{name}", type=size_of, default=default, metavar="SIZE", help=f"{what}, or none (default: {shown})"
+            f"--hook-{name}",
+            type=size_of,
+            default=default,
+            metavar="SIZE",
+            help=f"{what}; none: no limit (default: {shown})",
         )
     counts = (
         (
             "processes",
-            "number of processes of a run; needs --hook-users, or --hook-sandbox and a daemon that is not root",
+            "limit on the processes of a run; needs --hook-users, or --hook-sandbox and a daemon that does not run as root",
         ),
-        ("open-files", "number of open files of each process of a hook"),
+        ("open-files", "limit on the open files of each process of a hook"),
     )
     for name, what in counts:
         group.add_argument(
-            f"--hook-{name}", type=_count, default=None, metavar="N", help=f"{what} (default: as many as the daemon)"
+            f"--hook-{name}", type=_count, default=None, metavar="N", help=f"{what} (default: the daemon's own limit)"
         )
 
 

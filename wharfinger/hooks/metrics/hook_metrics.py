@@ -22,17 +22,18 @@ MAX_WARNINGS: Final = 20
 """The limit for warnings of one run."""
 
 SERIES: Final = Description(
-    "wharfinger_hook_metric_series", MetricKind.GAUGE, "Series that hooks publish on /metrics/hooks."
+    "wharfinger_hook_metric_series", MetricKind.GAUGE, "Number of series that hooks publish on /metrics/hooks."
 )
 BYTES: Final = Description(
     "wharfinger_hook_metric_bytes",
     MetricKind.GAUGE,
-    "Size of the text of all series that hooks publish, as counted for the limits.",
+    "Size of the text of all series that hooks publish, in bytes, as it is counted for the limits.",
 )
 REFUSED: Final = Description(
     "wharfinger_hook_metric_refused_total",
     MetricKind.COUNTER,
-    "Operations of hooks that were left out, because of an invalid name, a conflicting kind, or a limit.",
+    "Number of metric operations of hooks that were refused, for example because of an invalid name, a conflicting kind, "
+    "or a limit.",
 )
 HOOK_METRICS: Final = (*RUN_METRICS, SERIES, BYTES, REFUSED)
 """The descriptions of everything in `HookMetrics.exposition`."""

@@ -29,18 +29,18 @@ def _counter(name: str, what: str) -> Description:
     return Description(f"wharfinger_hook_run_{name}", MetricKind.COUNTER, what, LABELS)
 
 
-SECONDS: Final = _histogram("seconds", "Duration of runs of hooks, in seconds.")
-USER: Final = _histogram("user_cpu_seconds", "Processor time in user mode of runs that succeeded.")
-SYSTEM: Final = _histogram("sys_cpu_seconds", "Processor time in the kernel of runs that succeeded.")
+SECONDS: Final = _histogram("seconds", "Duration of hook runs, successful or not, in seconds.")
+USER: Final = _histogram("user_cpu_seconds", "Processor time in user mode of successful hook runs, in seconds.")
+SYSTEM: Final = _histogram("sys_cpu_seconds", "Processor time in the kernel of successful hook runs, in seconds.")
 MAX_RSS: Final = Description(
     "wharfinger_hook_run_max_rss_bytes",
     MetricKind.GAUGE,
-    "Largest memory of the last successful run, in bytes.",
+    "Largest resident memory during the last successful run of a hook, in bytes.",
     LABELS,
 )
-ERRORS: Final = _counter("errors_total", "Runs that failed.")
-ALLOWED_ERRORS: Final = _counter("allowed_errors_total", "Runs of hooks that failed, where allowFailure is set.")
-SUCCESS: Final = _counter("success_total", "Runs that succeeded.")
+ERRORS: Final = _counter("errors_total", "Number of failed hook runs, without those that allowFailure permits.")
+ALLOWED_ERRORS: Final = _counter("allowed_errors_total", "Number of failed hook runs that allowFailure permits.")
+SUCCESS: Final = _counter("success_total", "Number of successful hook runs.")
 RUN_METRICS: Final = (SECONDS, USER, SYSTEM, MAX_RSS, ERRORS, ALLOWED_ERRORS, SUCCESS)
 
 

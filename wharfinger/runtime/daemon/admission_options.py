@@ -13,30 +13,31 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
     """Add ``--admission``, ``--admission-service`` and ``--admission-pod-ip``."""
     group = parser.add_argument_group(
         "admission",
-        "a validating webhook for Applications, Modules and PackageRepositories, which refuses what the daemon would refuse "
-        f"later; API servers wait up to {TIMEOUT_S} s for its answer, and then continue without it",
+        "a validating webhook for Applications, Modules and PackageRepositories; it refuses resources that the daemon "
+        f"would refuse later; an API server waits up to {TIMEOUT_S} s for the answer of the webhook, and then continues "
+        "without it",
     )
     group.add_argument(
         "--admission",
         default="",
         metavar="HOST:PORT",
-        help="serve this webhook, and the webhooks of hooks, on this address of the machine, which API servers must be able to "
-        "reach (default: no webhooks)",
+        help="serve this webhook, and the webhooks of hooks, on this address; API servers must be able to reach the "
+        "address (default: no webhooks)",
     )
     group.add_argument(
         "--admission-service",
         default="",
         metavar="NAMESPACE/NAME",
-        help="for a daemon in a cluster: the Service (port 443) through which API servers reach the address of "
+        help="for a daemon that runs in the cluster: the Service (port 443) through which API servers reach the address of "
         "--admission",
     )
     group.add_argument(
         "--admission-pod-ip",
         default="",
         metavar="IP",
-        help="the address of this pod, for a Service without a selector: while the daemon leads, the address is "
-        "the only endpoint of the Service, whose port must have the name admission (default: the Service has "
-        "a selector, so it also sends requests to daemons on standby, which do not answer)",
+        help="the address of this pod, for a Service without a selector, whose port must have the name admission; the "
+        "daemon makes the address the only endpoint of the Service while the daemon leads (default: the Service has a "
+        "selector, so it also sends requests to daemons on standby, which do not answer)",
     )
 
 

@@ -33,10 +33,10 @@ class NothingToApproveError(Exception):
 def add_approve(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger approve NAME [VERSION]`."""
     parser.description = (
-        "Approve the update of a package that follows a range or a channel, with an annotation on its resource. `wharfinger why "
-        "NAME` shows the version that waits for approval. The approval is for this version only, whatever "
-        f"spec.update.mode is. Exit code 0: approved; {EXIT_NOTHING}: no version waits for approval; 1: the "
-        "version cannot be approved; 2: wrong usage."
+        "Approve the update that a package with a range or a channel waits for. The command sets an annotation on the "
+        "package's resource. `wharfinger why NAME` shows the version that waits for approval. The approval is valid for "
+        f"this version only. The command works in every spec.update.mode. Exit code 0: approved; {EXIT_NOTHING}: no version "
+        "waits for approval; 1: the version cannot be approved; 2: wrong usage."
     )
     add_package_name(parser)
     parser.add_argument(
@@ -44,7 +44,7 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
         metavar="VERSION",
         nargs="?",
         default="",
-        help="the version to approve (default: the version that waits)",
+        help="the version to approve (default: the version that waits for approval)",
     )
     add_cluster(parser)
     parser.set_defaults(handler=_approve)

@@ -47,12 +47,12 @@ from wharfinger.runtime.resources.apply_options import add_apply, apply_options
 from wharfinger.runtime.shards.ownership import MAIN, SHARD_LABEL, shard_problem
 
 _LIMITS = {
-    "work": "limit on all downloads, loads, renders and hook runs together",
+    "work": "limit on downloads, loads, renders and hook runs, all together",
     "downloads": "limit on packages that are downloaded at the same time",
     "renders": "limit on charts that are rendered at the same time",
     "hooks": "limit on hooks that run at the same time",
     "loads": "limit on packages that are unpacked and read at the same time",
-    "api": "limit on requests for packages to the API server at the same time",
+    "api": "limit on requests to the API server that are made for packages at the same time",
 }
 GRACE_S = 30.0
 FORCED_EXIT = 1
@@ -64,8 +64,8 @@ OF_MAIN = ("admission", "worker_pools", "modules_dir", "global_hooks_dir")
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger run``."""
     parser.description = (
-        "Run the daemon in the foreground until SIGTERM or Ctrl-C: it watches Applications and Modules, and "
-        "keeps them installed. A second signal stops it at once. Exit code 0: a clean stop; 1: a forced stop, "
+        "Run the daemon in the foreground until SIGTERM or Ctrl-C. The daemon watches Applications and Modules, and keeps "
+        "their packages installed. A second signal stops the daemon at once. Exit code 0: a clean stop; 1: a forced stop, "
         "or a failed start."
     )
     parser.add_argument(
@@ -73,7 +73,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=None,
         metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+        help="kubeconfig of the cluster (default: the files in $KUBECONFIG, else ~/.kube/config, else, in a pod, the "
+        "service account of the pod)",
     )
     parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.add_argument(
@@ -81,34 +82,35 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=None,
         metavar="DIR",
-        help=f"state folder (default: {STATE_DIR_WORDS})",
+        help=f"the folder in which the daemon keeps its state (default: {STATE_DIR_WORDS})",
     )
     parser.add_argument(
         "--socket",
         type=Path,
         default=None,
         metavar="FILE",
-        help=f"debug socket (default: in the state folder, ${SOCKET_VARIABLE})",
+        help=f"the debug socket to serve (default: ${SOCKET_VARIABLE}, else run/debug.sock in the state folder)",
     )
-    parser.add_argument("--helm", default="helm", help="helm 3 or 4 (default: helm on PATH)")
+    parser.add_argument("--helm", default="helm", help="the Helm program, version 3 or 4 (default: %(default)s)")
     parser.add_argument(
         "--engine",
         default="",
         metavar="PROGRAM",
-        help=f"the resident chart engine, or {NO_ENGINE!r} to render each chart with a process of helm "
-        f"(default: {ENGINE}, if it is on PATH)",
+        help=f"the resident chart engine, or {NO_ENGINE!r} to start a helm process for each render (default: {ENGINE}, if "
+        "it is on PATH)",
     )
     parser.add_argument(
         "--grace",
         type=_seconds,
         default=GRACE_S,
         metavar="SECONDS",
-        help="longest time for a clean stop (default: %(default)s)",
+        help="longest time for a clean stop; after it, the stop is forced (default: %(default)g)",
     )
     parser.add_argument(
         "--embedded",
         action="store_true",
-        help="start an embedded control plane, whose data are in the state folder, and manage it; no cluster is needed",
+        help="start an embedded control plane, keep its data in the state folder, and manage its packages; no cluster is "
+        "needed",
     )
     parser.add_argument(
         "--local-packages",
@@ -116,15 +118,15 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="a folder of this machine, in which PackageRepositories may use OCI layouts and folders with "
-        "packages (may be repeated)",
+        help="allow PackageRepositories to take packages from folders, OCI image layouts and git repositories below this "
+        "folder of this machine (may be repeated)",
     )
     add_sources(parser)
     parser.add_argument(
         "--no-tls",
         action="store_true",
-        help="with --embedded: serve over plain HTTP; the kubeconfig then has the token in the server's address, "
-        "and some clients refuse such an address",
+        help="with --embedded: serve over plain HTTP; the server's address in the kubeconfig then contains the token, and "
+        "some clients refuse such an address",
     )
     add_kubernetes_version(parser, "with --embedded: ")
     add_chaos(parser, "with --embedded: ")
@@ -134,28 +136,29 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=HOOK_TIMEOUT_S,
         metavar="SECONDS",
-        help="time after which a hook that still runs is stopped (default: %(default)g)",
+        help="longest time for a run of a hook; a run that takes longer is stopped (default: %(default)g)",
     )
     parser.add_argument(
         "--application-scope",
         type=_scope,
         default=ApplicationScope.NAMESPACE,
         metavar="|".join(ApplicationScope),
-        help="the objects that an Application's chart may write and look up: namespace: those of its own "
-        "namespace, unless the namespace has the label wharfinger.dev/cluster-scope=allowed; cluster: those "
-        "of the whole cluster, for a daemon that serves one tenant (default: %(default)s)",
+        help="the objects that an Application's chart may write and look up; namespace: those of its own namespace, or of "
+        "the whole cluster if the namespace has the label wharfinger.dev/cluster-scope=allowed; cluster: those of the "
+        "whole cluster, for a daemon that serves one tenant (default: %(default)s)",
     )
     parser.add_argument(
         "--require-service-account",
         action="store_true",
-        help="refuse Applications and Modules that name no spec.serviceAccountName and whose namespace has no label "
-        "wharfinger.dev/service-account=NAME (default: the daemon acts for them with its own rights)",
+        help="refuse an Application or a Module without a service account, that is, if it has no spec.serviceAccountName "
+        "and its namespace has no label wharfinger.dev/service-account=NAME (default: the daemon acts for such a package "
+        "with its own rights)",
     )
     parser.add_argument(
         "--worker-pools",
         action="store_true",
-        help="keep the pods of WorkerPools ready, and assign them to WorkerClaims (default: the daemon ignores both "
-        "kinds)",
+        help="manage WorkerPools and WorkerClaims: keep idle pods ready, and assign them to claims (default: the daemon "
+        "ignores both kinds)",
     )
     add_hooks(parser)
     add_containment_options(parser)
@@ -163,14 +166,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--metrics-address",
         default="",
         metavar="HOST:PORT",
-        help="serve /metrics, /metrics/hooks, /healthz, /livez and /readyz on this address, to every client that can reach it "
-        "(default: only on the debug socket)",
+        help="serve /metrics, /metrics/hooks, /healthz, /livez and /readyz on this address, without a login (default: only "
+        "on the debug socket)",
     )
     add_admission(parser)
     _add_limits(parser)
     retry = parser.add_argument_group(
         "retries",
-        "the pauses between retries of a failed task, which grow with each retry and are varied randomly by up to half",
+        "pauses between retries of a failed task; they grow up to --retry-max, and are varied at random by up to half",
     )
     retry.add_argument(
         "--retry-first",
@@ -192,44 +195,57 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_shard,
         default=MAIN,
         metavar="NAME",
-        help=f"manage only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of this "
-        "shard; a daemon without this option manages everything that belongs to no shard, and all these "
-        "daemons work at the same time (default: manage everything that belongs to no shard)",
+        help=f"manage only the Applications of one shard: those in namespaces with the label {SHARD_LABEL}=NAME; each shard "
+        "needs a daemon and has a Lease of its own (default: manage the Modules, and all Applications that belong to no "
+        "shard)",
     )
     parser.add_argument(
         "--lease-duration",
         type=_lease_seconds,
         default=LEASE_S,
         metavar="SECONDS",
-        help="time without a renewal of the Lease after which a daemon on standby takes over; use the "
-        "same time for all daemons of a cluster (default: %(default)g)",
+        help="time after which a daemon on standby takes over a Lease that was not renewed; use the same time for all "
+        "daemons of a cluster (default: %(default)g)",
     )
     parser.add_argument(
         "--flight-recorder",
         type=Path,
         default=None,
         metavar="DIR",
-        help="write all decisions to a log in this folder, without secrets; `wharfinger history`, `why --at` and "
-        "`replay` read it (default: only the last events are kept, in memory)",
+        help="write all decisions, without secrets, to a log in this folder, which `wharfinger history`, `why --at` and "
+        "`replay` can read (default: keep only the last events, in memory)",
     )
     parser.add_argument(
         "--flight-recorder-size",
         type=_mib,
         default=DEFAULT_BYTES // _MIB,
         metavar="MIB",
-        help="size limit of the log of --flight-recorder; the oldest events are deleted (default: %(default)s)",
+        help="size limit of the log of --flight-recorder; when it is reached, the oldest events are deleted (default: "
+        "%(default)s)",
     )
     add_traces(parser)
-    parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
-    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    parser.add_argument(
+        "--log-format",
+        choices=[form.value for form in LogFormat],
+        default=LogFormat.TEXT.value,
+        help="format of the log on stderr; text: a line for each message; colour: text in colours; json: an object for each "
+        "message (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=["debug", "info", "warning", "error"],
+        default="info",
+        help="lowest level of the messages in the log (default: %(default)s)",
+    )
     parser.set_defaults(handler=run)
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group(
         "limits",
-        "the limits on concurrent work, which namespaces and packages share fairly; one namespace or one "
-        "registry gets only a share of each limit, so that its hanging work does not delay the work of others",
+        "limits on work that is done at the same time; slots are shared fairly among namespaces and packages; one "
+        "namespace gets only a part of each limit, and one registry only a part of the downloads, so work that hangs does "
+        "not delay the work of others",
     )
     defaults, least = SlotLimits(), LeastSpeed()
     for name, what in _LIMITS.items():
@@ -245,36 +261,38 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=_percent,
         default=defaults.namespace_share,
         metavar="PERCENT",
-        help="share of each of these limits for one namespace, and for all Modules together (default: %(default)s)",
+        help="largest part of each of these limits that one namespace, or all Modules together, may use (default: "
+        "%(default)s)",
     )
     limits.add_argument(
         "--max-registry-share",
         type=_percent,
         default=defaults.source_share,
         metavar="PERCENT",
-        help="share of --max-downloads for one registry (default: %(default)s)",
+        help="largest part of --max-downloads that downloads from one registry may use (default: %(default)s)",
     )
     limits.add_argument(
         "--download-least-speed",
         type=_kib_per_s,
         default=least.bytes_per_s / 1024,
         metavar="KIB",
-        help="lowest allowed speed of a download, in KiB/s, measured over --download-window; a slower download is "
-        "stopped and retried later (default: %(default)g)",
+        help="lowest allowed speed of a download, in KiB/s; a download that is slower during --download-window is stopped, "
+        "and retried later (default: %(default)g)",
     )
     limits.add_argument(
         "--download-window",
         type=_seconds,
         default=least.window_s,
         metavar="SECONDS",
-        help="time for which a download may be slower than --download-least-speed (default: %(default)g)",
+        help="time over which the speed of a download is measured for --download-least-speed (default: %(default)g)",
     )
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:
     """Add the options about the cluster that packages are installed in."""
     facts = parser.add_argument_group(
-        "facts", "the platform that packages are installed in; it decides which packages may be on"
+        "facts",
+        "facts about the platform in which packages are installed; the requirements of packages are compared with them",
     )
     add_platform(facts)
     facts.add_argument(
@@ -282,8 +300,9 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
         type=config_map_key,
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
-        help="the ConfigMap whose existence says that the cluster is bootstrapped; packages of the last order "
-        "wait for it (default: they do not wait)",
+        help="the ConfigMap whose existence shows that the cluster is bootstrapped; until it exists, packages of the last "
+        "order, 999 (Applications, and Modules that are not critical), stay off (default: the cluster counts as "
+        "bootstrapped)",
     )
 
 

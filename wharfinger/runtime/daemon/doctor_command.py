@@ -13,7 +13,7 @@ import trio
 from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.daemon.doctor import AskDaemon, Examined, Finding, Verdict, examine
-from wharfinger.runtime.paths import STATE_DIR_WORDS, default_socket, default_state_dir
+from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_DIR_WORDS, default_socket, default_state_dir
 
 _TEXT: Final = "text"
 _JSON: Final = "json"
@@ -22,26 +22,36 @@ _JSON: Final = "json"
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger doctor``."""
     parser.description = (
-        "Examine this machine and the cluster for everything that the daemon needs: programs, the state "
-        "folder, a running daemon, the kubeconfig, the API server and its clock, rights, definitions, and the "
-        "registries of PackageRepositories. Each failure is shown with a remedy, and nothing is changed. Exit "
-        "code 0: nothing failed, but there may be warnings; 1: something failed."
+        "Examine this machine and the cluster for everything that the daemon needs: programs, the state folder, a running "
+        "daemon, the kubeconfig, the API server and its clock, permissions, custom resource definitions, and the "
+        "registries of PackageRepositories. Each failure is shown with a remedy, and nothing is changed. Exit code 0: "
+        "nothing failed, but there may be warnings; 1: something failed."
     )
     parser.add_argument(
         "--kubeconfig",
         type=Path,
         default=None,
         metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+        help="kubeconfig of the cluster (default: the files in $KUBECONFIG, else ~/.kube/config, else, in a pod, the "
+        "service account of the pod)",
     )
     parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.add_argument(
-        "--state-dir", type=Path, default=None, metavar="DIR", help=f"state folder (default: {STATE_DIR_WORDS})"
+        "--state-dir",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help=f"the folder in which the daemon keeps its state (default: {STATE_DIR_WORDS})",
     )
     parser.add_argument(
-        "--socket", type=Path, default=None, metavar="FILE", help="debug socket (default: in the state folder)"
+        "--socket",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="debug socket of the daemon (default: the socket in the folder of --state-dir; without --state-dir, "
+        f"${SOCKET_VARIABLE}, else the socket in the default state folder)",
     )
-    parser.add_argument("--helm", default="helm", help="helm 3 or 4 (default: helm on PATH)")
+    parser.add_argument("--helm", default="helm", help="the Helm program, version 3 or 4 (default: %(default)s)")
     parser.add_argument("--worker-pools", action="store_true", help="also examine what `run --worker-pools` needs")
     parser.add_argument("--admission", action="store_true", help="also examine what `run --admission` needs")
     parser.add_argument(

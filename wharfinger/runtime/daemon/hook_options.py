@@ -56,36 +56,35 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     """
     folders = parser.add_argument_group(
         "addon-operator folders",
-        "the folders with modules and global hooks in the layout of addon-operator, which the daemon keeps installed",
+        "folders with modules and global hooks in the layout of addon-operator; the daemon keeps these modules installed",
     )
     folders.add_argument(
         "--modules-dir",
         action="append",
         default=[],
         metavar="DIR[:DIR]",
-        help="folders of module folders; if several modules have the same name, the first is used (may be repeated; default: "
-        f"${_MODULES[0]} or ${_MODULES[1]}, or none)",
+        help="folders that contain module folders; if several of them contain a module of the same name, the first one is "
+        f"used (may be repeated; default: ${_MODULES[0]}, else ${_MODULES[1]}, else none)",
     )
     folders.add_argument(
         "--global-hooks-dir",
         default="",
         metavar="DIR",
-        help=f"the folder of global hooks, which run before and after all packages (default: ${_GLOBAL[0]} or "
-        f"${_GLOBAL[1]}, or none)",
+        help=f"the folder of global hooks, which run before and after all packages (default: ${_GLOBAL[0]}, else "
+        f"${_GLOBAL[1]}, else none)",
     )
     folders.add_argument(
         "--config-map",
         type=config_map_key,
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
-        help="the ConfigMap that contains the settings of these modules and enables or disables them, in the format of "
-        "addon-operator (default: "
-        f"${_CONFIG_MAP[0]} and ${_CONFIG_MAP[1]}, or none)",
+        help="the ConfigMap that contains the settings of these modules, and enables or disables them, in the format of "
+        f"addon-operator (default: the one that ${_CONFIG_MAP[0]} and ${_CONFIG_MAP[1]} name, else none)",
     )
     starts = parser.add_argument_group(
         "restarts",
-        "which hooks run again when the daemon is restarted; layout: all of them in addon-operator's module "
-        "folders, and only those that are needed in packages with a package.yaml",
+        "which hooks run again after a restart of the daemon; the value layout means always for addon-operator's module "
+        "folders, and needed for packages with a package.yaml",
     )
     for option, what in (
         (
@@ -95,8 +94,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         (
             "--synchronization",
             (
-                "when hooks run for Synchronization, with all objects that they watch; always: at each start of the daemon; "
-                "needed: if the cluster differs from what the hook was last shown"
+                "when hooks run for Synchronization, with all objects that they watch; always: at each start of the "
+                "daemon; needed: only if these objects differ from those that the hook was last given"
             ),
         ),
     ):
@@ -109,7 +108,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         )
     given = parser.add_argument_group(
         "environment of hooks",
-        "hooks do not inherit the daemon's environment: they get only harmless variables, and those that "
+        "hooks do not inherit the environment of the daemon: they get only variables that are harmless, and variables that "
         "--hook-env names",
     )
     add_environment_option(given)
@@ -118,29 +117,29 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_policy,
         default=CredentialsPolicy.MODULES,
         metavar="|".join(CredentialsPolicy),
-        help="the hooks whose KUBECONFIG has the daemon's credentials: modules: hooks of Modules and global "
-        "hooks; all: also hooks of Applications; none: no hooks (default: %(default)s)",
+        help="which hooks get a KUBECONFIG with the daemon's credentials; modules: hooks of Modules, and global hooks; "
+        "all: also hooks of Applications; none: no hooks (default: %(default)s)",
     )
     warm = parser.add_argument_group(
-        "warm hooks", "Python interpreters that are started in advance, so that a hook need not wait for their start"
+        "warm hooks", "Python interpreters that are started in advance, so that hooks start faster"
     )
     warm.add_argument(
         "--warm-hooks",
         type=_workers,
         default=0,
         metavar="N",
-        help="keep N idle workers for each interpreter of Python hooks; an interpreter takes about 20 MB, and each worker 3 MB "
-        "more; hooks that cannot use a worker are started as new processes, and hooks with `pool: persistent` are kept running "
-        "(default: 0, each run is a new process)",
+        help="keep N idle workers for each interpreter of Python hooks; an interpreter takes about 20 MB of memory, and "
+        "each worker 3 MB more; a hook that cannot use a worker is started as a new process; processes of hooks with "
+        "`pool: persistent` are kept running (default: 0: each run is a new process)",
     )
     warm.add_argument(
         "--pool-memory",
         type=_pool_memory,
         default=0,
         metavar="SIZE",
-        help="the memory that idle workers, their interpreters and persistent hooks may take together, such as "
-        "512Mi; beyond this limit, hooks are started as new processes, and idle workers end (default: a fifth "
-        "of the memory of the machine or of the control group)",
+        help="limit on the memory of idle workers, their interpreters and persistent hooks, all together, such as 512Mi; "
+        "when it is reached, hooks are started as new processes, and idle workers are ended (default: a fifth of the "
+        "memory of the machine or of the control group)",
     )
 
 

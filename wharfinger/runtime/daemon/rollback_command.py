@@ -42,10 +42,10 @@ class NoRevisionError(Exception):
 def add_rollback(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger rollback NAME [REVISION]`."""
     parser.description = (
-        "Return a package to a former revision of its release: to the version, the settings and the patches of "
-        "that revision. The package stays there until its resource changes. `helm history` lists the "
-        "revisions, and `wharfinger why NAME` shows what the resource requests, and whether the rollback is "
-        "possible. Exit code 0: requested; 1: the rollback cannot be requested; 2: wrong usage."
+        "Return a package to a former revision of its release: to the version, the settings and the patches of that "
+        "revision. The package stays at this revision until its resource changes. `helm history` lists the revisions. "
+        "`wharfinger why NAME` shows whether the rollback is possible, and the state that the resource requests. Exit code "
+        "0: requested; 1: the rollback cannot be requested; 2: wrong usage."
     )
     add_package_name(parser)
     parser.add_argument(
@@ -53,8 +53,7 @@ def add_rollback(parser: argparse.ArgumentParser) -> None:
         metavar="REVISION",
         nargs="?",
         default=FORMER,
-        help="number of a revision (default: the newest revision that was deployed with another version or other "
-        "settings)",
+        help="number of the revision (default: the newest deployed revision with another version or other settings)",
     )
     add_cluster(parser)
     parser.set_defaults(handler=_rollback)

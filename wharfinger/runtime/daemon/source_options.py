@@ -35,14 +35,15 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="a folder in which PackageRepositories may use token files to log in to their registries (may be repeated)",
+        help="allow PackageRepositories to log in to registries with token files below this folder (may be repeated)",
     )
     parser.add_argument(
         "--registries-conf",
         type=Path,
         default=None,
         metavar="FILE",
-        help="file with mirrors and rewrite rules for registries by prefix, in the format of containers-registries.conf(5)",
+        help="file with mirrors of registries, and with rewrite rules for prefixes of references, in the format of "
+        "containers-registries.conf(5)",
     )
 
 

@@ -33,9 +33,8 @@ def add_traces(parser: argparse.ArgumentParser) -> None:
         OPTION,
         default="",
         metavar="URL",
-        help="export a trace of each task and hook to this OpenTelemetry receiver (OTLP over HTTP, such as "
-        f"http://127.0.0.1:4318); needs the extra [otel] (default: the receiver that ${VARIABLES[1]} names, "
-        "if it is set; otherwise no traces)",
+        help="export a trace of each task and each hook run to this OpenTelemetry receiver (OTLP over HTTP), such as "
+        f"http://127.0.0.1:4318; needs the extra [otel] (default: the receiver that ${VARIABLES[1]} names, else no traces)",
     )
 
 

@@ -47,52 +47,75 @@ def _counter(name: str, what: str, *labels: str) -> Description:
     return Description(f"wharfinger_{name}", MetricKind.COUNTER, what, labels)
 
 
-BUILD: Final = _gauge("build_info", "Always 1. The label version is the version of the daemon.", "version")
+BUILD: Final = _gauge("build_info", "Always 1. The label version contains the version of the daemon.", "version")
 STARTED: Final = _gauge("start_time_seconds", "Time at which the daemon started, in seconds since 1970.")
-READY: Final = _gauge("ready", "1 while the daemon is ready.")
-LEADS: Final = _gauge("leads", "1 while the daemon holds the Lease.")
-CPU: Final = _counter("process_cpu_seconds_total", "Processor time of the daemon itself, without its children.")
-MEMORY: Final = _gauge("process_resident_memory_bytes", "Memory of the daemon itself, without its children.")
-FILES: Final = _gauge("process_open_fds", "Files and sockets that the daemon has open.")
-PACKAGES: Final = _gauge("packages", "Packages by kind and state.", "kind", "state")
+READY: Final = _gauge("ready", "1 while the daemon is ready, otherwise 0.")
+LEADS: Final = _gauge("leads", "1 while the daemon holds the Lease, otherwise 0.")
+CPU: Final = _counter(
+    "process_cpu_seconds_total", "Processor time that the daemon has used, without its child processes, in seconds."
+)
+MEMORY: Final = _gauge(
+    "process_resident_memory_bytes", "Resident memory of the daemon, without its child processes, in bytes."
+)
+FILES: Final = _gauge("process_open_fds", "Number of files and sockets that the daemon has open.")
+PACKAGES: Final = _gauge("packages", "Number of packages, by kind of their resource and by state.", "kind", "state")
 INFO: Final = _gauge(
     "package_info",
-    "Always 1, for each package. The labels contain the wanted version of the package and its state.",
+    "Always 1. Each package has one row, whose labels contain the wanted version and the state of the package.",
     *("module", "namespace", "kind", "package", "version", "state"),
 )
-LENGTH: Final = _gauge("tasks_queue_length", "Tasks in a package's queue; an empty queue is not listed.", "queue")
-TASKS: Final = _gauge("tasks", "Tasks by state: running, backing_off, parked, or waiting behind another task.", "state")
-RETIRED: Final = _counter("tasks_retired_total", "Tasks that succeeded.")
-DROPPED: Final = _counter(
-    "tasks_dropped_total", "Tasks that were dropped, because they were superseded or their package was removed."
+LENGTH: Final = _gauge(
+    "tasks_queue_length", "Number of tasks in the queue of a package. Empty queues have no row.", "queue"
 )
-FAILURES: Final = _counter("task_failures_total", "Runs of tasks that failed.")
-BUGS: Final = _counter("task_bugs_total", "Runs of tasks that failed because of a bug in the daemon.")
-LIMIT: Final = _gauge("slots_limit", "Number of slots for a kind of work, such as downloads or renders.", "kind")
-USED: Final = _gauge("slots_used", "Slots in use for a kind of work.", "kind")
-WAITING: Final = _gauge("slots_waiting", "Requests that wait for a slot of a kind of work.", "kind")
-CRONTABS: Final = _gauge("schedule_crontabs", "Distinct crontabs in the configurations of hooks.")
-TICKS: Final = _counter("schedule_ticks_total", "Times at which a crontab was due, since the start of the daemon.")
+TASKS: Final = _gauge(
+    "tasks",
+    "Number of tasks, by state: running, backing_off (waiting for a retry), parked, or waiting (behind another task).",
+    "state",
+)
+RETIRED: Final = _counter("tasks_retired_total", "Number of tasks that succeeded.")
+DROPPED: Final = _counter(
+    "tasks_dropped_total",
+    "Number of tasks that were dropped, because a newer task replaced them or their package was removed.",
+)
+FAILURES: Final = _counter("task_failures_total", "Number of failed runs of tasks.")
+BUGS: Final = _counter("task_bugs_total", "Number of runs of tasks that failed because of a bug in the daemon.")
+LIMIT: Final = _gauge(
+    "slots_limit",
+    "Number of slots for a kind of work: downloads, renders, hooks, loads, work (these four together), or api.",
+    "kind",
+)
+USED: Final = _gauge("slots_used", "Number of slots for a kind of work that are in use.", "kind")
+WAITING: Final = _gauge("slots_waiting", "Number of tasks and calls that wait for a slot for a kind of work.", "kind")
+CRONTABS: Final = _gauge("schedule_crontabs", "Number of distinct crontabs in the configurations of hooks.")
+TICKS: Final = _counter("schedule_ticks_total", "Number of times at which a crontab was due.")
 OBJECTS: Final = _gauge(
-    "kube_snapshot_objects", "Objects in the snapshot of a binding, over all of its watches.", *BINDING
+    "kube_snapshot_objects",
+    "Number of objects in the snapshot of a binding, over all watches of the binding.",
+    *BINDING,
 )
 EVENTS: Final = _counter(
-    "kube_events_total", "Events of a binding since the hooks of the package were started.", *BINDING
+    "kube_events_total", "Number of events of a binding since the hooks of the package were started.", *BINDING
 )
 LOST: Final = _counter(
     "kube_events_dropped_total",
-    "Changes of watched objects that were dropped, because the filter of the binding failed.",
+    "Number of changes of watched objects that were dropped, because the filter of the binding failed.",
     *BINDING,
 )
-SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Monitors of hooks that share a watch.", *WATCH)
-WATCH_ERRORS: Final = _counter("kube_watch_errors_total", "Lists and watches that failed.", *WATCH)
-WORKERS: Final = _gauge("pool_workers", "Live worker processes for jq filters, CEL rules and charts.", "pool")
-REQUESTS: Final = _counter("pool_requests_total", "Requests to worker processes.", "pool")
-REPLACED: Final = _counter("pool_replaced_total", "Worker processes that hung or died, and were replaced.", "pool")
+SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Number of kubernetes bindings that share a watch.", *WATCH)
+WATCH_ERRORS: Final = _counter("kube_watch_errors_total", "Number of failed list requests and watch requests.", *WATCH)
+WORKERS: Final = _gauge(
+    "pool_workers",
+    "Number of live worker processes of a pool: jq (for jq filters), cel (for CEL rules) or charts (for renders).",
+    "pool",
+)
+REQUESTS: Final = _counter("pool_requests_total", "Number of requests to the worker processes of a pool.", "pool")
+REPLACED: Final = _counter(
+    "pool_replaced_total", "Number of worker processes of a pool that hung or died, and were replaced.", "pool"
+)
 STORE: Final = _gauge(
     "store_entries",
-    "Entries of the package store on disk by state: locked digests, temporary files in use, and pinned downloads that are not "
-    "deployed yet.",
+    "Number of entries in the package store on disk, by state: locked (digests that tasks use), temporary (files that are "
+    "being written), or pinned (downloads that are not deployed yet).",
     "state",
 )
 

@@ -19,25 +19,32 @@ def _described(name: str, kind: MetricKind, what: str, *labels: str) -> Descript
 
 
 PODS: Final = _described(
-    "pods", MetricKind.GAUGE, "Pods of a WorkerPool by state: ready, reserved, starting or claimed.", "state"
+    "pods",
+    MetricKind.GAUGE,
+    "Number of pods of a WorkerPool, by state: ready (for a claim), reserved (for a claim), starting, or claimed.",
+    "state",
 )
-DESIRED: Final = _described("desired", MetricKind.GAUGE, "Idle pods that should exist now.")
-WAITING: Final = _described("waiting", MetricKind.GAUGE, "Claims that wait for a pod.")
+DESIRED: Final = _described("desired", MetricKind.GAUGE, "Number of idle pods that the WorkerPool should have now.")
+WAITING: Final = _described("waiting", MetricKind.GAUGE, "Number of claims that wait for a pod.")
 CLAIMS: Final = _described(
-    "claims_total", MetricKind.COUNTER, "Ended claims and ended requests for pods, by outcome.", "outcome"
+    "claims_total",
+    MetricKind.COUNTER,
+    "Number of claims for pods, by outcome: success, conflict (another program had changed the pod), "
+    "failed, expired (no pod in time), or refused (too many requests waited).",
+    "outcome",
 )
 DISPATCH: Final = _described(
     "dispatch_seconds_total",
     MetricKind.COUNTER,
-    "Total time from requests for a pod to the first attempt to claim one, in seconds.",
+    "Total time from each request for a pod to the first attempt to claim a pod for it, in seconds.",
 )
 CLAIMED: Final = _described(
     "claim_seconds_total",
     MetricKind.COUNTER,
-    "Total time from requests for a pod to the assignment of the pod, in seconds.",
+    "Total time from each request for a pod to the assignment of a pod, in seconds.",
 )
 REPLACED: Final = _described(
-    "replaced_total", MetricKind.COUNTER, "Pods that were replaced because they did not become ready."
+    "replaced_total", MetricKind.COUNTER, "Number of pods that were replaced because they did not become ready."
 )
 
 POD_METRICS: Final = (PODS, DESIRED, WAITING, CLAIMS, DISPATCH, CLAIMED, REPLACED)

@@ -7,28 +7,33 @@ from wharfinger.formats.exposition import Description, MetricKind
 from wharfinger.runtime.recording.flight_log import FlightLog
 from wharfinger.runtime.recording.recorder import Recorder
 
-KEPT: Final = Description("wharfinger_recorder_kept_events", MetricKind.GAUGE, "Events that are kept in memory.", ())
-EVENTS: Final = Description("wharfinger_recorder_events_total", MetricKind.COUNTER, "Events that were recorded.", ())
+KEPT: Final = Description(
+    "wharfinger_recorder_kept_events", MetricKind.GAUGE, "Number of recorded events that are kept in memory.", ()
+)
+EVENTS: Final = Description("wharfinger_recorder_events_total", MetricKind.COUNTER, "Number of recorded events.", ())
 FAILURES: Final = Description(
     "wharfinger_recorder_failures_total",
     MetricKind.COUNTER,
-    "Events that were lost because of a bug in the recorder.",
+    "Number of events that were not recorded because of a bug in the recorder.",
     (),
 )
 WRITTEN: Final = Description(
     "wharfinger_flight_recorder_written_bytes_total",
     MetricKind.COUNTER,
-    "Bytes written to the flight recorder's log.",
+    "Number of bytes that were written to the log of the flight recorder.",
     (),
 )
 LOST: Final = Description(
     "wharfinger_flight_recorder_lost_total",
     MetricKind.COUNTER,
-    "Records that the flight recorder's log lost, because the disk was full or too slow.",
+    "Number of records that are missing in the log of the flight recorder, because the disk was full or too slow.",
     (),
 )
 FAILING: Final = Description(
-    "wharfinger_flight_recorder_failing", MetricKind.GAUGE, "1 while the flight recorder's log cannot be written.", ()
+    "wharfinger_flight_recorder_failing",
+    MetricKind.GAUGE,
+    "1 while the log of the flight recorder cannot be written, otherwise 0.",
+    (),
 )
 
 RECORDER_METRICS: Final = (KEPT, EVENTS, FAILURES, WRITTEN, LOST, FAILING)

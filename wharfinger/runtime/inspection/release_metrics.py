@@ -20,32 +20,42 @@ def _counter(name: str, what: str, *labels: str) -> Description:
 
 
 OBJECTS: Final = _gauge(
-    "release_objects", "Objects of releases by state: pending, refreshing, failing or done.", "state"
+    "release_objects", "Number of objects of releases, by state: pending, refreshing, failing or done.", "state"
 )
 OPERATIONS: Final = _counter(
-    "apply_operations_total", "Operations: objects applied, objects deleted, and prunes.", "operation"
+    "apply_operations_total",
+    "Number of operations: apply (of an object), delete (of an object), or prune (of objects that no "
+    "release contains).",
+    "operation",
 )
-ERRORS: Final = _counter(
-    "apply_errors_total", "Operations on objects, and prunes, that failed and will be retried.", "operation"
-)
-SECONDS: Final = _counter("apply_seconds_total", "Time spent on applying, deleting and pruning.", "operation")
-HEALTHY: Final = _gauge("apply_healthy", "1 while no object and no prune fails, otherwise 0.")
+ERRORS: Final = _counter("apply_errors_total", "Number of operations that failed, and will be retried.", "operation")
+SECONDS: Final = _counter("apply_seconds_total", "Total duration of operations, in seconds.", "operation")
+HEALTHY: Final = _gauge("apply_healthy", "1 while no operation on an object and no prune fails, otherwise 0.")
 PRUNED: Final = _counter(
-    "pruned_objects_total", "Objects that were deleted because their release no longer contains them."
+    "pruned_objects_total", "Number of objects that were deleted because their release no longer contains them."
 )
-SLOW: Final = _gauge("apply_slow_operations", "Operations that hang, and retries of releases whose operations hang.")
-DRIFTED: Final = _gauge("drifted_objects", "Objects that now differ from their applied state.")
-FIGHTS: Final = _gauge("drift_fights", "Objects that another manager changes again after each correction.")
+SLOW: Final = _gauge(
+    "apply_slow_operations", "Number of operations that hang now, and of retries for releases with hanging operations."
+)
+DRIFTED: Final = _gauge("drifted_objects", "Number of objects that now differ from their applied state.")
+FIGHTS: Final = _gauge("drift_fights", "Number of objects that another manager changes again after each correction.")
 CORRECTIONS: Final = _counter(
-    "drift_corrections_total", "Objects that were applied again because another manager changed them."
+    "drift_corrections_total",
+    "Number of times that an object was applied again because another manager had changed it.",
 )
 SUSPICIONS: Final = _counter(
     "drift_suspicions_total",
-    "Changes that may be drift; each object was read again before a correction.",
+    "Number of changes that looked like drift. After each of them, the daemon read the object from the API server to check "
+    "this.",
 )
-KINDS: Final = _gauge("live_kinds", "Kinds of objects that releases have and that are watched.")
-BLIND: Final = _gauge("live_kinds_failing", "Kinds of objects that cannot be watched now.")
-RENDERS: Final = _counter("renders_total", "Renders by source: memory, disk, helm, uncached.", "source")
+KINDS: Final = _gauge("live_kinds", "Number of kinds of objects in releases that the daemon watches.")
+BLIND: Final = _gauge("live_kinds_failing", "Number of kinds of objects in releases that the daemon cannot watch now.")
+RENDERS: Final = _counter(
+    "renders_total",
+    "Number of renders, by source of the result: memory or disk (cached), helm (rendered, then cached), or "
+    "uncached (rendered, but not cached).",
+    "source",
+)
 
 RELEASE_METRICS: Final = (
     *(OBJECTS, OPERATIONS, ERRORS, SECONDS, HEALTHY, PRUNED, SLOW),

@@ -20,48 +20,59 @@ def _counter(name: str, what: str, *labels: str) -> Description:
     return Description(f"wharfinger_warm_{name}", MetricKind.COUNTER, what, labels)
 
 
-STARTS: Final = _counter("starts_total", "Runs of hooks, by start: in a warm worker, or as a new process.", "start")
-WORKERS: Final = _gauge("workers", "Workers that are ready, or reserved for a hook.", "interpreter", "state")
-WAITING: Final = _gauge("waiting", "Hooks that wait for a worker.", "interpreter")
+STARTS: Final = _counter(
+    "starts_total", "Number of hook runs, by start: warm (in an idle worker), or cold (as a new process).", "start"
+)
+WORKERS: Final = _gauge(
+    "workers", "Number of workers, by state: ready (for a hook), or reserved (for one).", "interpreter", "state"
+)
+WAITING: Final = _gauge("waiting", "Number of hook runs that wait for a worker.", "interpreter")
 CLAIMS: Final = _counter(
-    "claims_total", "Ended claims and ended requests for workers, by outcome.", "interpreter", "outcome"
+    "claims_total",
+    "Number of claims for workers, by outcome: success, conflict (the worker had died), failed (the worker "
+    "refused the script), expired (no worker in time), or refused (too many requests waited).",
+    "interpreter",
+    "outcome",
 )
 DISPATCH: Final = _counter(
     "dispatch_seconds_total",
-    "Total time from requests for a worker to the first attempt to claim one, in seconds.",
+    "Total time from each request for a worker to the first attempt to claim a worker for it, in seconds.",
     "interpreter",
 )
 CLAIMED: Final = _counter(
     "claim_seconds_total",
-    "Total time from requests for a worker to the start of the script in the worker, in seconds.",
+    "Total time from each request for a worker to the start of the script in the worker, in seconds.",
     "interpreter",
 )
 RESTARTS: Final = _counter(
     "zygote_restarts_total",
-    "Zygotes (the processes from which workers are forked) that ended and were replaced.",
+    "Number of zygotes, the processes from which workers are forked, that ended and were replaced.",
     "interpreter",
 )
 
 MEMORY: Final = _gauge(
     "memory_bytes",
-    "Memory of idle workers, zygotes and persistent hooks together (used), and the limit of this memory (limit), "
-    "in bytes.",
+    "Memory of idle workers, zygotes and persistent hooks, all together, in bytes: used (now), or limit (the upper limit).",
     "kind",
 )
 REFUSED: Final = _counter(
-    "memory_refused_total", "Processes that were not started, because the memory limit was reached."
+    "memory_refused_total", "Number of processes that were not started, because the memory limit was reached."
 )
-ENDED: Final = _counter("memory_ended_total", "Idle processes that were ended, because the memory limit was exceeded.")
-PERSISTENT: Final = _gauge("persistent_processes", "Processes of persistent hooks.")
+ENDED: Final = _counter(
+    "memory_ended_total", "Number of idle processes that the daemon ended, because the memory limit was exceeded."
+)
+PERSISTENT: Final = _gauge("persistent_processes", "Number of processes of persistent hooks.")
 PERSISTENT_RUNS: Final = _counter(
     "persistent_runs_total",
-    "Runs of persistent hooks, in a process that was kept running, or in a new process.",
+    "Number of runs of persistent hooks, by start: kept (in a process that was kept running), or new (in a new process).",
     "start",
 )
-PERSISTENT_STARTS: Final = _counter("persistent_starts_total", "Processes of persistent hooks that were started.")
+PERSISTENT_STARTS: Final = _counter(
+    "persistent_starts_total", "Number of processes that were started for persistent hooks."
+)
 BROKEN: Final = _counter(
     "persistent_broken_total",
-    "Processes of persistent hooks that ended during a run, or that the daemon ended because of a run.",
+    "Number of processes of persistent hooks that ended during a run, or that the daemon ended because of a run.",
 )
 
 WARM_METRICS: Final = (

@@ -18,34 +18,35 @@ OTHERS: Final = ("(others)", "", "", "")
 HEARD: Final = Description(
     "wharfinger_watch_last_heard_timestamp_seconds",
     MetricKind.GAUGE,
-    "Time at which the API server last answered or sent anything on a watch, in seconds since 1970; 0 if never.",
+    "Time at which the API server last answered or sent anything on a watch, in seconds since 1970. The value is 0 if it "
+    "never did.",
     WATCH,
 )
 STALE: Final = Description(
-    "wharfinger_watch_stale", MetricKind.GAUGE, "Watches that hang; /livez fails while any watch hangs.", ()
+    "wharfinger_watch_stale", MetricKind.GAUGE, "Number of watches that hang. While any watch hangs, /livez fails.", ()
 )
 LIMIT: Final = Description(
     "wharfinger_api_requests_limit",
     MetricKind.GAUGE,
-    "The number of requests that may be in progress at once now. It falls while the API server is overloaded.",
+    "Number of requests that a client may have in progress at once. The number falls while the API server is overloaded.",
     ("client",),
 )
 UNDER_WAY: Final = Description(
     "wharfinger_api_requests_under_way",
     MetricKind.GAUGE,
-    "Requests that are in progress, or wait for the delay that the API server requested.",
+    "Number of requests that are in progress, or that wait for the delay that the API server requested.",
     ("client",),
 )
 WAITING: Final = Description(
     "wharfinger_api_requests_waiting",
     MetricKind.GAUGE,
-    "Requests that wait until fewer requests are in progress.",
+    "Number of requests that wait because the limit on requests in progress is reached.",
     ("client",),
 )
 REFUSED: Final = Description(
     "wharfinger_api_requests_refused_total",
     MetricKind.COUNTER,
-    "Answers by which the API server requested a slower pace: 429, or 503 with Retry-After.",
+    "Number of answers in which the API server requested a slower pace: 429, or 503 with Retry-After.",
     ("client",),
 )
 WATCH_METRICS: Final = (HEARD, STALE, LIMIT, UNDER_WAY, WAITING, REFUSED)

@@ -28,7 +28,8 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+        help="kubeconfig of the cluster (default: the files in $KUBECONFIG, else ~/.kube/config, else, in a pod, the "
+        "service account of the pod)",
     )
     parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
 

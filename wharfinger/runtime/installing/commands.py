@@ -39,11 +39,12 @@ TIMEOUT_S: Final = 600.0
 def add_install(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger install TARGET`."""
     parser.description = (
-        "Create an Application (and a PackageRepository, if the package has none yet) with your own rights, and wait until the "
-        "daemon has installed the package. TARGET is a folder or a chart's archive of this machine (copied into Secrets for the "
-        "daemon), oci://HOST/PATH/NAME[:VERSION], or NAME[@VERSION or RANGE] of a PackageRepository. Run the command again to "
-        f"change the package. Exit code 0: the package is Ready; {EXIT_LATE}: it is not Ready in time, but the daemon continues; "
-        "1: it cannot be installed."
+        "Create an Application with your own rights, and wait until the daemon has installed the package. If no "
+        "PackageRepository has the package yet, the command creates one. TARGET is a folder or a chart archive on this "
+        "machine, which the command copies into Secrets for the daemon; or oci://HOST/PATH/NAME[:VERSION]; or "
+        "NAME[@VERSION|RANGE], a package of an existing PackageRepository. To change the package, run the command again. "
+        f"Exit code 0: the package is Ready; {EXIT_LATE}: it is not Ready within --timeout, but the daemon continues; 1: "
+        "the package cannot be installed."
     )
     parser.add_argument(
         "target", metavar="TARGET", help="./chart, web-1.2.3.tgz, oci://HOST/PATH/NAME[:VERSION] or NAME[@RANGE]"
@@ -54,9 +55,15 @@ def add_install(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting, such as web.replicas=2 (may be repeated)",
+        help="set a value of the package's settings, such as web.replicas=2 (may be repeated)",
     )
-    parser.add_argument("--repository", default="", metavar="NAME", help="PackageRepository to use (default: default)")
+    parser.add_argument(
+        "--repository",
+        default="",
+        metavar="NAME",
+        help="for a TARGET without an address: the PackageRepository that has the package (default: the "
+        "PackageRepository default)",
+    )
     parser.add_argument(
         "--cluster-scope",
         action="store_true",
@@ -65,7 +72,7 @@ def add_install(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--create-namespace",
         action="store_true",
-        help="create the namespace if it does not exist (uninstall does not delete it)",
+        help="create the namespace if it does not exist; `wharfinger uninstall` does not delete it",
     )
     parser.add_argument("--no-wait", action="store_true", help="do not wait until the package is Ready")
     _add_common(parser)
@@ -75,9 +82,10 @@ def add_install(parser: argparse.ArgumentParser) -> None:
 def add_uninstall(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger uninstall NAME`."""
     parser.description = (
-        "Delete an Application with your own rights, wait until the daemon has removed the package, and delete the "
-        f"PackageRepository that `wharfinger install` made for it. Exit code 0: the Application is gone; {EXIT_LATE}: it is "
-        "not gone in time, but the daemon continues; 1: there is no such Application, or it cannot be deleted."
+        "Delete an Application with your own rights, and wait until the daemon has removed the package. Then delete the "
+        "PackageRepository, if `wharfinger install` created it for this package. Exit code 0: the Application is gone; "
+        f"{EXIT_LATE}: it is not gone within --timeout, but the daemon continues; 1: there is no such Application, or it "
+        "cannot be deleted."
     )
     complete_names(parser, parser.add_argument("name", metavar="NAME", help="name of the Application"))
     _add_common(parser)
@@ -85,13 +93,19 @@ def add_uninstall(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--namespace", default="default", metavar="NS", help="namespace (default: %(default)s)")
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        default="default",
+        metavar="NS",
+        help="namespace of the Application (default: the namespace %(default)s)",
+    )
     parser.add_argument(
         "--timeout",
         type=time_option,
         default=TIMEOUT_S,
         metavar="TIME",
-        help="time to wait, such as 90s or 5m; a number without a unit means seconds (default: %(default)g)",
+        help="longest time to wait, such as 90s or 5m; a number without a unit means seconds (default: %(default)g)",
     )
     add_cluster(parser)
 

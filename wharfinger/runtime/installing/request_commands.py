@@ -40,16 +40,16 @@ def add_reconcile(parser: argparse.ArgumentParser) -> None:
         dest="annotation",
         action="store_const",
         const=FORCED,
-        help="also ask the registry which content the version has now, run all hooks, and apply all objects, as if the package "
-        "were new",
+        help="also ask the registry which content the version has now, and run all hooks and apply all objects as if the "
+        "package were new",
     )
     how.add_argument(
         "--reset",
         dest="annotation",
         action="store_const",
         const=RESET,
-        help="also forget which one-time steps were done, the values that hooks have set, and the former values of "
-        "immutable settings",
+        help="also do one-time steps again, and forget the values that hooks have set and the former values of immutable "
+        "settings",
     )
     parser.set_defaults(handler=_request, annotation=REQUESTED)
 
@@ -57,7 +57,7 @@ def add_reconcile(parser: argparse.ArgumentParser) -> None:
 def add_retry(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger retry NAME`."""
     parser.description = (
-        "Request another attempt at a failed package now, even if the package is parked until a change. "
+        "Request another attempt at a failed package now, even if the package is parked until one of its inputs changes. "
         f"{_ANSWERED} {_EXIT}"
     )
     _add_arguments(parser)
@@ -67,8 +67,8 @@ def add_retry(parser: argparse.ArgumentParser) -> None:
 def add_suspend(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger suspend NAME`."""
     parser.description = (
-        "Suspend all work on a package, with spec.suspend of its resource: its hooks do not run, nothing is applied, and nothing "
-        f"is deleted, until `wharfinger resume NAME`. {_EXIT}"
+        "Suspend all work on a package until `wharfinger resume NAME`. The command sets spec.suspend of the package's "
+        f"resource. Hooks of the package do not run, nothing is applied, and nothing is deleted. {_EXIT}"
     )
     _add_arguments(parser)
     parser.set_defaults(handler=_suspend, suspended=True)
@@ -76,7 +76,10 @@ def add_suspend(parser: argparse.ArgumentParser) -> None:
 
 def add_resume(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger resume NAME`."""
-    parser.description = f"Resume the work on a suspended package, with a complete update. {_ANSWERED} {_EXIT}"
+    parser.description = (
+        "Resume the work on a suspended package. The command sets spec.suspend of the package's resource to false, and the "
+        f"daemon then updates the package completely. {_ANSWERED} {_EXIT}"
+    )
     _add_arguments(parser)
     parser.set_defaults(handler=_suspend, suspended=False)
 

@@ -31,10 +31,10 @@ EXIT_UNREADABLE: Final = 2
 def add_plan(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger plan``."""
     parser.description = (
-        "Determine, without a cluster, whether Applications and Modules can converge: print which of their "
-        "packages would be on, in which order they would run, and why each other package would not be on. "
-        "Neither hooks nor enabled scripts are run. Exit code 0: all wanted packages would be on; 1: a wanted "
-        "package would not be on; 2: wrong usage, or unreadable input."
+        "Determine, without a cluster, whether Applications and Modules can all be on. Print the packages that would be "
+        "on, in the order in which they would be installed, and for each other package the reason why it would not be on. "
+        "Neither hooks nor enabled scripts are run. Exit code 0: all wanted packages would be on; 1: a wanted package "
+        "would not be on; 2: wrong usage, or unreadable input."
     )
     parser.add_argument(
         "-f",
@@ -44,40 +44,43 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="FILE|FOLDER",
-        help="resources as for `kubectl apply -f`: files, folders of .yaml, .yml and .json files, or - for standard input",
+        help="the resources, as for `kubectl apply -f`: files, folders of .yaml, .yml and .json files, or - for standard "
+        "input",
     )
     parser.add_argument(
         "--packages",
         type=Path,
         required=True,
         metavar="FOLDER",
-        help="the folder of packages, which has a folder or an OCI image layout with the name of each package, as "
-        "for a PackageRepository",
+        help="the folder that contains, for each package, a folder or an OCI image layout with the name of the package",
     )
     parser.add_argument(
         "-n",
         "--namespace",
         default="default",
         metavar="NAMESPACE",
-        help="namespace of Applications that name no namespace (default: %(default)s)",
+        help="namespace of Applications whose manifests name no namespace (default: the namespace %(default)s)",
     )
     parser.add_argument(
         "-o", "--output", choices=("table", "json", "yaml"), default="table", help="table (default), json or yaml"
     )
     facts = parser.add_argument_group(
-        "facts", "the platform that packages would be installed in; it decides which packages may be on"
+        "facts",
+        "facts about the platform in which packages would be installed; the requirements of packages are "
+        "compared with them",
     )
     facts.add_argument(
         "--kubernetes-version",
         default="",
         metavar="VERSION",
-        help="the version of Kubernetes, for packages that require one (default: not known)",
+        help="the version of Kubernetes, to which packages can have requirements (default: not known)",
     )
     add_platform(facts)
     facts.add_argument(
         "--not-bootstrapped",
         action="store_true",
-        help="plan for a cluster that is not bootstrapped yet, in which packages of the last order wait",
+        help="plan for a cluster that is not bootstrapped yet; packages of the last order, 999 (Applications, and Modules "
+        "that are not critical), then stay off",
     )
     parser.set_defaults(handler=plan)
 

@@ -14,22 +14,22 @@ def add_platform(parser: "argparse._ArgumentGroup") -> None:
         "--platform-version",
         default="",
         metavar="VERSION",
-        help="the version of the platform, for packages that require one (default: not known)",
+        help="the version of the platform, to which packages can have requirements (default: not known)",
     )
     parser.add_argument(
         "--edition",
         type=_word,
         default="",
         metavar="NAME",
-        help="the edition of the platform; needs --bundle",
+        help="the edition of the platform, for which packages name their bundles; needs --bundle",
     )
     parser.add_argument(
         "--bundle",
         type=_word,
         default="",
         metavar="NAME",
-        help="the bundle of the platform: a Module without spec.enabled is on if its package lists this bundle for "
-        "the edition; needs --edition (default: a Module without spec.enabled is on)",
+        help="the bundle of the platform; a Module without spec.enabled is on if its package lists this bundle for the "
+        "edition; needs --edition (default: a Module without spec.enabled is on)",
     )
 
 

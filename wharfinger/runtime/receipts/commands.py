@@ -38,12 +38,12 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
     rights = actions.add_parser(
         "rights",
         help="show the smallest roles with which a package can be installed, upgraded and removed",
-        description="Install, upgrade and remove a package on an embedded control plane that judges every request, and "
-        "print the roles that its service account needs: for the package, its hooks, an upgrade, and its "
-        "removal. A second run under exactly these roles proves that they are sufficient. Hooks are run, with "
-        "the credentials of that control plane. A hook that did not run (because its schedule was not due, or "
-        "the object that it watches does not exist) is not in the receipt; --objects creates such objects. "
-        "Exit code 0: done; 1: not possible; 2: wrong usage, or, with --against, the package needs rights that "
+        description="Install, upgrade and remove a package on an embedded control plane, and record each request that is "
+        "made for it. Print the smallest roles that allow these requests: for the package itself, its hooks, an upgrade, "
+        "and the removal. A second run, with exactly these roles, proves that they are sufficient. The hooks of the "
+        "package are run with the credentials of the embedded control plane. The roles lack the rights of hooks that did "
+        "not run, because their schedule was not due, or because no object that they watch exists; --objects creates such "
+        "objects. Exit code 0: done; 1: not possible; 2: wrong usage, or, with --against, the package needs rights that "
         "the older version did not need.",
     )
     rights.add_argument("path", type=Path, metavar="PATH", help="the package's folder")
@@ -51,7 +51,7 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "--against",
         type=Path,
         metavar="OLD",
-        help="the folder of an older version; also show the rights that the older version did not need",
+        help="the folder of an older version of the package; the rights that this version did not need are also printed",
     )
     rights.add_argument(
         "--settings", type=Path, metavar="FILE", help="a YAML or JSON file with the package's settings (default: none)"
@@ -60,17 +60,21 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "--objects",
         type=Path,
         metavar="FILE",
-        help="a YAML file with objects that are created once the package is installed",
+        help="a YAML file with objects that are created after the package was installed, so that hooks that watch them run",
     )
     rights.add_argument(
         "-n",
         "--namespace",
         default="",
         metavar="NAMESPACE",
-        help="the namespace of the release (default: default for an Application, wharfinger-system for a Module)",
+        help="the namespace of the release (default: the namespace default for an Application, wharfinger-system for a "
+        "Module)",
     )
     rights.add_argument(
-        "--module", action="store_true", help="install the package as a Module, if it allows both kinds"
+        "--module",
+        action="store_true",
+        help="install a package that allows both kinds as a Module (default: as an Application, unless the folder has the "
+        "layout of a module)",
     )
     rights.add_argument(
         "--timeout",
@@ -82,8 +86,8 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
     rights.add_argument(
         "--resource-names",
         action="store_true",
-        help="restrict the rules to the names of the objects that this instance uses, except for create, list and "
-        "watch, which cannot be restricted (default: the rules allow all objects of a resource)",
+        help="restrict the rules to the names of the objects that this instance uses; the verbs create, list and watch "
+        "cannot be restricted to names (default: the rules allow all objects of each resource)",
     )
     rights.add_argument("--helm", default="helm", metavar="PROGRAM", help="the Helm program (default: %(default)s)")
     rights.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help="yaml (default) or json")

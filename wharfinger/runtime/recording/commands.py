@@ -29,13 +29,13 @@ MOST_DIFFERENCES = 20
 def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger replay FILE|DIR`."""
     parser.description = (
-        "Replay the state machines of packages from a recording (`wharfinger run --flight-recorder DIR`), and "
-        "compare every state and effect with the recorded one. No daemon and no cluster is needed. Exit code "
-        "0: all states and effects are identical; 1: a state or an effect differs, or the recording is damaged "
-        "or cannot be read."
+        "Replay the state machines of packages from a recording, which `wharfinger run --flight-recorder DIR` writes. "
+        "Compare every state and every effect with the recorded ones. Neither a daemon nor a cluster is needed. Exit code "
+        "0: all states and effects are identical; 1: a state or an effect differs, or the recording is damaged or cannot "
+        "be read."
     )
     parser.add_argument(
-        "path", type=Path, metavar="FILE|DIR", help="a file of the recording, or the folder with all files"
+        "path", type=Path, metavar="FILE|DIR", help="one file of the recording, or the folder with all its files"
     )
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     parser.set_defaults(handler=_replay)

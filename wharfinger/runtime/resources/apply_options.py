@@ -25,26 +25,31 @@ _COUNTS: Final = (
     _Option(
         "owner_concurrency",
         "--apply-release-workers",
-        "limit on objects of one wave of a release that are applied or deleted at the same time",
+        "limit on objects of one wave of a release that are applied or deleted at the same time; docs/apply.md lists the "
+        "waves",
     ),
     _Option(
         "slow_concurrency",
         "--apply-slow-workers",
-        "number of additional workers for operations that hang, or that are retried because they hung",
+        "number of additional workers for operations that hang, and for retries in releases with hanging operations",
     ),
-    _Option("round_size", "--apply-round-size", "limit on changes that are processed in one round"),
+    _Option(
+        "round_size",
+        "--apply-round-size",
+        "limit on changed objects that the reconciler accepts together, in one of its rounds",
+    ),
 )
 _SECONDS: Final = (
     _Option(
         "round_gap_s",
         "--apply-round-gap",
-        "minimum time between two rounds, in which changes are collected",
+        "minimum time between two rounds of the reconciler; changes are collected in the meantime",
         may_be_0=True,
     ),
     _Option(
         "patience_s",
         "--apply-patience",
-        "time after which an operation counts as hanging, and gives its worker to other operations",
+        "time after which an operation counts as hanging; it then moves to one of the --apply-slow-workers",
     ),
     _Option("operation_s", "--apply-timeout", "time after which an operation is cancelled and retried"),
     _Option(
@@ -56,23 +61,25 @@ _SECONDS: Final = (
     _Option(
         "permanent_retry_s",
         "--apply-retry-refused",
-        "time between two retries of an object after a permanent failure, which only a change of the object can resolve",
+        "time between two retries of an object after a permanent failure, that is, one that only a change of the object "
+        "can resolve",
     ),
     _Option(
         "refresh_s",
         "--refresh-interval",
-        "time after which an applied object is checked and applied again; 0: never",
+        "time after which an applied object is checked, and applied again even if nothing has changed; 0: never",
         may_be_0=True,
     ),
     _Option(
         "prune_s",
         "--prune-interval",
-        "time between two prunes; 0: prune only at a forced reconciliation",
+        "time between two prunes, which delete objects that no release contains any more; 0: prune only at a forced "
+        "reconciliation",
         may_be_0=True,
     ),
 )
 _RATE: Final = _Option(
-    "refresh_per_s", "--refresh-rate", "maximum number of objects per second that are corrected or refreshed"
+    "refresh_per_s", "--refresh-rate", "limit on objects that are corrected or refreshed in each second"
 )
 
 

@@ -11,14 +11,17 @@ Rows = Sequence[tuple[Sequence[str], float]]
 NODES: Final = Description(
     "wharfinger_scheduler_nodes",
     MetricKind.GAUGE,
-    "Nodes of the scheduler's engine by state: queued, running, waiting for an answer from outside, or settled.",
+    "Number of nodes in the engine of the scheduler, by state: queued, running, waiting (for an answer from outside), or "
+    "settled.",
     ("state",),
 )
 RUNS: Final = Description(
-    "wharfinger_scheduler_runs_total", MetricKind.COUNTER, "Requests of the scheduler to run a package."
+    "wharfinger_scheduler_runs_total", MetricKind.COUNTER, "Number of requests by the scheduler to run a package."
 )
 STAMPS: Final = Description(
-    "wharfinger_scheduler_changes_total", MetricKind.COUNTER, "Changes that the scheduler's engine has processed."
+    "wharfinger_scheduler_changes_total",
+    MetricKind.COUNTER,
+    "Number of changes that the engine of the scheduler has processed.",
 )
 
 SCHEDULER_METRICS: Final = (NODES, RUNS, STAMPS)
