@@ -16,7 +16,7 @@ from wharfinger.control_plane.access.certificates import (
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def test_an_authority_is_kept_and_only_its_owner_can_read_the_key(tmp_path: Path) -> None:
+def test_a_stored_authority_is_reused_and_its_key_is_private(tmp_path: Path) -> None:
     folder = tmp_path / "tls"
     first = kept_authority(folder, NOW)
 
@@ -33,7 +33,7 @@ def test_an_authority_that_expires_soon_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", [AUTHORITY_CERTIFICATE, AUTHORITY_KEY])
-def test_files_that_cannot_be_read_are_reported_with_the_remedy(tmp_path: Path, broken: str) -> None:
+def test_unreadable_authority_files_are_reported_with_a_remedy(tmp_path: Path, broken: str) -> None:
     kept_authority(tmp_path, NOW)
     (tmp_path / broken).write_text("nothing")
     with pytest.raises(CertificateError, match="remove both"):
@@ -48,6 +48,6 @@ def test_a_key_of_another_authority_is_refused(tmp_path: Path) -> None:
         kept_authority(tmp_path, NOW)
 
 
-def test_a_server_gets_a_context() -> None:
+def test_a_server_context_requests_no_client_certificates() -> None:
     context = server_context(new_authority(NOW), "192.0.2.1", NOW)
     assert context.cert_store_stats()["x509"] == 0  # it requests no certificates from clients

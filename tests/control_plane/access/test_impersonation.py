@@ -26,27 +26,29 @@ ASKED = Attributes(ADMINISTRATOR, "list", resource="pods")
         ),
     ],
 )
-def test_impersonated_users_and_their_groups(headers: dict[str, str], name: str, groups: tuple[str, ...]) -> None:
+def test_impersonated_users_have_the_requested_groups(
+    headers: dict[str, str], name: str, groups: tuple[str, ...]
+) -> None:
     found = impersonated(View(), ADMINISTRATOR, headers, ASKED)
     assert (found.name, found.groups) == (name, groups)
 
 
-def test_uid_and_extra() -> None:
+def test_impersonated_users_have_the_requested_uid_and_extra() -> None:
     headers = {"impersonate-user": "jane", "impersonate-uid": "u", "impersonate-extra-sco%2fpes": "a\nb,c"}
     found = impersonated(View(), ADMINISTRATOR, headers, ASKED)
     assert (found.uid, found.extra) == ("u", {"sco/pes": ("a", "b,c")})
 
 
-def test_without_headers_the_user_is_unchanged() -> None:
+def test_a_request_without_impersonation_headers_keeps_its_user() -> None:
     assert impersonated(View(), ADMINISTRATOR, {"accept": "x"}, ASKED) is ADMINISTRATOR
 
 
-def test_groups_without_a_user_are_refused() -> None:
+def test_impersonated_groups_without_a_user_are_refused() -> None:
     with pytest.raises(StatusError, match="without impersonating a user"):
         impersonated(View(), ADMINISTRATOR, {"impersonate-group": "a"}, ASKED)
 
 
-def test_each_part_needs_a_permission() -> None:
+def test_each_impersonated_attribute_needs_a_permission() -> None:
     rule: JsonObject = {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"], "resourceNames": ["jane"]}
     view = View([role("r", rule), binding("b", "r", {"kind": "User", "name": "joe"})])
     asked = replace(ASKED, user=User("joe", ()))
@@ -75,7 +77,9 @@ def test_each_part_needs_a_permission() -> None:
         ({"impersonate-user": "j", "impersonate-extra-x": "a"}, ["users", "userextras/x"], ("system:authenticated",)),
     ],
 )
-def test_constrained_impersonation(headers: dict[str, str], resources: list[str], groups: tuple[str, ...]) -> None:
+def test_constrained_impersonation_needs_permissions_for_user_and_action(
+    headers: dict[str, str], resources: list[str], groups: tuple[str, ...]
+) -> None:
     mode = "arbitrary-node" if "system:node" in headers["impersonate-user"] else "user-info"
     acting: JsonObject = {
         "apiGroups": ["authentication.k8s.io"],

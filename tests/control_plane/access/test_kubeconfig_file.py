@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import encode_json, find
 from wharfinger.kube.kubeconfig import MAX_BYTES, check_replaceable
 
 
-def test_the_token_is_in_the_url_and_of_the_user() -> None:
+def test_the_kubeconfig_has_the_token_in_url_and_user() -> None:
     document = kubeconfig("127.0.0.1", 1234, "sesame")
 
     assert find(document, "clusters", 0, "cluster", "server") == "http://wharfinger:sesame@127.0.0.1:1234"
@@ -31,7 +31,7 @@ def test_the_token_is_percent_encoded_in_the_url() -> None:
     assert find(document, "users", 0, "user", "token") == "a/b:c@d%41"
 
 
-def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_kubeconfig(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "kubeconfig"
 
     write_secret_file(path, b"content\n")
@@ -42,7 +42,7 @@ def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"content\n"
 
 
-def test_an_older_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_an_older_kubeconfig_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text("old and much longer than the new one")
     path.chmod(0o644)
@@ -54,7 +54,7 @@ def test_an_older_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_at_the_path_is_an_error_without_leftovers(tmp_path: Path) -> None:
+def test_a_folder_at_the_kubeconfig_path_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "kubeconfig" / "x").mkdir(parents=True)
 
     with pytest.raises(OSError, match="kubeconfig"):
@@ -63,7 +63,7 @@ def test_a_folder_at_the_path_is_an_error_without_leftovers(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
 
 
-def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_path_is_in_the_state_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHARFINGER_STATE_DIR", "/var/x")
     assert default_path() == Path("/var/x/embedded/kubeconfig")
     monkeypatch.delenv("WHARFINGER_STATE_DIR")
@@ -94,7 +94,7 @@ def test_an_invalid_token_file_is_not_replaced(content: bytes, tmp_path: Path) -
     assert (tmp_path / "token").read_bytes() == content
 
 
-def test_a_token_of_the_maximum_length(tmp_path: Path) -> None:
+def test_a_stored_token_of_the_maximum_length_is_read(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f" {'x' * MAX_TOKEN_CHARS}\n")
 
     assert kept_token(tmp_path / "token") == "x" * MAX_TOKEN_CHARS

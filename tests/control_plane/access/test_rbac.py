@@ -24,7 +24,7 @@ def get(user: User, namespace: str) -> Attributes:
         (BOT, User("system:serviceaccount:a:bot", ()), 'ServiceAccount "bot/a"'),
     ],
 )
-def test_a_role_binding_allows_in_its_namespace(subject: JsonObject, user: User, source: str) -> None:
+def test_a_role_binding_grants_access_in_its_namespace(subject: JsonObject, user: User, source: str) -> None:
     view = View([role("r", READ, namespace="a"), binding("b", "r", subject, namespace="a")])
 
     reason = f'RBAC: allowed by RoleBinding "b/a" of Role "r" to {source}'
@@ -33,7 +33,7 @@ def test_a_role_binding_allows_in_its_namespace(subject: JsonObject, user: User,
     assert decide(view, get(User("somebody", ()), "a")) == Decision(allowed=False)
 
 
-def test_a_cluster_role_binding_allows_everywhere() -> None:
+def test_a_cluster_role_binding_grants_access_everywhere() -> None:
     view = View([role("r", READ), binding("b", "r", JANE)])
     reason = 'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to User "jane"'
 

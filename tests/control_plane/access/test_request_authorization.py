@@ -12,7 +12,7 @@ from wharfinger.control_plane.wire.status import StatusError
 JANE = User("jane", ())
 
 
-def test_attributes_of_requests() -> None:
+def test_a_route_has_authorization_attributes() -> None:
     one = attributes_of(JANE, ResourceRoute("apps", "v1", "a", "deployments", "d", "scale"), "get")
     assert (one.group, one.combined_resource, one.namespace, one.name) == ("apps", "deployments/scale", "a", "d")
     assert attributes_of(JANE, ResourceRoute("", "v1", "", "namespaces", "a"), "get").namespace == "a"
@@ -32,7 +32,7 @@ def test_refusals_name_user_verb_resource_and_namespace() -> None:
     authorize_resource(View(), attributes_of(ADMINISTRATOR, ResourceRoute("", "v1", "", "pods"), "list"))
 
 
-def test_paths() -> None:
+def test_non_resource_paths_are_authorized() -> None:
     view = View(
         [
             role("r", {"nonResourceURLs": ["/version"], "verbs": ["get"]}),
@@ -45,7 +45,7 @@ def test_paths() -> None:
         authorize(view, Attributes(ANONYMOUS, "get", path="/metrics"))
 
 
-async def test_the_right_to_update_does_not_allow_to_create() -> None:
+async def test_permission_to_update_does_not_include_creation() -> None:
     group = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
     verbs = {"verbs": ["update", "patch"], "apiGroups": ["", "coordination.k8s.io"]}
     role_ = {"metadata": {"name": "r"}, "rules": [{**verbs, "resources": ["configmaps", "leases"]}]}

@@ -32,11 +32,11 @@ def rule(**fields: JsonValue) -> JsonObject:
         (rule(nonResourceURLs=["*"]), Attributes(JANE, "get", path="/a/b"), True),
     ],
 )
-def test_what_a_rule_allows(one: JsonObject, asked: Attributes, allowed: bool) -> None:
+def test_rules_allow_matching_verbs_and_resources(one: JsonObject, asked: Attributes, allowed: bool) -> None:
     assert allows(one, asked) is allowed
 
 
-def test_values_that_are_not_strings_are_ignored() -> None:
+def test_non_string_values_in_rules_are_ignored() -> None:
     assert strings({"verbs": ["get", 1, None]}, "verbs") == ("get",)
     assert strings({"verbs": "get"}, "verbs") == ()
     assert rules_of({"rules": [{"verbs": []}, 3]}) == ({"verbs": []},)

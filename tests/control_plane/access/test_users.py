@@ -37,7 +37,7 @@ def basic(text: str) -> str:
         ("Digest sesame", ANONYMOUS),
     ],
 )
-def test_users_of_tokens(authorization: str, user: User) -> None:
+def test_bearer_tokens_identify_users(authorization: str, user: User) -> None:
     headers = {"authorization": authorization} if authorization else {}
     assert Authenticator("sesame", by_token).user(headers) == user
 
@@ -49,7 +49,7 @@ def test_wrong_tokens_are_refused(authorization: str) -> None:
     assert refused.value.code == 401
 
 
-def test_without_a_token_of_the_server_every_client_is_administrator() -> None:
+def test_every_client_is_administrator_of_a_server_without_token() -> None:
     assert Authenticator(None).user({"authorization": "Bearer x"}) is ADMINISTRATOR
     assert Authenticator(None).by_token("x") is no_account("x") is None
 
@@ -64,11 +64,11 @@ def test_without_a_token_of_the_server_every_client_is_administrator() -> None:
         ("jane", None),
     ],
 )
-def test_names_of_service_accounts(name: str, account: tuple[str, str] | None) -> None:
+def test_names_of_service_accounts_are_parsed(name: str, account: tuple[str, str] | None) -> None:
     assert service_account_of(name) == account
 
 
-def test_groups() -> None:
+def test_service_accounts_belong_to_groups() -> None:
     assert ADMINISTRATOR.administrator
     assert not ANONYMOUS.administrator
     assert service_account_groups("a") == ("system:serviceaccounts", "system:serviceaccounts:a")

@@ -62,7 +62,7 @@ def _is_bound(backend: Backend) -> bool:
     return backend.policies is not None
 
 
-def test_policies_do_not_apply_to_the_server_itself() -> None:
+def test_policies_do_not_apply_to_writes_of_the_server() -> None:
     backend = new_backend()
     every: JsonObject = {**RULE, "apiGroups": ["*"], "resources": ["*"]}
     anything: JsonObject = {**MATCH, "resourceRules": [every]}

@@ -15,13 +15,13 @@ def conditions(*expressions: str, strict: bool = True) -> Conditions:
     return Conditions({"matchConditions": written}, Environment(variables=()), {}, strict=strict)
 
 
-def test_without_conditions_every_request_matches() -> None:
+def test_every_request_matches_if_there_are_no_conditions() -> None:
     assert conditions().hold(NAMES)
     assert conditions("object.a == 1", "true").hold(NAMES)
     assert not conditions("object.a == 1", "object.a == 2").hold(NAMES)
 
 
-def test_a_false_condition_outweighs_an_error() -> None:
+def test_a_false_condition_takes_precedence_over_an_error() -> None:
     assert not conditions("object.b == 1", "false").hold(NAMES)
     with pytest.raises(ConditionError, match="no such key: b"):
         conditions("object.b == 1").hold(NAMES)

@@ -20,7 +20,7 @@ VARIABLES = {name: step_of(text, KNOWN) for name, text in (("a", "object.x"), ("
         ("1 +", None, "compilation error: compilation failed: ERROR"),
     ],
 )  # fmt: skip
-def test_values(text: str, value: object, error: str) -> None:
+def test_expressions_return_values_or_errors_with_the_remaining_budget(text: str, value: object, error: str) -> None:
     [found], left = evaluated([step_of(text, KNOWN)], VARIABLES, {"object": document_value({"x": 1})}, 1000)
 
     assert found is not None
@@ -29,7 +29,7 @@ def test_values(text: str, value: object, error: str) -> None:
     assert 900 < left <= 1000
 
 
-def test_a_variable_that_cannot_be_evaluated() -> None:
+def test_a_variable_that_fails_is_reported_by_its_expression() -> None:
     [found, nothing], _ = evaluated(
         [step_of("variables.b", KNOWN), None], VARIABLES, {"object": document_value({})}, 1000
     )
@@ -41,7 +41,7 @@ def test_a_variable_that_cannot_be_evaluated() -> None:
     )
 
 
-def test_expressions_that_exceed_the_budget() -> None:
+def test_an_expression_over_the_cost_budget_fails() -> None:
     steps = [step_of("variables.b == 2", KNOWN, BOOL)]
 
     with pytest.raises(OutOfBudgetError, match="running out of cost budget"):

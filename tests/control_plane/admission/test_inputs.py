@@ -5,7 +5,7 @@ from wharfinger.control_plane.admission.inputs import RoleAuthorizer, authorizer
 from wharfinger.control_plane.cel.library.authorizer import Check
 
 
-def test_variables_of_expressions() -> None:
+def test_expressions_read_objects_parameters_and_the_namespace() -> None:
     admission, resource, _ = asked(data={"a": "b"})
     names = inputs(admission, resource, resource, {"x": 1})
 
@@ -19,7 +19,7 @@ def test_cluster_scoped_objects_have_no_namespace_object() -> None:
     assert inputs(admission, resource, resource, None)["namespaceObject"] is None
 
 
-def test_permission_checks() -> None:
+def test_authorizer_variables_check_permissions() -> None:
     admission, _, backend = asked()
 
     assert set(authorizers(admission)) == {"authorizer", "authorizer.requestResource"}

@@ -26,7 +26,7 @@ OTHER: JsonObject = {"matchLabels": {"a": "b"}}
         ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}, True),
     ],
 )
-def test_rules(changed: JsonObject, fits: bool) -> None:
+def test_resource_rules_select_requests(changed: JsonObject, fits: bool) -> None:
     admission, resource, backend = asked()
 
     assert matched({**MATCH, **changed}, admission, resource, backend.catalog) == (resource if fits else None)

@@ -37,7 +37,7 @@ async def test_mutating_webhooks_run_in_order_before_validating_ones() -> None:
         ]
 
 
-async def test_a_webhook_is_reinvoked_if_it_allows_that_and_the_object_changed() -> None:
+async def test_a_webhook_with_policy_if_needed_is_reinvoked_after_changes() -> None:
     async with serving() as (hook, plane):
         await configure_mutating(hook, plane, "a", reinvocationPolicy="IfNeeded")
         await configure_mutating(hook, plane, "b")
@@ -67,7 +67,7 @@ async def test_defaults_are_added_after_a_patch() -> None:
 
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
-async def test_a_patch_that_cannot_be_applied_is_an_error_with_any_failure_policy(policy: str) -> None:
+async def test_an_inapplicable_patch_is_an_error_with_any_failure_policy(policy: str) -> None:
     async with serving() as (hook, plane):
         await configure_mutating(hook, plane, "a", failurePolicy=policy)
         hook.judge = lambda _: patch({"op": "remove", "path": "/data/none"})
@@ -81,7 +81,7 @@ async def test_a_patch_that_cannot_be_applied_is_an_error_with_any_failure_polic
     [{"allowed": True, "patch": "W10="}, {"allowed": True, "patch": "W10=", "patchType": "Other"}],
     ids=["untyped", "another type"],
 )
-async def test_a_patch_without_its_type_is_an_invalid_answer(policy: str, code: int, response: JsonObject) -> None:
+async def test_a_patch_without_a_patch_type_is_an_invalid_answer(policy: str, code: int, response: JsonObject) -> None:
     async with serving() as (hook, plane):
         await configure_mutating(hook, plane, "a", failurePolicy=policy)
         hook.judge = lambda _: response
@@ -96,7 +96,7 @@ async def test_a_validating_webhook_may_not_patch() -> None:
         assert "validating webhook may not return response.patch" in find_str(answer.body, "message")
 
 
-async def test_a_mutating_webhook_may_refuse_a_deletion_but_not_change_it() -> None:
+async def test_a_mutating_webhook_may_refuse_but_not_patch_a_deletion() -> None:
     async with serving() as (hook, plane):
         assert (await send(plane, "POST", CONFIG_MAPS, config_map())).code == 201
         await configure_mutating(hook, plane, "a")

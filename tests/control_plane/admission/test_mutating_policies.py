@@ -109,7 +109,7 @@ def test_a_failed_test_of_a_patch_changes_nothing() -> None:
         (('[JSONPatch{op: "add", path: "/data/y", value: 1.0 / 0.0}]',), "the number inf could not marshal to JSON"),
     ],
 )  # fmt: skip
-def test_errors_refuse_the_request(mutation: str | tuple[str], message: str) -> None:
+def test_errors_in_mutations_follow_the_failure_policy(mutation: str | tuple[str], message: str) -> None:
     with refused(403, "Invalid", message):
         mutated(mutation)
     assert find(mutated(mutation, LABEL, failurePolicy="Ignore"), "metadata", "labels") == {"team": "a"}
@@ -154,7 +154,7 @@ def test_defaults_are_set_and_lists_are_merged_by_key() -> None:
     assert find(side, "imagePullPolicy") == "Always"
 
 
-def test_variables_parameters_and_conditions() -> None:
+def test_mutations_use_variables_parameters_and_conditions() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     for name, text in (("one", "1"), ("two", "2")):
@@ -214,7 +214,7 @@ def test_policies_are_evaluated_by_name_and_reinvoked_if_needed() -> None:
     assert find(obj, "data") == {"x": "1", "first": "false", "count": "2", "late": "1"}
 
 
-def test_custom_objects_and_deletions() -> None:
+def test_custom_objects_are_mutated_but_policies_are_not() -> None:
     backend = new_backend()
     match: JsonObject = {**MATCH, "resourceRules": [ALL]}
     custom = widgets(backend)
@@ -245,7 +245,7 @@ async def test_policies_run_before_webhooks_and_again_after_their_changes() -> N
         assert find(answer.body, "data") == {"x": "1", "hook": "x", "seen": "3"}
 
 
-def test_rules_select_kinds() -> None:
+def test_resource_rules_select_mutated_kinds() -> None:
     backend = new_backend()
     bind(backend, policy(LABEL, matchConstraints={**MATCH, "resourceRules": [{**RULE, "resources": ["secrets"]}]}))
     maps = config_maps(backend)

@@ -22,7 +22,9 @@ ROLES: JsonObject = {"spec": {"paramKind": {"apiVersion": "rbac.authorization.k8
         ({"selector": {"matchLabels": {"a": "c"}}, "parameterNotFoundAction": "Allow"}, "default", []),
     ],
 )
-def test_parameters(reference: JsonObject | None, namespace: str, names: list[str | None]) -> None:
+def test_bindings_select_parameters_by_name_or_selector(
+    reference: JsonObject | None, namespace: str, names: list[str | None]
+) -> None:
     backend = new_backend()
     stored(
         backend,
@@ -45,7 +47,9 @@ def test_parameters(reference: JsonObject | None, namespace: str, names: list[st
         (ROLES, {**BY_NAME, "namespace": "default"}, "default", "paramRef.namespace must not be provided"),
     ],
 )
-def test_missing_parameters(policy: JsonObject, reference: JsonObject, namespace: str, said: str) -> None:
+def test_invalid_parameter_references_are_configuration_errors(
+    policy: JsonObject, reference: JsonObject, namespace: str, said: str
+) -> None:
     backend = new_backend()
     served = parameter_kind(policy, backend.catalog)
 
@@ -53,7 +57,7 @@ def test_missing_parameters(policy: JsonObject, reference: JsonObject, namespace
         parameters(served, {"spec": {"paramRef": reference}}, namespace, backend)
 
 
-def test_a_kind_that_is_not_served() -> None:
+def test_an_unserved_parameter_kind_is_a_configuration_error() -> None:
     with pytest.raises(ConfigurationError, match=r"paramKind: 'example\.com/v1, Kind=A'"):
         parameter_kind({"spec": {"paramKind": {"apiVersion": "example.com/v1", "kind": "A"}}}, new_backend().catalog)
     assert parameter_kind({"spec": {}}, new_backend().catalog) is None

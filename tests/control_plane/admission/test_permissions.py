@@ -21,7 +21,7 @@ MAPS: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap"}
         ("mutatingadmissionpolicybindings", {"policyName": "p", "paramRef": {"name": "a"}}, "unable to get policy p"),
     ],
 )  # fmt: skip
-def test_parameters_that_the_user_may_not_read(plural: str, spec: JsonObject, said: str) -> None:
+def test_policies_with_unreadable_parameters_are_refused(plural: str, spec: JsonObject, said: str) -> None:
     admission, _, _ = asked(plural, GROUP, spec=spec)
 
     check_parameters(admission)
@@ -34,7 +34,7 @@ def test_parameters_that_the_user_may_not_read(plural: str, spec: JsonObject, sa
     ("kind", "said"),
     [("Widget", 'does not have "list" permission on'), ("Nope", "unable to resolve paramKind &ParamKind{APIVersion:")],
 )
-def test_parameters_of_custom_kinds(kind: str, said: str) -> None:
+def test_bindings_need_permission_for_parameters_of_custom_kinds(kind: str, said: str) -> None:
     admission, _, backend = asked(
         "validatingadmissionpolicybindings", GROUP, spec={"policyName": "p", "paramRef": {"selector": {}}}
     )
@@ -52,7 +52,7 @@ def test_parameters_of_custom_kinds(kind: str, said: str) -> None:
         check_parameters(replace(admission, user=USER))
 
 
-def test_policies_without_parameters() -> None:
+def test_policies_without_parameters_need_no_permission() -> None:
     admission, _, _ = asked("validatingadmissionpolicies", GROUP, spec={})
 
     check_parameters(replace(admission, user=USER))

@@ -20,7 +20,7 @@ def test_empty_fields_are_left_out() -> None:
     }
 
 
-def test_options_of_the_request() -> None:
+def test_a_request_document_has_options_and_subresource() -> None:
     admission, resource, _ = asked()
     going = replace(admission, operation=Operation.DELETE, subresource="x", asked=(("dryRun", ["All"]),))
 
@@ -40,7 +40,7 @@ def test_an_object_is_shown_at_a_version() -> None:
     assert at_resource(resource, None) is None
 
 
-def test_namespaces() -> None:
+def test_a_namespace_request_is_in_its_own_namespace() -> None:
     admission, _, _ = asked("namespaces")
 
     assert namespace_of(admission) == "a"

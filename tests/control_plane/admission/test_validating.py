@@ -43,13 +43,13 @@ def policy(*validations: str, **spec: JsonValue) -> CompiledPolicy:
          [Denial("failed expression: false")]),
     ],
 )  # fmt: skip
-def test_denials(spec: JsonObject, denials: list[Denial]) -> None:
+def test_false_validations_are_denials(spec: JsonObject, denials: list[Denial]) -> None:
     admission, resource, _ = asked()
 
     assert policy("false", **spec).denials(admission, resource, resource, None) == (denials, [])
 
 
-def test_expressions_that_exceed_the_budget() -> None:
+def test_conditions_over_the_cost_budget_follow_the_failure_policy() -> None:
     admission, resource, _ = asked()
     said = Denial(str(OutOfBudgetError()))
 
@@ -74,7 +74,7 @@ def test_failed_annotations_are_denials_with_any_action() -> None:
     enforce(admission, backend.catalog, [(policy("false"), [silent])])
 
 
-def test_the_first_denial_is_raised_and_all_warnings_are_kept() -> None:
+def test_the_first_denial_is_raised_and_all_warnings_are_sent() -> None:
     admission, _, backend = asked()
     warned: JsonObject = {"metadata": {"name": "w"}, "spec": {"policyName": "p", "validationActions": ["Warn"]}}
     first = policy("true", "false")
@@ -89,7 +89,7 @@ def test_the_first_denial_is_raised_and_all_warnings_are_kept() -> None:
 
 
 @pytest.mark.parametrize(("failure", "strict"), [("Fail", True), ("Ignore", False)])
-def test_missing_parameters(failure: str, strict: bool) -> None:
+def test_missing_parameters_follow_the_failure_policy(failure: str, strict: bool) -> None:
     admission, _, backend = asked()
     absent = policy("true", failurePolicy=failure, paramKind={"apiVersion": "example.com/v1", "kind": "A"})
     unknown = policy("true", failurePolicy=failure, paramKind={"apiVersion": "v1", "kind": "ConfigMap"})

@@ -25,7 +25,7 @@ def test_a_review_has_the_object_in_the_matched_version() -> None:
     assert find(review, "dryRun") is False
 
 
-def test_all_attempts_of_a_write_have_the_same_key() -> None:
+def test_repeated_attempts_of_a_write_have_the_same_key() -> None:
     def key(uid: str, name: str, data: str, operation: str = "CREATE", prefix: str = "a-") -> str:
         metadata: JsonObject = {"uid": uid, "name": name, "creationTimestamp": uid}
         metadata |= {"generateName": prefix} if prefix else {}
@@ -51,7 +51,7 @@ def test_all_attempts_of_a_write_have_the_same_key() -> None:
         (500, b"", Verdict(failed="the server answered with 500")),
     ],
 )  # fmt: skip
-def test_answers(code: int, body: bytes, verdict: Verdict) -> None:
+def test_answers_of_webhooks_are_read_as_verdicts(code: int, body: bytes, verdict: Verdict) -> None:
     assert read_verdict(code, body, UID) == verdict
 
 
@@ -68,12 +68,12 @@ def test_an_answer_that_is_not_json_is_a_failure() -> None:
         (Verdict(code=403, reason="Forbidden", message="no"), 403, 'admission webhook "w" denied the request: no'),
     ],
 )
-def test_denials(verdict: Verdict, code: int, message: str) -> None:
+def test_denials_have_the_code_and_message_of_the_webhook(verdict: Verdict, code: int, message: str) -> None:
     error = denial("w", verdict)
     assert (error.code, error.message) == (code, message)
 
 
-def test_a_failure_names_the_webhook() -> None:
+def test_the_error_of_a_failed_call_names_the_webhook() -> None:
     error = failure("w", "no answer")
     assert error.code == 500
     assert error.message == 'Internal error occurred: failed calling webhook "w": failed to call webhook: no answer'

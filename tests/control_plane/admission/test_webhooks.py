@@ -53,7 +53,7 @@ def judged(admission: Admission, webhooks: Webhooks, *verdicts: Verdict) -> list
     return [call.webhook for call in calls]
 
 
-def test_without_a_configuration_nothing_is_called() -> None:
+def test_no_webhook_is_called_without_a_configuration() -> None:
     admission, webhooks = world()
     assert not webhooks
     assert judged(admission, webhooks) == []
@@ -67,12 +67,12 @@ def test_matching_webhooks_are_called_in_the_order_of_their_names() -> None:
 
 
 @pytest.mark.parametrize(("expression", "called"), [("object.metadata.name == 'a'", True), ("false", False)])
-def test_match_conditions(expression: str, called: bool) -> None:
+def test_webhooks_are_called_if_their_conditions_match(expression: str, called: bool) -> None:
     admission, webhooks = world(configuration(matchConditions=[{"name": "x", "expression": expression}]))
     assert judged(admission, webhooks) == (["c.example.com"] if called else [])
 
 
-def test_a_match_condition_that_fails_is_handled_by_the_failure_policy() -> None:
+def test_a_failed_match_condition_follows_the_failure_policy() -> None:
     wrong: JsonValue = [{"name": "x", "expression": "object.nope == 1"}]
     admission, webhooks = world(configuration(matchConditions=wrong))
     with refused(500, "InternalError", 'failed calling webhook "c.example.com"'):
@@ -81,7 +81,7 @@ def test_a_match_condition_that_fails_is_handled_by_the_failure_policy() -> None
     assert judged(admission, webhooks) == []
 
 
-def test_a_denial_refuses_and_warnings_are_passed_on() -> None:
+def test_a_denial_refuses_the_request_and_passes_warnings_on() -> None:
     admission, webhooks = world(configuration("a"), configuration("b"))
     judged(admission, webhooks, Verdict(allowed=True, warnings=("careful",)), Verdict(allowed=True))
     assert admission.warnings == ["careful"]
@@ -89,7 +89,7 @@ def test_a_denial_refuses_and_warnings_are_passed_on() -> None:
         judged(admission, webhooks, Verdict(allowed=True), Verdict(code=403, reason="Forbidden", message="no"))
 
 
-def test_a_webhook_that_fails_is_handled_by_the_failure_policy() -> None:
+def test_a_failed_webhook_follows_the_failure_policy() -> None:
     admission, webhooks = world(configuration())
     with refused(500, "InternalError", "failed to call webhook: away"):
         judged(admission, webhooks, Verdict(failed="away"))
@@ -102,7 +102,7 @@ def test_a_dry_run_needs_a_webhook_without_side_effects() -> None:
     assert judged(replace(admission, dry_run=True), webhooks) == ["c.example.com"]
 
 
-def test_the_configurations_themselves_are_exempt() -> None:
+def test_webhook_configurations_are_exempt_from_webhooks() -> None:
     rule: JsonObject = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     _, webhooks = world(configuration(rules=[rule]))
     admission, _, _ = asked("validatingwebhookconfigurations", "admissionregistration.k8s.io")

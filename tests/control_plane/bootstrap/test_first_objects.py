@@ -13,7 +13,7 @@ def backend() -> Backend:
     return found
 
 
-def test_a_cluster_is_not_empty() -> None:
+def test_a_new_cluster_has_the_first_objects() -> None:
     found = backend()
 
     service = found.object("", "services", "default", "kubernetes")

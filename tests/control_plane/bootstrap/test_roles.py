@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import find, find_list
 ROLES = Collection("rbac.authorization.k8s.io", "clusterroles")
 
 
-def test_roles_are_created_once_and_changes_are_kept() -> None:
+def test_changed_roles_are_not_restored() -> None:
     backend = Backend(MemoryStorage(), Catalog(), lambda: datetime(2026, 11, 21, tzinfo=UTC))
     install(backend)
     key = Key(ROLES, "", "cluster-admin")

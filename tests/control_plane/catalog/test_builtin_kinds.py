@@ -6,7 +6,7 @@ from wharfinger.control_plane.kinds.type_shapes import is_builtin
 KINDS = {kind.group_kind: kind for kind in BUILTIN_KINDS}
 
 
-def test_names_are_unique() -> None:
+def test_names_of_built_in_kinds_are_unique() -> None:
     assert len(KINDS) == len(BUILTIN_KINDS) == len({(kind.group, kind.plural) for kind in BUILTIN_KINDS})
 
 
@@ -15,7 +15,7 @@ def test_discovery_has_an_order_for_every_group() -> None:
     assert GROUP_ORDER[:3] == ("", "apiregistration.k8s.io", "apps")
 
 
-def test_every_kind_is_known_to_the_merging_data() -> None:
+def test_every_kind_is_in_the_merging_data() -> None:
     unknown = [
         kind.group_kind
         for kind in BUILTIN_KINDS
@@ -37,7 +37,7 @@ def test_scaled_kinds_are_workloads() -> None:
     assert scaled == {"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
 
-def test_some_rows() -> None:
+def test_built_in_kinds_have_the_attributes_of_kubernetes() -> None:
     assert KINDS["Deployment.apps"].short_names == ("deploy",)
     assert KINDS["Deployment.apps"].generation is Generation.SPEC
     assert KINDS["ConfigMap"].generation is Generation.NONE
@@ -50,7 +50,7 @@ def test_some_rows() -> None:
     assert KINDS["TokenReview.authentication.k8s.io"].virtual
 
 
-def test_a_kind_in_two_versions_and_a_kind_in_two_groups() -> None:
+def test_a_kind_may_have_two_versions_or_groups() -> None:
     autoscaler = KINDS["HorizontalPodAutoscaler.autoscaling"]
 
     assert [version.name for version in autoscaler.versions] == ["v2", "v1"]

@@ -12,7 +12,7 @@ def test_rows_belong_to_existing_kinds() -> None:
     }
 
 
-def test_columns_have_descriptions() -> None:
+def test_columns_have_names_priorities_and_descriptions() -> None:
     columns = columns_of("Deployment.apps")
 
     assert [column.name for column in columns] == [

@@ -28,7 +28,7 @@ def test_an_object_without_conversion_is_returned_itself() -> None:
     assert stored_field(kind, "metadata.name") == "metadata.name"
 
 
-def test_events_in_both_groups() -> None:
+def test_events_are_converted_between_both_groups() -> None:
     kind = served("events.k8s.io", "v1", "events")
     stored = to_stored(kind, {"kind": "Event", "metadata": {"name": "a"}, "note": "n", "regarding": {"name": "p"}})
     assert (stored["apiVersion"], stored["message"]) == ("v1", "n")
@@ -37,7 +37,7 @@ def test_events_in_both_groups() -> None:
     assert stored_field(kind, "regarding.name") == "involvedObject.name"
 
 
-def test_at_version() -> None:
+def test_an_object_is_converted_to_known_versions_only() -> None:
     kind = served("autoscaling", "v2", "horizontalpodautoscalers")
     assert is_converted(kind)
     found = at_version(kind, {"apiVersion": "autoscaling/v2", "metadata": {}, "spec": {}}, "autoscaling/v1")

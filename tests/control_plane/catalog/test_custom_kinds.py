@@ -12,7 +12,7 @@ from wharfinger.control_plane.kinds.kind import ScalePaths
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError
 
 
-def test_the_kind_of_a_definition() -> None:
+def test_a_definition_becomes_a_custom_kind() -> None:
     kind = kind_of_definition(
         definition(
             subresources={
@@ -38,7 +38,7 @@ def test_the_kind_of_a_definition() -> None:
 @pytest.mark.parametrize(
     "version", [{"schema": {"openAPIV3Schema": 5}}, {"subresources": {"scale": 5}}, {"additionalPrinterColumns": [1]}]
 )
-def test_invalid_definitions(version: dict[str, JsonValue]) -> None:
+def test_malformed_definitions_are_refused(version: dict[str, JsonValue]) -> None:
     with pytest.raises(ShapeError):
         kind_of_definition(definition(**version))
 
@@ -70,7 +70,7 @@ def test_a_kind_has_only_served_versions_in_order_of_preference() -> None:
     assert [version.name for version in kind_of_definition(obj).versions] == ["v1", "v1beta2", "v1alpha1"]
 
 
-def test_ranks_of_versions() -> None:
+def test_versions_are_ranked_by_stability_and_number() -> None:
     names = ["v11alpha2", "foo1", "v3beta1", "v12alpha1", "v2", "v10", "v11beta2", "v1", "v10beta3"]
 
     ordered = sorted(names, key=version_rank, reverse=True)
@@ -78,7 +78,7 @@ def test_ranks_of_versions() -> None:
     assert ordered == ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1"]
 
 
-def test_the_warning_of_a_deprecated_version() -> None:
+def test_deprecated_versions_have_a_warning() -> None:
     obj = definition()
     obj["spec"]["versions"] = [  # type: ignore[index, call-overload]
         {"name": "v2", "served": True, "storage": True},
@@ -110,7 +110,7 @@ def test_the_warning_of_a_deprecated_version() -> None:
         ("date", ".spec.size", None),
     ],
 )
-def test_printer_columns(kind: str, path: str, shown: JsonValue) -> None:
+def test_printer_columns_show_values_of_their_type(kind: str, path: str, shown: JsonValue) -> None:
     columns: JsonValue = [{"name": "X", "type": kind, "jsonPath": path, "priority": 1}]
     version = kind_of_definition(definition(additionalPrinterColumns=columns)).versions[0]
     obj: JsonObject = {
@@ -136,12 +136,12 @@ def test_a_column_with_an_invalid_path_is_left_out() -> None:
     assert [column.name for column in version.columns] == ["Name", "Age"]
 
 
-def test_created_and_updated_status() -> None:
+def test_a_created_definition_has_a_status() -> None:
     obj = {**definition(), "status": created_status(definition())}
     assert obj["status"] == {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]}
 
 
-def test_stored_versions_are_kept() -> None:
+def test_stored_versions_are_retained() -> None:
     obj = definition()
     obj["status"] = {"storedVersions": ["v1alpha1"]}
 

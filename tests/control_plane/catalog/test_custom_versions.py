@@ -36,7 +36,7 @@ def thing(name: str, **spec: str) -> JsonObject:
     return {"apiVersion": f"example.com/{name}", "kind": "A", "metadata": {"name": "a"}, "spec": {**spec}}
 
 
-def test_a_stored_object_gets_the_defaults_of_its_own_version_and_the_fields_of_the_other() -> None:
+def test_conversion_applies_only_defaults_of_the_stored_version() -> None:
     assert shown_custom(served("v2"), thing("v1", c="x")) == thing("v2", a="one")
     assert stored_custom(served("v2"), thing("v2", a="x", d="y")) == thing("v1", a="x")
 
@@ -48,7 +48,7 @@ def test_unserved_versions_are_known_and_undeclared_ones_are_not() -> None:
     assert shown_custom(served("v3"), thing("v4", a="x")) == thing("v3", a="x")
 
 
-def test_fields_that_another_version_does_not_declare() -> None:
+def test_changed_fields_undeclared_in_another_version_are_reported() -> None:
     entries: JsonObject = {"metadata": {"managedFields": [{"apiVersion": "example.com/v3"}, {"apiVersion": "x"}]}}
     assert undeclared(served("v2"), entries, thing("v2", a="x")) == ""
     assert undeclared(served("v2"), entries, thing("v2", a="x"), thing("v2", d="x")) == (

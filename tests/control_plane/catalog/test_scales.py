@@ -10,7 +10,7 @@ PATHS = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
 
 
 @pytest.mark.parametrize("obj", [{}, {"spec": {"replicas": 0}}, {"spec": {"replicas": "many"}}])
-def test_zero_and_unreadable_replicas_are_left_out(obj: JsonObject) -> None:
+def test_zero_and_unreadable_replicas_are_omitted(obj: JsonObject) -> None:
     scale = scale_of(PATHS, obj)
 
     assert scale["spec"] == {}

@@ -25,12 +25,14 @@ from wharfinger.control_plane.catalog.unserved_kinds import is_former, is_unserv
         ("", "v1", "NosuchList", False),
     ],
 )
-def test_is_unserved(group: str, version: str, kind: str, *, expected: bool) -> None:
+def test_lists_options_and_retired_versions_are_unserved(
+    group: str, version: str, kind: str, *, expected: bool
+) -> None:
     """Check that lists, options and retired versions are unserved kinds, and other kinds are not."""
     assert is_unserved(group, version, kind) is expected
 
 
-def test_is_former() -> None:
+def test_former_versions_and_groups_of_a_kind_are_recognized() -> None:
     """Check the former versions of a kind, also those in the group from which it was moved."""
     assert is_former("extensions", "v1beta1", "Deployment", "apps")
     assert is_former("apps", "v1beta1", "Deployment", "apps")

@@ -103,7 +103,7 @@ async def test_an_object_is_stored_in_the_storage_version_and_shown_in_every_ver
         assert (await send(plane, "DELETE", f"{old}/a")).code == 200
 
 
-async def test_a_list_is_converted_in_one_call_and_so_are_the_events_of_a_watch() -> None:
+async def test_lists_and_watch_events_are_converted_in_one_call() -> None:
     async with converting() as (hook, plane):
         old, new = CRONS.format("v1alpha1"), CRONS.format("v1alpha2")
         for name in "abc":
@@ -125,7 +125,7 @@ async def test_a_list_is_converted_in_one_call_and_so_are_the_events_of_a_watch(
 
 
 @pytest.mark.parametrize("fault", ["failure", "another name", "too few", "garbage", "another version"])
-async def test_a_conversion_that_fails_is_an_error_and_nothing_is_stored(fault: str) -> None:
+async def test_a_failed_conversion_is_an_error_and_stores_nothing(fault: str) -> None:
     async with converting() as (hook, plane):
         old = CRONS.format("v1alpha1")
 
@@ -171,7 +171,7 @@ async def test_an_update_is_not_stored_if_its_result_cannot_be_shown() -> None:
         assert find((await send(plane, "GET", f"{new}/a")).body, "spec", "cron") == "1"
 
 
-async def test_a_webhook_sees_and_changes_an_object_in_the_version_of_its_rules() -> None:
+async def test_a_webhook_gets_objects_in_the_version_of_its_rules() -> None:
     async with converting() as (hook, plane):
         rule: JsonObject = {
             "apiGroups": ["stable.example.com"], "apiVersions": ["v1alpha2"], "operations": ["*"], "resources": ["crontabs"]

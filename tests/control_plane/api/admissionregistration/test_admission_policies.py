@@ -30,7 +30,7 @@ GOOD: JsonObject = {"failurePolicy": "Fail", "matchConstraints": MATCH, "validat
         ({"auditAnnotations": [{"key": "b", "valueExpression": ""}]}, ["spec.auditAnnotations[0].valueExpression"]),
     ],
 )
-def test_policies(changed: JsonObject, fields: list[str]) -> None:
+def test_invalid_policy_fields_are_reported(changed: JsonObject, fields: list[str]) -> None:
     policy: JsonObject = {"metadata": {"name": "a"}, "spec": {**GOOD, **changed}}
 
     assert [error.field for error in policy_errors(policy)] == fields
@@ -47,7 +47,7 @@ def test_policies(changed: JsonObject, fields: list[str]) -> None:
          [f"spec.matchResources.{name}" for name in ("matchPolicy", "namespaceSelector", "objectSelector")]),
     ],
 )  # fmt: skip
-def test_bindings(spec: JsonObject, fields: list[str]) -> None:
+def test_invalid_binding_fields_are_reported(spec: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in binding_errors({"spec": spec})] == fields
 
 

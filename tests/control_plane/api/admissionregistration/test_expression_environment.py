@@ -36,14 +36,16 @@ from wharfinger.control_plane.cel.values.types import (
         ("1", Environment(), (), ""),
     ],
 )  # fmt: skip
-def test_compiling(text: str, environment: Environment, wanted: tuple[Type, ...], said: str) -> None:
+def test_expressions_compile_against_their_environment(
+    text: str, environment: Environment, wanted: tuple[Type, ...], said: str
+) -> None:
     found = refusal(compiled(text, environment), *wanted)
 
     assert said in found
     assert bool(said) == bool(found)
 
 
-def test_types_of_variables() -> None:
+def test_variables_of_api_types_become_dynamic() -> None:
     kinds = [STRING, TIMESTAMP, listed(STRING), mapped(STRING, read_type("kubernetes.UserInfo")), read_type("net.IP")]
 
     assert [kept_type(kind) for kind in kinds] == [STRING, TIMESTAMP, listed(STRING), mapped(STRING, DYN), DYN]

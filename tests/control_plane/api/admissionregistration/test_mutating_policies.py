@@ -34,11 +34,11 @@ GOOD: JsonObject = {
          ["spec.matchConstraints.resourceRules.operations"]),
     ],
 )  # fmt: skip
-def test_policies(changed: JsonObject, fields: list[str]) -> None:
+def test_invalid_policy_fields_are_reported(changed: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in policy_errors({"spec": {**GOOD, **changed}})] == fields
 
 
-def test_bindings() -> None:
+def test_invalid_binding_fields_are_reported() -> None:
     match: JsonObject = {**MATCH, "resourceRules": [{**RULE, "operations": ["DELETE"]}]}
     spec: JsonObject = {"policyName": "a", "matchResources": match, "paramRef": {}}
 

@@ -23,7 +23,7 @@ from wharfinger.formats.json.value import JsonObject
         ({}, ["x: Required value: exactly one of url or service is required"]),
     ],
 )
-def test_clients(config: JsonObject, said: list[str]) -> None:
+def test_invalid_webhook_clients_are_reported(config: JsonObject, said: list[str]) -> None:
     errors = [str(error) for error in client_errors(config, "x")]
 
     assert len(errors) == len(said)

@@ -41,7 +41,7 @@ def hook(**fields: JsonValue) -> JsonObject:
         ({"rules": [{**RULE, "operations": ["*", "CREATE"]}]}, ["webhooks[0].rules[0].operations"]),
     ],
 )
-def test_rules(fields: JsonObject, found: list[str]) -> None:
+def test_invalid_webhook_fields_are_reported(fields: JsonObject, found: list[str]) -> None:
     assert [error.field for error in configuration_errors(hook(**fields))] == found
 
 

@@ -21,7 +21,7 @@ def test_shared_fields_are_moved_out_of_the_versions() -> None:
     assert len(str(shown_versions(spec))) > 100
 
 
-def test_schemas_as_errors_show_them() -> None:
+def test_schemas_are_formatted_for_errors() -> None:
     leaf: JsonObject = {"type": "string"}
     shown = shown_schema(
         {

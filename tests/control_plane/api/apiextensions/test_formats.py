@@ -5,7 +5,7 @@ from wharfinger.control_plane.api.apiextensions.formats import unrecognized_form
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_formats() -> None:
+def test_unrecognized_string_formats_are_listed() -> None:
     schema: JsonObject = {
         "properties": {"a": {"type": "string", "format": "x"}, "b": {"type": "integer", "format": "int32"}}
     }

@@ -15,7 +15,7 @@ def definition() -> JsonObject:
     return {"spec": {"group": "x.k8s.io", "names": NAMES, "versions": [{"name": "v1", "schema": schema}]}, "status": {}}
 
 
-def test_conditions() -> None:
+def test_a_new_definition_gets_conditions_and_is_established() -> None:
     status = settled_status(definition(), [], NOW)
     assert [find(item, "type") for item in find_list(status, "conditions")] == [
         "KubernetesAPIApprovalPolicyConformant", "NamesAccepted", "Established", "NonStructuralSchema",
@@ -26,7 +26,7 @@ def test_conditions() -> None:
     assert find(terminating_status(again, "R", "m", NOW), "conditions", 4, "type") == "Terminating"
 
 
-def test_conflicts() -> None:
+def test_a_definition_with_conflicting_names_is_not_accepted() -> None:
     other: JsonObject = {"status": {"acceptedNames": NAMES}}
     status = settled_status(definition(), [other], NOW)
     assert find(status, "conditions", 1, "reason") == "ListKindConflict"
@@ -38,7 +38,7 @@ def held(how: str) -> JsonObject:
     return {**definition(), "metadata": {"annotations": {"wharfinger.dev/never-established": how}}}
 
 
-def test_a_definition_that_must_not_be_established_is_installing() -> None:
+def test_a_definition_held_from_establishment_is_installing() -> None:
     for how in ("true", "until-touched"):
         status = settled_status(held(how), [], NOW)
         assert not is_established({"status": status})

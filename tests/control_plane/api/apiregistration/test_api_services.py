@@ -26,7 +26,7 @@ RULES = API_SERVICE_RULES["APIService.apiregistration.k8s.io"]
         ),
     ],
 )
-def test_services(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_api_service_fields_are_reported(one: JsonObject, fields: list[str]) -> None:
     spec = find_object(one, "spec")
     named: JsonObject = {"metadata": {"name": f"{spec['version']}.{spec['group']}"}, **one}
     assert [error.field for error in api_service_errors(named)] == fields

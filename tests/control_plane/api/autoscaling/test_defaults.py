@@ -13,7 +13,7 @@ def test_annotations_of_the_other_version_are_dropped() -> None:
     assert find(only, "metadata") == {}
 
 
-def test_defaults_of_version_one() -> None:
+def test_an_autoscaler_of_v1_defaults_to_one_replica() -> None:
     obj: JsonObject = {"apiVersion": "autoscaling/v1"}
     default_autoscaler(obj)
     assert obj["spec"] == {"minReplicas": 1}

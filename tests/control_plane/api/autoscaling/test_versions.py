@@ -8,7 +8,7 @@ def _metric(kind: str, name: str, target: JsonObject, **more: JsonObject) -> Jso
     return {"type": kind, name: {"metric": {"name": "m"}, "target": target, **more}}
 
 
-def test_conversion_round_trip() -> None:
+def test_an_autoscaler_survives_conversion_to_v1_and_back() -> None:
     obj: JsonObject = {
         "apiVersion": "autoscaling/v2",
         "metadata": {"name": "a"},

@@ -4,7 +4,7 @@ from wharfinger.control_plane.api.batch.cron_jobs import cron_job_update_errors
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_a_time_zone_in_an_old_schedule_is_tolerated() -> None:
+def test_a_time_zone_in_a_stored_schedule_is_tolerated() -> None:
     template: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]}}
     spec: JsonObject = {
         "schedule": "TZ=UTC * * * * *",

@@ -23,7 +23,7 @@ from wharfinger.control_plane.api.batch.cron_schedules import (
         ", * * * *",
     ],
 )
-def test_valid_schedules(schedule: str) -> None:
+def test_valid_schedules_are_accepted(schedule: str) -> None:
     assert schedule_problem(schedule) == ""
 
 
@@ -43,7 +43,7 @@ def test_valid_schedules(schedule: str) -> None:
         ("TZ=x", "invalid schedule format: runtime error: slice bounds out of range [:-1]"),
     ],
 )
-def test_invalid_schedules(schedule: str, problem: str) -> None:
+def test_invalid_schedules_are_refused(schedule: str, problem: str) -> None:
     assert schedule_problem(schedule) == problem
 
 
@@ -60,11 +60,11 @@ def test_invalid_schedules(schedule: str, problem: str) -> None:
         ("9999999h", 'time: invalid duration "9999999h"'),
     ],
 )
-def test_durations(text: str, problem: str) -> None:
+def test_durations_are_parsed_as_in_go(text: str, problem: str) -> None:
     assert duration_problem(text) == problem
 
 
-def test_numbers_out_of_range() -> None:
+def test_integers_out_of_range_are_refused() -> None:
     assert integer_problem("9" * 19).endswith("value out of range")
     assert integer_problem("-12") == ""
 
@@ -80,5 +80,5 @@ def test_numbers_out_of_range() -> None:
         ("a/" * 5000 + "a", f"unknown time zone {'a/' * 5000}a"),
     ],
 )
-def test_zones(zone: str, problem: str) -> None:
+def test_unknown_time_zones_are_refused(zone: str, problem: str) -> None:
     assert zone_problem(zone) == problem

@@ -4,7 +4,7 @@ from wharfinger.control_plane.api.batch.job_status import job_status_errors
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_indexes_that_overlap() -> None:
+def test_overlapping_completed_and_failed_indexes_are_refused() -> None:
     spec: JsonObject = {"completions": 5, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
     new: JsonObject = {"spec": spec, "status": {"completedIndexes": "0-2", "failedIndexes": "2"}}
     assert [error.field for error in job_status_errors(new, {"spec": spec})] == ["status.failedIndexes"]

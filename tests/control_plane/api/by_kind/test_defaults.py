@@ -30,7 +30,7 @@ PREPARED: dict[str, set[str]] = {
 
 
 @pytest.mark.parametrize("step", CREATIONS, ids=str)
-def test_recorded_creations(step: Step) -> None:
+def test_defaults_agree_with_recorded_creations(step: Step) -> None:
     answer = as_object(step.response, "answer")
     kind = str(answer["kind"])
     defaulted = _comparable(apply_defaults(as_object(step.request, "request")), kind)
@@ -56,7 +56,7 @@ def _comparable(obj: JsonObject, kind: str) -> JsonObject:
     return obj | {"metadata": metadata}
 
 
-def test_there_are_recordings_of_many_kinds() -> None:
+def test_the_recorded_creations_cover_many_kinds() -> None:
     assert len({find(step.request, "kind") for step in CREATIONS}) > 12
 
 
@@ -199,7 +199,7 @@ TEMPLATE: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers
         ),
     ],
 )
-def test_specs(obj: JsonObject, expected: JsonObject) -> None:
+def test_specs_get_defaults(obj: JsonObject, expected: JsonObject) -> None:
     spec = find_object(apply_defaults(obj), "spec")
     assert {name: spec.get(name) for name in expected} == expected
 
@@ -264,7 +264,7 @@ def test_specs(obj: JsonObject, expected: JsonObject) -> None:
         ),
     ],
 )
-def test_other_kinds(obj: JsonObject, expected: JsonObject) -> None:
+def test_other_kinds_get_defaults(obj: JsonObject, expected: JsonObject) -> None:
     defaulted = apply_defaults(obj)
     assert {name: defaulted.get(name) for name in expected} == expected
 
@@ -275,7 +275,7 @@ def test_labels_of_a_job_come_from_its_template() -> None:
     }
 
 
-def test_a_replication_controller_without_a_template() -> None:
+def test_a_replication_controller_without_a_template_gets_one_replica() -> None:
     defaulted = apply_defaults(make("v1", "ReplicationController", spec={"selector": {"x": "y"}}))
     assert defaulted["spec"] == {"replicas": 1, "selector": {"x": "y"}}
 
@@ -286,7 +286,7 @@ def test_defaulting_is_idempotent(step: Step) -> None:
     assert apply_defaults(once) == once
 
 
-def test_custom_kinds_keep_their_content() -> None:
+def test_custom_objects_get_no_defaults() -> None:
     obj = make("example.com/v1", "Deployment", spec={"a": None})
     assert apply_defaults(obj) == obj
 

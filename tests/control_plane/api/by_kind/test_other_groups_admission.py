@@ -46,7 +46,7 @@ def asked(group: str, plural: str, obj: JsonObject, view: FakeView = VIEW) -> Ad
         ({}, FakeView(), None),
     ],
 )
-def test_the_newest_default_class_is_taken(ingress: JsonObject, view: FakeView, name: str | None) -> None:
+def test_an_ingress_gets_the_newest_default_class(ingress: JsonObject, view: FakeView, name: str | None) -> None:
     filled = fill_ingress_class(asked("networking.k8s.io", "ingresses", ingress, view), ingress)
 
     assert find(filled, "spec", "ingressClassName") == name

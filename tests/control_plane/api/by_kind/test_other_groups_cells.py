@@ -60,18 +60,18 @@ def conditions(*types: str) -> JsonObject:
         (group.dangling, {}, "?"),
     ],
 )
-def test_a_cell(cell: Cell, obj: JsonObject, shown: JsonValue) -> None:
+def test_cells_of_columns_are_formatted(cell: Cell, obj: JsonObject, shown: JsonValue) -> None:
     assert cell(obj, NOW) == shown
 
 
-def test_subjects_by_kind() -> None:
+def test_subjects_of_bindings_are_listed_by_kind() -> None:
     subjects: JsonValue = [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s", "namespace": "n"}]
 
     assert group.subjects("User", {"subjects": subjects}) == "u"
     assert group.subjects("ServiceAccount", {"subjects": subjects}) == "n/s"
 
 
-def test_limits_of_priorities() -> None:
+def test_cells_of_priority_levels_show_limits() -> None:
     obj: JsonObject = {
         "spec": {"limited": {"nominalConcurrencyShares": 5, "limitResponse": {"queuing": {"queues": 64}}}}
     }
@@ -81,7 +81,7 @@ def test_limits_of_priorities() -> None:
     assert group.limited(("limitResponse", "queuing", "queues"), {}) == "<none>"
 
 
-def test_health_of_components() -> None:
+def test_cells_of_components_show_their_health() -> None:
     obj: JsonObject = {"conditions": [{"type": "Healthy", "status": "True", "message": "ok"}]}
 
     assert [group.component(field, obj) for field in ("status", "message", "error")] == ["Healthy", "ok", ""]

@@ -26,7 +26,9 @@ RBAC = "rbac.authorization.k8s.io"
         ("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", {}, ("spec", "matchingPrecedence"), 1000),
     ],
 )  # fmt: skip
-def test_defaults(version: str, kind: str, given: JsonObject, path: tuple[str, ...], value: object) -> None:
+def test_objects_of_other_groups_get_defaults(
+    version: str, kind: str, given: JsonObject, path: tuple[str, ...], value: object
+) -> None:
     once = apply_defaults({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, **given})
 
     assert find(once, *path) == value

@@ -16,7 +16,7 @@ def test_coordination_fields_of_leases_are_dropped_unless_already_set() -> None:
     assert LEASE.update(COORDINATED, COORDINATED, FakeView()) == COORDINATED
 
 
-def test_approvals_get_a_time_and_are_kept() -> None:
+def test_approvals_get_a_time_and_survive_status_writes() -> None:
     requests = GROUP_STRATEGIES["CertificateSigningRequest.certificates.k8s.io"]
     asked: JsonObject = {"spec": {}, "status": {"conditions": [{"type": "Approved", "status": "True"}]}}
     approved = requests.subresources["approval"](asked, {"spec": {}}, FakeView())

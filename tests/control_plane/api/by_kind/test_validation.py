@@ -34,7 +34,7 @@ def said(errors: list[FieldError]) -> list[str]:
     return [str(error)[:90] for error in errors]
 
 
-def test_valid_objects() -> None:
+def test_valid_objects_have_no_errors() -> None:
     assert validate(CONFIG, named("a.b-c", data={"key.name": "x"}, binaryData={"KEY_NAME": "AA=="})) == []
     assert validate(ROLE, named("system:node:x")) == []
     assert validate(SERVICE, apply_defaults(SERVICE_OBJECT)) == []
@@ -59,13 +59,13 @@ def test_valid_objects() -> None:
         ({"name": "a", "finalizers": ["-/x"]}, "metadata.finalizers", "prefix part"),
     ],
 )
-def test_metadata(metadata: JsonObject, field: str, words: str) -> None:
+def test_invalid_names_in_metadata_are_reported(metadata: JsonObject, field: str, words: str) -> None:
     errors = validate(CONFIG, {"metadata": metadata})
 
     assert any(error.field == field and words in error.message for error in errors)
 
 
-def test_names_by_kind() -> None:
+def test_names_follow_the_rules_of_their_kind() -> None:
     assert said(validate(SERVICE, named("a.b")))[0] == 'metadata.name: Invalid value: "a.b": must not contain dots'
     assert "must be no more than 63 characters" in said(validate(SERVICE, named("x" * 64)))[0] + "".join(
         error.message for error in validate(SERVICE, named("x" * 64))
@@ -84,12 +84,12 @@ def test_names_by_kind() -> None:
         ("..a", "must not start with '..'"),
     ],
 )
-def test_keys_of_data(key: str, words: str) -> None:
+def test_invalid_data_keys_are_refused(key: str, words: str) -> None:
     assert words in validate(CONFIG, named("a", data={key: "x"}))[0].message
     assert words in validate(SECRET, named("a", data={key: "eA=="}))[0].message
 
 
-def test_sizes_of_data() -> None:
+def test_data_over_the_size_limit_is_refused() -> None:
     assert said(validate(CONFIG, named("a", data={"k": "x" * 1_048_577}))) == [
         "[]: Too long: may not be more than 1048576 bytes"
     ]

@@ -60,5 +60,5 @@ def metric(type_: str, name: str, target: JsonObject, current: JsonObject | None
         (work.metrics, {"spec": {"metrics": [{}, {}, {}]}}, "<unknown type>, <unknown type> + 1 more..."),
     ],
 )
-def test_a_cell(cell: Cell, obj: JsonObject, shown: JsonValue) -> None:
+def test_cells_of_columns_are_formatted(cell: Cell, obj: JsonObject, shown: JsonValue) -> None:
     assert cell(obj, NOW) == shown

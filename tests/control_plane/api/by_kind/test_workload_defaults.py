@@ -23,7 +23,9 @@ APPS, BATCH = "apps/v1", "batch/v1"
         ("v1", "ReplicationController", {"template": {"metadata": {"labels": {"a": "b"}}}}, ("selector",), {"a": "b"}),
     ],
 )  # fmt: skip
-def test_defaults(version: str, kind: str, spec: JsonObject, path: tuple[str, ...], value: object) -> None:
+def test_workloads_get_defaults(
+    version: str, kind: str, spec: JsonObject, path: tuple[str, ...], value: object
+) -> None:
     once = apply_defaults({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec})
 
     assert find(once, "spec", *path) == value

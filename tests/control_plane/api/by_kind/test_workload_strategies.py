@@ -17,14 +17,14 @@ def test_a_job_without_labels_gets_those_of_its_template() -> None:
     assert create(by_hand, FakeView()) is by_hand
 
 
-def test_a_disabled_field_is_kept_if_it_was_set_before() -> None:
+def test_a_disabled_field_is_dropped_unless_already_set() -> None:
     strategy = WORKLOAD_STRATEGIES["StatefulSet.apps"]
     obj: JsonObject = {"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 1, "partition": 0}}}}
     assert find(strategy.create(obj, FakeView()), "spec", "updateStrategy", "rollingUpdate") == {"partition": 0}
     assert strategy.update(obj, obj, FakeView()) is obj
 
 
-def test_changes_of_the_template_are_counted() -> None:
+def test_template_changes_increase_the_template_generation() -> None:
     strategy = WORKLOAD_STRATEGIES["DaemonSet.apps"]
     old = strategy.create({"metadata": {}, "spec": {"template": {}}}, FakeView())
     assert template_generation(old) == 1

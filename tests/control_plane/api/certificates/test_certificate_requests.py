@@ -37,7 +37,7 @@ APPROVED: JsonObject = {"type": "Approved", "status": "True"}
         (asked(certificate="eA=="), ["status.certificate"]),
     ],
 )
-def test_new_requests(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_fields_of_new_requests_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in request_errors(one)] == fields
 
 
@@ -52,7 +52,7 @@ def test_old_violations_are_tolerated(old: JsonObject) -> None:
     ("name", "count"),
     [("a.b/c", 0), ("", 1), ("a", 1), ("a/b/c", 1), ("a/b", 1), ("a.-/B", 2), ("a." * 130 + "a/b", 1)],
 )
-def test_names_of_signers(name: str, count: int) -> None:
+def test_invalid_signer_names_are_refused(name: str, count: int) -> None:
     assert len({error.message for error in signer_name_errors(name, "f")}) >= count
     assert bool(signer_name_errors(name, "f")) == bool(count)
 
@@ -68,7 +68,7 @@ def test_names_of_signers(name: str, count: int) -> None:
         ("status", asked(certificate="eQ=="), asked(certificate="eA=="), "may not modify existing certificate content"),
     ],
 )
-def test_changes(way: str, new: JsonObject, old: JsonObject, said: str) -> None:
+def test_forbidden_changes_of_conditions_are_refused(way: str, new: JsonObject, old: JsonObject, said: str) -> None:
     judge = RULES.status if way == "status" else RULES.subresources[way]
     errors = [str(error) for error in judge(new, old)]
 
@@ -84,11 +84,11 @@ def test_changes(way: str, new: JsonObject, old: JsonObject, said: str) -> None:
         (b"-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----", "x509: malformed certificate"),
     ],
 )
-def test_certificates(data: bytes, said: str) -> None:
+def test_invalid_certificates_are_refused(data: bytes, said: str) -> None:
     assert certificate_problem(data) == said
 
 
-def test_organizations() -> None:
+def test_organizations_of_a_request_are_read() -> None:
     assert organizations(decoded(request("g"))) == ["g"]
     with pytest.raises(ValueError, match="malformed"):
         organizations(b"-----BEGIN CERTIFICATE REQUEST-----\neA==\n-----END CERTIFICATE REQUEST-----")

@@ -45,7 +45,7 @@ FIELDS = "metadata spec status data roleRef involvedObject regarding webhooks su
         (c.access_modes("m"), {"m": ["ReadWriteMany", "ReadWriteOnce", "ReadWriteOnce"]}, "RWO,RWX"),
     ],
 )
-def test_a_cell(cell: c.Cell, obj: JsonObject, shown: JsonValue) -> None:
+def test_cells_are_formatted(cell: c.Cell, obj: JsonObject, shown: JsonValue) -> None:
     assert cell(obj, NOW) == shown
 
 
@@ -62,7 +62,7 @@ def test_selectors_are_shown_by_key() -> None:
     assert shown == "!a,b in (x,y),c=1,d notin (z),e"
 
 
-def test_more_than_a_few_are_counted() -> None:
+def test_items_beyond_the_first_are_counted() -> None:
     assert c.with_more("abc") == "a,b,c"
     assert c.with_more("abcde") == "a,b,c + 2 more..."
 

@@ -22,5 +22,5 @@ SAME = storage_class("also-new", "2026-02-01T00:00:00Z", MARK)
     ("classes", "name"),
     [([], ""), ([PLAIN, NO_MARK], ""), ([PLAIN, OLD], "old"), ([NEW, OLD], "new"), ([NEW, SAME, OLD], "also-new")],
 )
-def test_the_newest_one_is_chosen_and_of_these_the_first_by_name(classes: list[JsonObject], name: str) -> None:
+def test_the_newest_default_class_is_chosen_then_the_first_by_name(classes: list[JsonObject], name: str) -> None:
     assert default_class(classes, STORAGE_MARKS) == name

@@ -9,7 +9,7 @@ def test_only_missing_values_are_added() -> None:
     assert obj == {"a": 0, "b": "x", "c": 2, "d": 3, "e": False}
 
 
-def test_members_of_wrong_types() -> None:
+def test_members_of_wrong_types_are_replaced_or_skipped() -> None:
     obj: JsonObject = {"a": [], "list": [{}, 1]}
 
     inner(obj, "a")["b"] = 1

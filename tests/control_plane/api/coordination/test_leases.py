@@ -19,7 +19,7 @@ from wharfinger.formats.json.value import JsonObject
         ({"preferredHolder": "a"}, ["spec.preferredHolder"]),
     ],
 )
-def test_specs(spec: JsonObject, fields: list[str]) -> None:
+def test_invalid_lease_fields_are_reported(spec: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in lease_errors({"spec": spec})] == fields
 
 

@@ -70,18 +70,18 @@ BALANCED: JsonValue = {"loadBalancer": {"ingress": [{"hostname": "h"}, {"ip": "1
         (core.event_message, {"note": " n\n"}, "n"),
     ],
 )
-def test_a_cell(cell: Cell, obj: JsonObject, shown: JsonValue) -> None:
+def test_cells_of_core_kinds_are_formatted(cell: Cell, obj: JsonObject, shown: JsonValue) -> None:
     assert cell(obj, NOW) == shown
 
 
-def test_quotas_are_distinguished() -> None:
+def test_quota_cells_show_requests_or_limits() -> None:
     obj: JsonObject = {"status": {"hard": {"pods": "5", "limits.cpu": "2"}, "used": {"pods": "1"}}}
 
     assert core.quota(False, obj) == "pods: 1/5"
     assert core.quota(True, obj) == "limits.cpu: 0/2"
 
 
-def test_ports_addresses_and_messages() -> None:
+def test_cells_show_claim_modes_and_node_addresses() -> None:
     assert core.claim_modes({"spec": {"volumeName": "v"}}, "RWO") == "RWO"
     assert core.claim_modes({}, "RWO") == ""
     addresses: JsonValue = [{"type": "InternalIP", "address": "10.0.0.7"}]

@@ -6,7 +6,7 @@ def of(kind: str, **fields: JsonValue) -> JsonObject:
     return apply_defaults({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}, **fields})
 
 
-def test_services() -> None:
+def test_services_get_defaults() -> None:
     assert find(of("Service", spec={"sessionAffinity": "ClientIP"}), "spec", "sessionAffinityConfig", "clientIP") == {
         "timeoutSeconds": 10800
     }
@@ -18,14 +18,14 @@ def test_services() -> None:
     assert find(balanced, "status", "loadBalancer", "ingress", 1, "ipMode") is None
 
 
-def test_sources_of_volumes() -> None:
+def test_volume_sources_get_defaults() -> None:
     volume = of("PersistentVolume", spec={"azureDisk": {"diskName": "a", "diskURI": "b"}, "scaleIO": {}})
 
     assert find(volume, "spec", "azureDisk", "cachingMode") == "ReadWrite"
     assert find(volume, "spec", "scaleIO", "storageMode") == "ThinProvisioned"
 
 
-def test_limit_ranges() -> None:
+def test_limit_ranges_get_defaults() -> None:
     item: JsonObject = {
         "type": "Container",
         "max": {"cpu": "2"},
@@ -38,5 +38,5 @@ def test_limit_ranges() -> None:
     assert find(found, "defaultRequest") == {"memory": "2Mi", "cpu": "2"}
 
 
-def test_nodes() -> None:
+def test_allocatable_resources_of_nodes_default_to_capacity() -> None:
     assert find(of("Node", status={"capacity": {"cpu": "4"}}), "status", "allocatable") == {"cpu": "4"}

@@ -32,7 +32,7 @@ def event(**fields: JsonValue) -> JsonObject:
         ({"reportingComponent": "a b"}, "reportingComponent: Invalid value"),
     ],
 )
-def test_events(fields: JsonObject, said: str) -> None:
+def test_invalid_events_are_refused(fields: JsonObject, said: str) -> None:
     errors = [str(error) for error in EVENT_RULES.update(event(**fields), {})]
 
     assert not errors if not said else any(said in error for error in errors)
@@ -50,7 +50,7 @@ def test_events(fields: JsonObject, said: str) -> None:
         ({"series": {"count": 2}}, "series.lastObservedTime: Required value"),
     ],
 )
-def test_strict_events(fields: JsonObject, said: str) -> None:
+def test_invalid_strict_events_are_refused(fields: JsonObject, said: str) -> None:
     errors = [str(error) for error in STRICT_EVENT_RULES.create(event(**fields))]
 
     assert not errors if not said else any(said in error for error in errors)

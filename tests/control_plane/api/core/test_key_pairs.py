@@ -60,7 +60,7 @@ def block(kind: str) -> bytes:
         (certificate(), block("PRIVATE KEY"), "tls: failed to parse private key"),
     ],
 )
-def test_pairs(first: bytes, second: bytes, said: str) -> None:
+def test_invalid_key_pairs_are_refused(first: bytes, second: bytes, said: str) -> None:
     found = key_pair_problem(first, second)
 
     assert said in found if said else found == ""

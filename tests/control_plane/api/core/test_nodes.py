@@ -19,7 +19,7 @@ from wharfinger.formats.json.value import JsonObject
         ({"status": {"capacity": {"pods": "1500m"}}}, "status.capacity.pods"),
     ],
 )
-def test_new_nodes(node: JsonObject, said: str) -> None:
+def test_invalid_new_nodes_are_refused(node: JsonObject, said: str) -> None:
     errors = [str(error) for error in NODE_RULES.create(node)]
 
     assert not errors if not said else any(said in error for error in errors)
@@ -36,13 +36,13 @@ def test_new_nodes(node: JsonObject, said: str) -> None:
         ({"status": {"addresses": [{}, {}]}}, {}, 'Duplicate value: {"Type":"","Address":""}'),
     ],
 )
-def test_changed_nodes(new: JsonObject, old: JsonObject, said: str) -> None:
+def test_forbidden_changes_of_nodes_are_refused(new: JsonObject, old: JsonObject, said: str) -> None:
     errors = [str(error) for error in NODE_RULES.status(new, old)]
 
     assert not errors if not said else any(said in error for error in errors)
 
 
-def test_warnings() -> None:
+def test_deprecated_node_fields_cause_warnings() -> None:
     said = NODE_RULES.warnings({"spec": {"externalID": "a", "podCIDRs": ["10.0.0.1/24"]}}, None)
 
     assert len(said) == 2

@@ -18,7 +18,7 @@ from wharfinger.formats.json.value import JsonObject
         (b"nope", "invalid character 'o' in literal null (expecting 'u')"),
     ],
 )
-def test_json_in_secrets(data: bytes, said: str) -> None:
+def test_invalid_json_in_secrets_is_reported(data: bytes, said: str) -> None:
     assert json_object_problem(data) == said
 
 
@@ -38,7 +38,7 @@ def test_json_in_secrets(data: bytes, said: str) -> None:
         ),
     ],
 )
-def test_types(kind: str, data: JsonObject, fields: list[str]) -> None:
+def test_typed_secrets_must_have_required_keys(kind: str, data: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in SECRET_RULES.create({"type": kind, "data": data})] == fields
 
 

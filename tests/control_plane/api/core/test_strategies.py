@@ -41,7 +41,7 @@ def test_fields_of_dynamic_kubelet_configuration_are_dropped() -> None:
         ({"phase": "A"}, {"phase": "A"}, None),
     ],
 )
-def test_the_time_of_a_volumes_phase(old: JsonObject, new: JsonObject, expected: str | None) -> None:
+def test_a_changed_volume_phase_gets_a_transition_time(old: JsonObject, new: JsonObject, expected: str | None) -> None:
     found = CORE_STRATEGIES["PersistentVolume"].status({"status": new}, {"status": old}, FakeView())
 
     assert find(found, "status", "lastPhaseTransitionTime") == expected
@@ -56,7 +56,7 @@ def test_the_time_of_a_volumes_phase(old: JsonObject, new: JsonObject, expected:
         ({"dataSourceRef": {"kind": "Any", "name": "x", "namespace": "other"}}, set()),
     ],
 )
-def test_sources_of_claims(spec: JsonObject, kept: set[str]) -> None:
+def test_invalid_claim_sources_are_dropped(spec: JsonObject, kept: set[str]) -> None:
     found = CORE_STRATEGIES["PersistentVolumeClaim"].create({"spec": spec}, FakeView())["spec"]
 
     assert isinstance(found, dict)

@@ -36,7 +36,7 @@ def listing(kind: str, *addresses: str, **fields: JsonValue) -> JsonObject:
          ["ports[0].protocol", "ports[1].name", "ports[1].protocol", "ports[1].appProtocol"]),
     ],
 )  # fmt: skip
-def test_rules(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_endpoint_slice_fields_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in endpoint_slice_errors(one)] == fields
 
 

@@ -24,7 +24,7 @@ RULES = FLOW_SCHEMA_RULES["FlowSchema.flowcontrol.apiserver.k8s.io"]
         ),
     ],
 )
-def test_schemas(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_flow_schema_fields_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in flow_schema_errors(one)] == fields
 
 

@@ -29,7 +29,7 @@ RULES = PRIORITY_LEVEL_RULES["PriorityLevelConfiguration.flowcontrol.apiserver.k
         (queues(queues=1024, handSize=7, queueLengthLimit=0), [f"{QUEUING}.queueLengthLimit", f"{QUEUING}.handSize"]),
     ],
 )
-def test_levels(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_priority_level_fields_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in priority_level_errors(one)] == fields
 
 

@@ -30,7 +30,7 @@ def path(kind: str, value: str = "") -> JsonObject:
         ("Odd", "/", 1),
     ],
 )
-def test_paths(kind: str, value: str, count: int) -> None:
+def test_invalid_ingress_paths_are_reported(kind: str, value: str, count: int) -> None:
     assert len(created_ingress_errors(path(kind, value))) == count
 
 
@@ -48,13 +48,13 @@ def test_paths(kind: str, value: str, count: int) -> None:
         ({"service": {"port": {"number": 70000}}}, "service.name: Required value"),
     ],
 )
-def test_backends(backend: JsonObject, said: str) -> None:
+def test_invalid_backends_are_refused(backend: JsonObject, said: str) -> None:
     errors = [str(error) for error in created_ingress_errors({"spec": {"defaultBackend": backend}})]
 
     assert not errors if not said else said in errors[0]
 
 
-def test_what_an_old_one_had_is_let_through() -> None:
+def test_violations_of_a_stored_ingress_are_tolerated() -> None:
     wild: JsonObject = {"spec": {"rules": [{"host": "*.a.b", "http": {}}]}}
     assert len(created_ingress_errors(wild)) == 1
     assert RULES.update(wild, wild) == []
@@ -63,14 +63,14 @@ def test_what_an_old_one_had_is_let_through() -> None:
     assert RULES.update(secret, secret) == []
 
 
-def test_invalid_hosts() -> None:
+def test_invalid_hosts_are_refused() -> None:
     fields = [str(error) for error in created_ingress_errors({"spec": {"rules": [{"host": "1.2.3.4"}, {"host": "*"}]}})]
 
     assert "must be a DNS name, not an IP address" in fields[0]
     assert fields[1].startswith("spec.rules[1].host")
 
 
-def test_the_deprecated_annotation() -> None:
+def test_the_deprecated_class_annotation_causes_a_warning() -> None:
     annotated: JsonObject = {"annotations": {"kubernetes.io/ingress.class": "a"}}
     both: JsonObject = {"metadata": annotated, "spec": {"ingressClassName": "b", "defaultBackend": BACKEND}}
     assert [error.field for error in created_ingress_errors(both)] == ["annotations.kubernetes.io/ingress.class"]
@@ -78,7 +78,7 @@ def test_the_deprecated_annotation() -> None:
     assert RULES.warnings(both, both) == RULES.warnings({}, None) == []
 
 
-def test_addresses_in_a_status() -> None:
+def test_invalid_status_addresses_are_reported() -> None:
     items: list[JsonValue] = [{"ip": "x"}, {"hostname": "1.2.3.4"}, {"ip": "1.2.3.4", "hostname": "a.b"}]
     status: JsonObject = {"status": {"loadBalancer": {"ingress": items}}}
 
@@ -97,7 +97,7 @@ def test_addresses_in_a_status() -> None:
         ({"kind": "K", "name": "n", "scope": "Namespace", "namespace": "A"}, ["spec.parameters.namespace"]),
     ],
 )
-def test_parameters_of_classes(parameters: JsonObject, fields: list[str]) -> None:
+def test_invalid_class_parameters_are_reported(parameters: JsonObject, fields: list[str]) -> None:
     spec: JsonObject = {"controller": "a.b/c", "parameters": parameters}
 
     assert [error.field for error in ingress_class_errors({"spec": spec})] == fields

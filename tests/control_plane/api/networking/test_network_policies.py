@@ -20,7 +20,7 @@ from wharfinger.formats.json.value import JsonObject
         ({"port": 1, "endPort": 70000}, "ports[0].endPort"),
     ],
 )
-def test_ports(port: JsonObject, said: str) -> None:
+def test_invalid_ports_are_refused(port: JsonObject, said: str) -> None:
     errors = [str(error) for error in network_policy_errors({"spec": {"egress": [{"ports": [port]}]}})]
 
     assert not errors if not said else said in errors[0]
@@ -39,13 +39,13 @@ def test_ports(port: JsonObject, said: str) -> None:
         ({"ipBlock": {"cidr": "10.0.0.0/8", "except": ["::/64"]}}, "must be a strict subset of `cidr`"),
     ],
 )
-def test_peers(peer: JsonObject, said: str) -> None:
+def test_invalid_peers_are_refused(peer: JsonObject, said: str) -> None:
     errors = [str(error) for error in network_policy_errors({"spec": {"ingress": [{"from": [peer]}]}})]
 
     assert not errors if not said else said in errors[0]
 
 
-def test_types() -> None:
+def test_invalid_policy_types_are_refused() -> None:
     assert network_policy_errors({"spec": {"policyTypes": ["Egress", "Ingress"]}}) == []
     assert len(network_policy_errors({"spec": {"policyTypes": ["A", "B"]}})) == 2
     assert len(network_policy_errors({"spec": {"policyTypes": ["A", "B", "C"]}})) == 1

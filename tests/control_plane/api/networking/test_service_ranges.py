@@ -17,7 +17,7 @@ RULES = SERVICE_RANGE_RULES["ServiceCIDR.networking.k8s.io"]
         ({"spec": {"cidrs": ["x", "y"]}}, ["spec.cidrs[0]", "spec.cidrs[1]"]),
     ],
 )
-def test_ranges(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_ranges_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in range_errors(one)] == fields
 
 
@@ -31,13 +31,13 @@ def test_ranges(one: JsonObject, fields: list[str]) -> None:
         ([], ["10.0.0.0/24"], ["spec.cidrs"]),
     ],
 )
-def test_ranges_are_immutable(new: list[str], old: list[str], fields: list[str]) -> None:
+def test_ranges_may_only_be_extended(new: list[str], old: list[str], fields: list[str]) -> None:
     found = RULES.update({"spec": {"cidrs": [*new]}}, {"spec": {"cidrs": [*old]}})
 
     assert [error.field for error in found] == fields
 
 
-def test_addresses() -> None:
+def test_ip_addresses_need_a_parent_that_cannot_change() -> None:
     rules = SERVICE_RANGE_RULES["IPAddress.networking.k8s.io"]
     named: JsonObject = {"name": "10.0.0.7"}
     good: JsonObject = {"metadata": named, "spec": {"parentRef": {"resource": "services", "name": "a"}}}

@@ -21,7 +21,7 @@ RULES = RUNTIME_CLASS_RULES["RuntimeClass.node.k8s.io"]
         ),
     ],
 )
-def test_classes(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_runtime_class_fields_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in runtime_class_errors(one)] == fields
 
 

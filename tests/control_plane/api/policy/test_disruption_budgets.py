@@ -4,7 +4,7 @@ from wharfinger.control_plane.api.policy.disruption_budgets import budget_update
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_conditions() -> None:
+def test_invalid_conditions_are_reported() -> None:
     bad: JsonObject = {
         "type": "a b",
         "status": "Maybe",

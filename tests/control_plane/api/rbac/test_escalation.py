@@ -26,7 +26,7 @@ def making(*rules: JsonObject) -> JsonObject:
     return {"metadata": {"name": "new", "namespace": "a"}, "rules": list(rules)}
 
 
-def test_own_permissions_may_be_granted() -> None:
+def test_users_may_grant_permissions_that_they_have() -> None:
     held = making({**READ, "resources": ["pods", "things/scale"], "verbs": ["get"], "resourceNames": ["x"]})
     assert refuse_escalation(admission(), held) is held
 
@@ -42,7 +42,7 @@ def test_missing_permissions_are_listed() -> None:
     )
 
 
-def test_paths_and_names() -> None:
+def test_missing_permissions_are_listed_with_paths_and_names() -> None:
     paths = making(
         {"nonResourceURLs": ["/a"], "verbs": ["get"]}, {**READ, "resources": ["secrets"], "resourceNames": ["x"]}
     )
@@ -52,7 +52,7 @@ def test_paths_and_names() -> None:
     assert 'ResourceNames:["x"]' in refused.value.message
 
 
-def test_administrators_and_users_who_may_escalate_may_grant_everything() -> None:
+def test_users_with_the_escalate_verb_may_grant_everything() -> None:
     all_of_it = making({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]})
     escalate: JsonObject = {"apiGroups": [GROUP], "resources": ["roles"], "verbs": ["escalate"]}
     allowed = admission(role("e", escalate, namespace="a"), binding("e", "e", JANE, namespace="a"))
@@ -76,7 +76,7 @@ def test_writes_of_the_garbage_collector_are_not_checked() -> None:
     assert refuse_escalation(asked, new) is new
 
 
-def test_bindings() -> None:
+def test_binding_a_role_needs_its_permissions_or_the_bind_verb() -> None:
     bind: JsonObject = {
         "apiGroups": [GROUP],
         "resources": ["clusterroles"],

@@ -27,7 +27,7 @@ REFERENCE: JsonObject = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "a"}
          ["rules[0].verbs", "rules[0].apiGroups", "rules[0].resources"]),
     ],
 )  # fmt: skip
-def test_policies(rule: JsonObject, in_role: list[str], in_cluster_role: list[str]) -> None:
+def test_invalid_policy_rules_are_reported(rule: JsonObject, in_role: list[str], in_cluster_role: list[str]) -> None:
     assert [error.field for error in role_errors({"rules": [rule]})] == in_role
     assert [error.field for error in cluster_role_errors({"rules": [rule]})] == in_cluster_role
 
@@ -49,14 +49,14 @@ def test_aggregation_rules_need_a_selector() -> None:
         ({"kind": "Robot"}, ["subjects[0].name", "subjects[0].kind"]),
     ],
 )
-def test_subjects(subject: JsonObject, fields: list[str]) -> None:
+def test_invalid_subjects_are_reported(subject: JsonObject, fields: list[str]) -> None:
     binding: JsonObject = {"roleRef": REFERENCE, "subjects": [subject]}
 
     assert [error.field for error in role_binding_errors(binding)] == fields
     assert [error.field for error in cluster_role_binding_errors(binding)] == fields
 
 
-def test_differences_between_the_kinds_of_bindings() -> None:
+def test_cluster_role_bindings_are_stricter_than_role_bindings() -> None:
     accounts: JsonObject = {"roleRef": REFERENCE, "subjects": [{"kind": "ServiceAccount", "name": "a"}]}
     assert role_binding_errors(accounts) == []
     assert [error.field for error in cluster_role_binding_errors(accounts)] == ["subjects[0].namespace"]

@@ -20,7 +20,7 @@ from wharfinger.formats.json.value import JsonObject
         ({"default": "2", "validRange": {"min": "1", "step": "9"}}, ["validRange.step", "validRange.step"]),
     ],
 )
-def test_policies(policy: JsonObject, fields: list[str]) -> None:
+def test_invalid_request_policies_are_reported(policy: JsonObject, fields: list[str]) -> None:
     found = capacity_errors({"value": "8", "requestPolicy": policy}, "c", shared=True)
 
     assert [error.field.removeprefix("c.requestPolicy.") for error in found] == fields

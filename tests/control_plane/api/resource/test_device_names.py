@@ -19,21 +19,21 @@ from wharfinger.control_plane.wire.status import FieldError
     ("name", "count"),
     [("a", 0), ("a.example.com/b", 0), ("1a", 1), ("a/b/c", 0), ("/a", 1), ("a/", 1), ("A_/b", 1), ("a" * 33, 1)],
 )
-def test_qualified_names(name: str, count: int) -> None:
+def test_invalid_qualified_names_are_refused(name: str, count: int) -> None:
     assert len(qualified_name_errors(name, "f")) == count
 
 
-def test_names_that_need_a_domain() -> None:
+def test_fully_qualified_names_need_a_domain() -> None:
     assert fully_qualified_name_errors("a.example.com/b", "f") == []
     assert len(fully_qualified_name_errors("b", "f")) == 1
 
 
 @pytest.mark.parametrize(("name", "count"), [("a", 0), ("a.b/c", 0), ("", 1), ("a//b", 1), ("a/" * 150 + "a", 1)])
-def test_pools(name: str, count: int) -> None:
+def test_invalid_pool_names_are_refused(name: str, count: int) -> None:
     assert len(pool_name_errors(name, "f")) == count
 
 
-def test_a_list_that_is_too_long_is_one_error() -> None:
+def test_a_list_over_the_limit_gives_one_error() -> None:
     def wrong(item: str, field: str) -> list[FieldError]:
         return [required(field, item)]
 
@@ -58,5 +58,5 @@ def test_long_keys_are_shortened_in_the_middle() -> None:
         (["a", "a"], ["a"], ["p.bindingConditions[1]", "p.bindingFailureConditions[0]"]),
     ],
 )
-def test_binding_conditions(conditions: list[str], failures: list[str], fields: list[str]) -> None:
+def test_invalid_binding_conditions_are_reported(conditions: list[str], failures: list[str], fields: list[str]) -> None:
     assert [error.field for error in binding_errors(conditions, failures, "p")] == fields

@@ -21,7 +21,7 @@ DEVICES: JsonObject = {
 @pytest.mark.parametrize(
     ("name", "fine"), [("a", True), ("b", True), ("b/c", True), ("c", False), ("a/c", False), ("b/c/d", False)]
 )
-def test_references(name: str, fine: bool) -> None:
+def test_references_must_name_an_existing_request(name: str, fine: bool) -> None:
     assert (reference_errors(name, "f", request_names(DEVICES)) == []) == fine
 
 
@@ -34,7 +34,7 @@ def test_references(name: str, fine: bool) -> None:
         ("a" * PARAMETERS_BYTES, ["FieldValueTooLong"]),
     ],
 )
-def test_documents(value: JsonValue, reasons: list[str]) -> None:
+def test_invalid_parameter_documents_are_refused(value: JsonValue, reasons: list[str]) -> None:
     assert [error.reason for error in document_errors(value, "f", PARAMETERS_BYTES)] == reasons
 
 

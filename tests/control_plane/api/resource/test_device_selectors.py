@@ -17,7 +17,7 @@ from wharfinger.control_plane.cel.checking.checker import Checked
         ("[1].all(d, " + "device.attributes.all(a, " * 5 + "true" + ")" * 6, False),
     ],
 )
-def test_expressions(expression: str, cheap: bool) -> None:
+def test_the_cost_of_valid_expressions_is_estimated(expression: str, cheap: bool) -> None:
     checked = selector_checked(expression)
 
     assert isinstance(checked, Checked)
@@ -38,5 +38,5 @@ def test_expressions(expression: str, cheap: bool) -> None:
         ),
     ],
 )
-def test_invalid_expressions(expression: str, why: str) -> None:
+def test_invalid_expressions_are_refused(expression: str, why: str) -> None:
     assert selector_checked(expression) == why

@@ -31,7 +31,7 @@ def given_claim(**device: str) -> JsonObject:
         ("x", False),
     ],
 )
-def test_shares(share: str, fine: bool) -> None:
+def test_a_share_id_must_be_a_lowercase_uuid(share: str, fine: bool) -> None:
     found = [error.field for error in CLAIMS.status(given_claim(shareID=share), {})]
 
     assert found == ([] if fine else ["status.allocation.devices.results[0].shareID"])

@@ -43,7 +43,7 @@ def one(**spec: JsonValue) -> JsonObject:
         ),
     ],
 )
-def test_slices(fields: JsonObject, found: list[str]) -> None:
+def test_invalid_slice_fields_are_reported(fields: JsonObject, found: list[str]) -> None:
     assert [error.field for error in slice_errors(one(**fields))] == found
 
 

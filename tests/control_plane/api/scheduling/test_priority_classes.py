@@ -25,13 +25,13 @@ def priority_class(name: str, value: int, **fields: JsonValue) -> JsonObject:
         (priority_class("system-own", 1), "system-own is not a known system priority class"),
     ],
 )
-def test_rules(one: JsonObject, said: str) -> None:
+def test_invalid_priority_classes_are_refused(one: JsonObject, said: str) -> None:
     errors = [str(error) for error in priority_class_errors(one)]
 
     assert not errors if not said else said in errors[0]
 
 
-def test_immutable_fields() -> None:
+def test_value_and_preemption_policy_are_immutable() -> None:
     new, old = priority_class("a", 2, preemptionPolicy="PreemptLowerPriority"), priority_class("a", 1)
 
     assert [error.field for error in RULES.update(new, old)] == ["value", "preemptionPolicy"]

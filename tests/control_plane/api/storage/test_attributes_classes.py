@@ -16,7 +16,7 @@ RULES = ATTRIBUTES_CLASS_RULES["VolumeAttributesClass.storage.k8s.io"]
         ({"driverName": "-", "parameters": {"": "b"}}, ["driverName", "parameters"]),
     ],
 )
-def test_classes(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_attributes_class_fields_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in attributes_class_errors(one)] == fields
 
 

@@ -21,7 +21,7 @@ RULES = CSI_DRIVER_RULES["CSIDriver.storage.k8s.io"]
         ),
     ],
 )
-def test_drivers(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_driver_fields_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in driver_errors(one)] == fields
 
 
@@ -36,7 +36,7 @@ def test_drivers(one: JsonObject, fields: list[str]) -> None:
         ({"name": "a", "nodeID": "n", "allocatable": {"count": -1}}, ["spec.drivers[0].allocatable.count"]),
     ],
 )
-def test_nodes(driver: JsonObject, fields: list[str]) -> None:
+def test_invalid_node_driver_fields_are_reported(driver: JsonObject, fields: list[str]) -> None:
     found = [error.field for error in csi_node_errors({"spec": {"drivers": [driver]}})]
 
     assert sorted(set(found)) == sorted(set(fields))

@@ -17,7 +17,7 @@ RULES = STORAGE_CAPACITY_RULES["CSIStorageCapacity.storage.k8s.io"]
         ({"storageClassName": "a", "nodeTopology": {"matchLabels": {"a": "-"}}}, ["nodeTopology.matchLabels"]),
     ],
 )
-def test_capacities(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_capacity_fields_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in capacity_errors(one)] == fields
 
 

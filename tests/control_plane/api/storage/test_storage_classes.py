@@ -23,11 +23,11 @@ GOOD: JsonObject = {"provisioner": "A.b/c", "reclaimPolicy": "Delete", "volumeBi
         ({"parameters": {"a": "x" * 256 * 1024}}, ["parameters"]),
     ],
 )
-def test_rules(changed: JsonObject, fields: list[str]) -> None:
+def test_invalid_storage_class_fields_are_reported(changed: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in storage_class_errors({**GOOD, **changed})] == fields
 
 
-def test_immutable_fields() -> None:
+def test_parameters_and_provisioner_are_immutable() -> None:
     new: JsonObject = {**GOOD, "parameters": {"a": "b"}, "provisioner": "x", "allowVolumeExpansion": True}
 
     assert [error.field for error in RULES.update(new, GOOD)] == ["parameters", "provisioner"]

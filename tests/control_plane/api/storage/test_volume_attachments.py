@@ -19,7 +19,7 @@ RULES = VOLUME_ATTACHMENT_RULES["VolumeAttachment.storage.k8s.io"]
         ({**GOOD, "status": {"attachError": {"message": "x" * 1025}}}, ["status.attachError.message"]),
     ],
 )
-def test_attachments(one: JsonObject, fields: list[str]) -> None:
+def test_invalid_attachment_fields_are_reported(one: JsonObject, fields: list[str]) -> None:
     assert [error.field for error in attachment_errors(one)] == fields
 
 

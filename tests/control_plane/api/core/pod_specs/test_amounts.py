@@ -9,12 +9,12 @@ def container(cpu: str, *, sidecar: bool = False) -> JsonObject:
     return {"resources": {"requests": {"cpu": cpu}}, **more}
 
 
-def test_containers_are_summed() -> None:
+def test_amounts_of_containers_are_summed() -> None:
     spec: JsonObject = {"containers": [container("100m"), container("0.2")]}
     assert container_amounts(spec, "requests").text("cpu") == "300m"
 
 
-def test_initialization_may_need_the_most() -> None:
+def test_init_containers_may_need_more_than_containers() -> None:
     spec: JsonObject = {
         "containers": [container("100m")],
         "initContainers": [container("50m", sidecar=True), container("1"), container("10m", sidecar=True)],

@@ -27,11 +27,11 @@ APPARMOR = "container.apparmor.security.beta.kubernetes.io/a"
         ("kubernetes.io/config.mirror", "x", 1),
     ],
 )
-def test_values_of_annotations(key: str, value: str, count: int) -> None:
+def test_invalid_annotation_values_are_reported(key: str, value: str, count: int) -> None:
     assert len(annotation_errors({"annotations": {key: value}}, SPEC, "p")) == count
 
 
-def test_agreement() -> None:
+def test_annotations_must_agree_with_the_apparmor_profile() -> None:
     profile: JsonObject = {"appArmorProfile": {"type": "Localhost", "localhostProfile": "x"}}
     spec: JsonObject = {"containers": [{"name": "a", "securityContext": profile}]}
     assert agreement_errors({"annotations": {APPARMOR: "localhost/x"}}, spec, "spec") == []

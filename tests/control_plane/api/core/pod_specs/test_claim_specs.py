@@ -4,7 +4,7 @@ from wharfinger.control_plane.api.core.pod_specs.claim_specs import claim_spec_e
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_sources() -> None:
+def test_invalid_claim_sources_are_reported() -> None:
     spec: JsonObject = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}},
@@ -24,7 +24,7 @@ def test_sources() -> None:
     assert str(claim_spec_errors(matching, "s")[0]).endswith("must match dataSourceRef")
 
 
-def test_fractional_byte_values() -> None:
+def test_fractional_byte_values_cause_a_warning() -> None:
     assert claim_spec_warnings({"resources": {"limits": {"storage": "1500m"}}}, "s") == [
         's.resources.limits[storage]: fractional byte value "1500m" is invalid, must be an integer'
     ]

@@ -28,11 +28,11 @@ def pod(*containers: JsonObject, **spec: JsonValue) -> JsonObject:
         (None, "IfNotPresent"),
     ],
 )
-def test_pull_policy(image: str | None, policy: str) -> None:
+def test_the_default_pull_policy_depends_on_the_tag(image: str | None, policy: str) -> None:
     assert find(pod(container(image=image)), "spec", "containers", 0, "imagePullPolicy") == policy
 
 
-def test_values_that_are_set_are_kept() -> None:
+def test_values_that_are_set_get_no_default() -> None:
     obj = pod(
         container(imagePullPolicy="Never", terminationMessagePath="/x"), restartPolicy="Never", schedulerName="mine"
     )
@@ -41,7 +41,7 @@ def test_values_that_are_set_are_kept() -> None:
     assert (find(obj, "spec", "restartPolicy"), find(obj, "spec", "schedulerName")) == ("Never", "mine")
 
 
-def test_probes_and_handlers() -> None:
+def test_probes_and_handlers_get_defaults() -> None:
     obj = pod(
         container(
             livenessProbe={"httpGet": {"port": 80}},
@@ -112,12 +112,12 @@ def test_probes_and_handlers() -> None:
         ),
     ],
 )
-def test_volumes(source: JsonObject, defaulted: JsonObject) -> None:
+def test_volumes_get_defaults(source: JsonObject, defaulted: JsonObject) -> None:
     volume: JsonObject = {"name": "v", **source}
     assert find(pod(volumes=[volume]), "spec", "volumes", 0) == {"name": "v", **defaulted}
 
 
-def test_environment_and_ports() -> None:
+def test_environment_and_ports_get_defaults() -> None:
     obj = pod(
         container(
             env=[{"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}, {"name": "P", "value": "1"}],

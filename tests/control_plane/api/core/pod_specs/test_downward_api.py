@@ -23,12 +23,12 @@ from wharfinger.formats.json.value import JsonObject
         ("nothing", 1),
     ],
 )
-def test_fields_for_the_environment(path: str, count: int) -> None:
+def test_field_references_in_variables_are_checked(path: str, count: int) -> None:
     reference: JsonObject = {"apiVersion": "v1", "fieldPath": path}
     assert len(field_reference_errors(reference, ENVIRONMENT_FIELDS, "p")) == count
 
 
-def test_fields_for_volumes() -> None:
+def test_field_references_in_volumes_are_checked() -> None:
     assert field_reference_errors({"apiVersion": "v1", "fieldPath": "metadata.annotations"}, VOLUME_FIELDS, "p") == []
     assert resource_reference_errors({"resource": "limits.hugepages-2Mi", "divisor": "1Mi"}, "p", volume=False) == []
     assert len(resource_reference_errors({"resource": "limits.hugepages-2Mi", "divisor": "3"}, "p", volume=False)) == 1

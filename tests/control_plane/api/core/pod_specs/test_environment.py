@@ -6,7 +6,7 @@ from wharfinger.formats.json.value import JsonObject
 KEY: JsonObject = {"name": "m", "key": "k"}
 
 
-def test_sources() -> None:
+def test_a_variable_with_two_sources_is_refused() -> None:
     fine: JsonObject = {
         "env": [{"name": "A", "valueFrom": {"configMapKeyRef": KEY}}],
         "envFrom": [{"secretRef": {"name": "a-"}}],

@@ -6,7 +6,7 @@ from wharfinger.formats.json.value import JsonObject
 CLAIM: JsonObject = {"name": "p", "persistentVolumeClaim": {"claimName": "c"}}
 
 
-def test_a_volume_is_a_device_or_files() -> None:
+def test_a_volume_cannot_be_both_device_and_mount() -> None:
     container: JsonObject = {
         "volumeMounts": [{"name": "p", "mountPath": "/a"}],
         "volumeDevices": [{"name": "p", "devicePath": "/a"}],
@@ -15,7 +15,7 @@ def test_a_volume_is_a_device_or_files() -> None:
     assert mount_errors({"volumeDevices": [{"name": "p", "devicePath": "/dev/a"}]}, {"p": CLAIM}, "c") == []
 
 
-def test_valid_mounts() -> None:
+def test_valid_mounts_are_accepted() -> None:
     mount: JsonObject = {
         "name": "p",
         "mountPath": "/a",

@@ -4,14 +4,14 @@ from wharfinger.control_plane.api.core.pod_specs.path_conflicts import path_warn
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
-def test_a_file_where_another_needs_a_folder() -> None:
+def test_a_file_at_the_folder_of_another_file_causes_a_warning() -> None:
     items: JsonObject = {"items": [{"key": "a", "path": "p"}, {"key": "b", "path": "p/q"}, {"key": "c", "path": "pq"}]}
     assert path_warnings([{"name": "v", "configMap": {"name": "m", **items}}]) == [
         'volume "v" (ConfigMap "m"): overlapping paths: "p/q" with "p"'
     ]
 
 
-def test_files_without_a_path() -> None:
+def test_files_without_a_path_cause_no_warnings() -> None:
     assert path_warnings([{"name": "v", "secret": {"items": [{"path": ""}, {"path": ""}]}}, {"name": "w"}]) == []
 
 

@@ -15,7 +15,7 @@ from wharfinger.formats.json.value import JsonObject
         {"grpc": {"port": 80}},
     ],
 )
-def test_probes(handler: JsonObject) -> None:
+def test_valid_probes_are_accepted(handler: JsonObject) -> None:
     probe: JsonObject = {**handler, "successThreshold": 1, "terminationGracePeriodSeconds": 3}
     assert probe_errors({"livenessProbe": probe}, "c", 30) == []
 

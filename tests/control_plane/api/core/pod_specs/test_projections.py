@@ -4,7 +4,7 @@ from wharfinger.control_plane.api.core.pod_specs.projections import downward_err
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_two_files_at_one_path() -> None:
+def test_two_projected_files_at_one_path_are_refused() -> None:
     item: JsonObject = {"key": "k", "path": "p"}
     sources: JsonObject = {
         "sources": [{"secret": {"name": "s", "items": [item]}}, {"configMap": {"name": "m", "items": [item]}}]
@@ -14,7 +14,7 @@ def test_two_files_at_one_path() -> None:
     ]
 
 
-def test_valid_sources() -> None:
+def test_valid_projected_sources_are_accepted() -> None:
     field: JsonObject = {"path": "a", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.labels['a/b']"}}
     token: JsonObject = {"serviceAccountToken": {"path": "t", "expirationSeconds": 600}}
     assert downward_errors({"items": [field]}, "v") == []

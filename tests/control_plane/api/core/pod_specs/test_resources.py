@@ -23,11 +23,11 @@ from wharfinger.formats.json.value import JsonObject
         ({"claims": [{"name": "c", "request": "r"}, {"name": "c"}]}, 1),
     ],
 )
-def test_resources_of_a_container(resources: JsonObject, count: int) -> None:
+def test_invalid_container_resources_are_reported(resources: JsonObject, count: int) -> None:
     assert len(resource_errors(resources, "r", {"c"})) == count
 
 
-def test_names() -> None:
+def test_resource_names_are_classified() -> None:
     assert is_extended("example.com/gpu")
     assert not is_extended("cpu")
     assert not overcommits("hugepages-2Mi")

@@ -15,7 +15,7 @@ TERM: JsonObject = {
 FIELD: JsonObject = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
 
 
-def test_valid_fields() -> None:
+def test_valid_scheduling_fields_are_accepted() -> None:
     assert node_selector_errors({"nodeSelectorTerms": [TERM, FIELD]}, "p") == []
     pods: JsonObject = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z", "labelSelector": {}}]}
     assert affinity_errors({"affinity": {"podAffinity": pods}}, "spec") == []
@@ -25,5 +25,5 @@ def test_valid_fields() -> None:
     assert gate_errors({"schedulingGates": [{"name": "a"}], "readinessGates": [{"conditionType": "a/b"}]}, "spec") == []
 
 
-def test_tolerations_of_a_wrong_type() -> None:
+def test_tolerations_of_a_wrong_type_are_ignored() -> None:
     assert toleration_errors({"a": 1}, "t") == toleration_errors(None, "t") == []

@@ -8,7 +8,7 @@ from wharfinger.control_plane.api.core.pod_specs.security import (
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_valid_contexts() -> None:
+def test_valid_security_contexts_are_accepted() -> None:
     context: JsonObject = {
         "runAsUser": 0,
         "sysctls": [{"name": "net.ipv4.tcp_syncookies", "value": "1"}],
@@ -22,7 +22,7 @@ def test_valid_contexts() -> None:
     assert container_context_errors({}, "c", host_users=True) == []
 
 
-def test_profiles_of_apparmor() -> None:
+def test_invalid_apparmor_profiles_are_refused() -> None:
     long: JsonObject = {"appArmorProfile": {"type": "Localhost", "localhostProfile": "a" * 5000}}
     empty: JsonObject = {"appArmorProfile": {"type": "Localhost", "localhostProfile": ""}}
     assert [error.reason for error in apparmor_errors(long, "p")] == ["FieldValueTooLong"]

@@ -9,12 +9,12 @@ def fields(*, template: bool = False, **spec: JsonValue) -> list[str]:
     return [error.field for error in pod_spec_errors(spec_of(**spec), "spec", template=template)]
 
 
-def test_many_search_paths() -> None:
+def test_too_many_search_paths_are_refused() -> None:
     searches: list[JsonValue] = [f"{'a' * 60}.{'b' * 10}{index}" for index in range(33)]
     assert fields(dnsConfig={"searches": searches}) == ["spec.dnsConfig.searches"] * 2
 
 
-def test_ports_on_the_hosts_network_in_templates() -> None:
+def test_host_network_ports_of_templates_must_equal_the_host_port() -> None:
     ports: list[JsonValue] = [{"containerPort": 80, "hostPort": 81, "protocol": "TCP"}]
     container: JsonValue = {"name": "a", "image": "i", "imagePullPolicy": "Always", "ports": ports}
     found = pod_spec_errors(spec_of(hostNetwork=True, containers=[container]), "spec", template=True)
@@ -28,7 +28,7 @@ def test_a_template_may_not_have_ephemeral_containers() -> None:
     assert found == ["spec.template.labels", "spec.template.spec.ephemeralContainers"]
 
 
-def test_long_hostnames_and_files_of_variables() -> None:
+def test_long_hostnames_and_invalid_variable_files_are_refused() -> None:
     reference: JsonValue = {"fileKeyRef": {"key": "K", "volumeName": "v", "path": "p"}}
     container: JsonValue = {"name": "a", "image": "i", "env": [{"name": "A", "valueFrom": reference}]}
     found = fields(hostnameOverride="a" * 65, hostNetwork=True, containers=[container])

@@ -25,9 +25,9 @@ from wharfinger.formats.json.value import JsonObject
         ("hostPath", {"path": "/a", "type": "File"}),
     ],
 )
-def test_valid_sources(kind: str, source: JsonObject) -> None:
+def test_valid_volume_sources_are_accepted(kind: str, source: JsonObject) -> None:
     assert SOURCES[kind](source, "p") == []
 
 
-def test_long_names_of_drivers() -> None:
+def test_long_driver_names_are_refused() -> None:
     assert len(driver_errors("a" * 64, "p")) == 1

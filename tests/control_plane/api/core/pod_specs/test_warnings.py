@@ -24,11 +24,11 @@ KEY = "container.apparmor.security.beta.kubernetes.io/a"
         ("else", None),
     ],
 )
-def test_deprecated_annotations_of_profiles(said: str, field: JsonObject | None) -> None:
+def test_deprecated_profile_annotations_are_converted_to_fields(said: str, field: JsonObject | None) -> None:
     assert apparmor_field(said) == field
 
 
-def test_a_profile_that_the_client_gave_itself() -> None:
+def test_a_profile_field_set_by_the_client_suppresses_the_warning() -> None:
     context: JsonObject = {"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}
     pod = pod_of({"name": "a", "image": "i", **context}, annotations={KEY: "unconfined"})
     assert len(pod_warnings(pod, None)) == 1
@@ -39,7 +39,7 @@ def test_a_profile_that_the_client_gave_itself() -> None:
     assert pod_warnings({**pod, "metadata": metadata}, None) == []
 
 
-def test_ports_that_are_ambiguous() -> None:
+def test_ambiguous_host_ports_cause_a_warning() -> None:
     ports: list[JsonObject] = [
         {"containerPort": 80, "hostPort": 80},
         {"containerPort": 80, "hostPort": 80, "hostIP": "1.1.1.1"},
@@ -48,7 +48,7 @@ def test_ports_that_are_ambiguous() -> None:
     assert "dangerously ambiguous" in pod_template_warnings(template, "spec.template")[0]
 
 
-def test_addresses_in_a_status() -> None:
+def test_non_canonical_status_addresses_cause_a_warning() -> None:
     assert (
         len(pod_status_warnings({"status": {"podIPs": [{"ip": "FD00::1"}], "hostIPs": [{"ip": "1.1.1.1"}]}}, None)) == 1
     )

@@ -17,11 +17,11 @@ from wharfinger.control_plane.api.core.pod_specs.windows import system_errors, w
         ("...", 1),
     ],
 )
-def test_users(name: str, count: int) -> None:
+def test_invalid_windows_user_names_are_refused(name: str, count: int) -> None:
     assert len(windows_option_errors({"windowsOptions": {"runAsUserName": name}}, "p")) == count
 
 
-def test_systems() -> None:
+def test_invalid_operating_systems_are_refused() -> None:
     assert system_errors({"os": {"name": "linux"}}, "spec") == system_errors({}, "spec") == []
     assert system_errors({"os": {"name": "windows"}, "hostPID": False}, "spec") == []
     assert len(system_errors({"os": {}}, "spec")) == 1

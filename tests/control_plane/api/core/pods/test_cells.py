@@ -48,7 +48,7 @@ def ended(code: int, **more: JsonValue) -> JsonObject:
         ({**running(reason="NodeLost"), "metadata": {"deletionTimestamp": "t"}}, ["0/2", "Unknown", "0"]),
     ],
 )
-def test_states_of_containers(obj: JsonObject, cells: list[JsonValue]) -> None:
+def test_cells_show_readiness_state_and_restarts(obj: JsonObject, cells: list[JsonValue]) -> None:
     assert shown(obj) == cells
 
 
@@ -63,7 +63,7 @@ def test_states_of_containers(obj: JsonObject, cells: list[JsonValue]) -> None:
         ({"state": {"terminated": {"exitCode": 0}}}, "Pending"),
     ],
 )
-def test_reasons_during_initialization(status: JsonObject, reason: str) -> None:
+def test_the_status_cell_shows_the_init_container_reason(status: JsonObject, reason: str) -> None:
     obj: JsonObject = {
         "spec": {"initContainers": [{"name": "i"}]},
         "status": {"phase": "Pending", "initContainerStatuses": [{"name": "i", **status}]},
@@ -72,7 +72,7 @@ def test_reasons_during_initialization(status: JsonObject, reason: str) -> None:
     assert pod.pod_status(obj, NOW) == reason
 
 
-def test_sidecars_are_counted_and_restarts_have_a_time() -> None:
+def test_cells_count_sidecars_and_show_the_last_restart() -> None:
     last: JsonObject = {"terminated": {"finishedAt": "2026-11-21T03:58:00Z"}}
     side: JsonObject = {**UP, "name": "s", "started": True, "restartCount": 2, "lastState": last}
     obj: JsonObject = {
@@ -83,7 +83,7 @@ def test_sidecars_are_counted_and_restarts_have_a_time() -> None:
     assert shown(obj) == ["2/2", "Running", "2 (2m ago)"]
 
 
-def test_other_cells() -> None:
+def test_cells_show_the_pod_address_and_readiness_gates() -> None:
     conditions: JsonValue = [{"type": "x", "status": "True"}, {"type": "y", "status": "False"}]
     obj: JsonObject = {
         "spec": {"readinessGates": [{"conditionType": "x"}, {"conditionType": "y"}]},

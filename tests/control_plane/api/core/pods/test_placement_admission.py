@@ -18,7 +18,7 @@ HOLDS = ("scheduling.k8s.io", "priorityclasses", EVERYBODY)
 EMPTY: JsonObject = {"spec": {}}
 
 
-def test_the_default_priority_class() -> None:
+def test_the_default_priority_class_is_unique_and_applied() -> None:
     given = give_priority(write(backend(HOLDS), EMPTY), EMPTY)
     assert find(given, "spec", "priority") == 7
     assert find(given, "spec", "priorityClassName") == "all"

@@ -19,6 +19,6 @@ FULL: JsonObject = {"cpu": "1", "memory": "1Gi"}
         ({"requests": FULL, "limits": {"cpu": "2", "memory": "1Gi"}}, "Burstable"),
     ],
 )
-def test_classes_by_resources(resources: JsonObject, expected: str) -> None:
+def test_the_quality_class_depends_on_requests_and_limits(resources: JsonObject, expected: str) -> None:
     assert quality_class({"containers": [{"resources": resources}]}) == expected
     assert quality_class({"resources": resources, "containers": [{}]}) == expected

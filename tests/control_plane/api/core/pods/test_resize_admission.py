@@ -31,7 +31,7 @@ def node(system: str = "linux", **status: JsonObject) -> JsonObject:
         ("1", {"metadata": {"name": "other"}}, 'node "n" not found'),
     ],
 )
-def test_size(cpu: str, there: JsonObject, why: str) -> None:
+def test_a_resize_must_fit_a_linux_node(cpu: str, there: JsonObject, why: str) -> None:
     admission = write(backend(("", "nodes", there)), pod(cpu), pod("500m"), below="resize")
     if not why:
         check_node_size(admission)
@@ -41,7 +41,7 @@ def test_size(cpu: str, there: JsonObject, why: str) -> None:
     assert caught.value.message.endswith(f"is forbidden: {why}")
 
 
-def test_features() -> None:
+def test_a_resize_of_pod_resources_needs_a_node_feature() -> None:
     whole: JsonObject = {"requests": {"cpu": "1"}}
     new, old = pod("1", resources=whole), pod("1")
     able = node()
@@ -54,7 +54,7 @@ def test_features() -> None:
 @pytest.mark.parametrize(
     ("new", "below"), [(pod("9", "simulated"), "resize"), (pod("9", ""), "resize"), (pod("9"), "")]
 )
-def test_requests_that_are_not_checked(new: JsonObject, below: str) -> None:
+def test_other_requests_are_not_checked(new: JsonObject, below: str) -> None:
     admission = write(backend(), new, pod("1"), below=below)
     check_node_size(admission)
     check_node_features(admission)

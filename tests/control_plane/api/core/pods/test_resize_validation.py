@@ -21,18 +21,18 @@ def sized(cpu: str, **more: str) -> JsonObject:
         (pod_of({"name": "b", "image": "i"}), pod_of(), 1),
     ],
 )
-def test_resources_of_the_pod_as_a_whole(new: JsonObject, old: JsonObject, count: int) -> None:
+def test_a_resize_changes_only_resource_amounts(new: JsonObject, old: JsonObject, count: int) -> None:
     assert len(resize_errors(new, old)[0]) == count
 
 
-def test_systems_and_nodes_without_support() -> None:
+def test_resizes_on_windows_or_unsupported_nodes_are_refused() -> None:
     windows = pod_of(os={"name": "windows"})
     assert resize_errors(windows, windows)[1]
     running: JsonObject = {**pod_of(), "status": {"containerStatuses": [{"name": "a", "state": {"running": {}}}]}}
     assert [error.field for error in resize_errors(pod_of(), running)[0]] == ["spec"]
 
 
-def test_init_containers() -> None:
+def test_init_containers_cannot_be_resized() -> None:
     policy: JsonObject = {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}
     old = pod_of(initContainers=[{"name": "i", "image": "i", "resources": {"requests": {"cpu": "1"}}, **policy}])
     new = pod_of(initContainers=[{"name": "i", "image": "j", "resources": {"requests": {"cpu": "2"}}, **policy}])

@@ -27,7 +27,7 @@ def test_existing_pods_cause_warnings() -> None:
     ]
 
 
-def test_requests_that_are_not_checked() -> None:
+def test_other_requests_are_not_checked() -> None:
     view = backend(("", "namespaces", namespace(enforce="restricted")))
     pod: JsonObject = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "i"}]}}
     for admission in (write(view, pod, pod), write(view, pod, below="status"), write(backend(), pod)):

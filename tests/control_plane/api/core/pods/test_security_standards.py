@@ -41,11 +41,11 @@ def context(**members: JsonObject | str | bool) -> JsonObject:
         ),
     ],
 )
-def test_violations_by_version(spec: JsonObject, level: str, version: int, reasons: list[str]) -> None:
+def test_violations_depend_on_level_and_version(spec: JsonObject, level: str, version: int, reasons: list[str]) -> None:
     assert [found.reason for found in violations({}, spec, level, version)] == reasons
 
 
-def test_deprecated_annotations() -> None:
+def test_deprecated_profile_annotations_are_violations() -> None:
     metadata: JsonObject = {
         "annotations": {
             "seccomp.security.alpha.kubernetes.io/pod": "unconfined",

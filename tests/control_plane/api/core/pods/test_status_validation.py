@@ -19,7 +19,7 @@ def test_ephemeral_containers_are_not_restarted() -> None:
     assert [error.field for error in status_errors(new, old)] == ["status.ephemeralContainerStatuses[0].state"]
 
 
-def test_rules_of_restarts() -> None:
+def test_only_containers_with_a_matching_restart_rule_restart() -> None:
     rule: JsonObject = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
     container: JsonObject = {"name": "a", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule]}
     running: JsonObject = {"name": "a", "state": {"running": {}}}
@@ -31,7 +31,7 @@ def test_rules_of_restarts() -> None:
     assert status_errors(with_status(pod_of(container), containerStatuses=[running]), old) == []
 
 
-def test_health_of_resources_and_images() -> None:
+def test_invalid_resource_health_and_image_status_are_reported() -> None:
     resources: JsonValue = [
         {"resourceID": "1", "health": "Healthy", "message": ""},
         {"resourceID": "2", "health": "Unknown", "message": "m" * 2000},
@@ -45,7 +45,7 @@ def test_health_of_resources_and_images() -> None:
     assert len(status_errors(new, with_status(pod_of()))) == 8
 
 
-def test_users_on_windows() -> None:
+def test_linux_users_are_refused_on_windows() -> None:
     pod = pod_of(os={"name": "windows"})
     new = with_status(pod, containerStatuses=[{"name": "a", "user": {"linux": {"uid": 1, "gid": 1}}}])
     assert [error.reason for error in status_errors(new, with_status(pod))] == ["FieldValueForbidden"]

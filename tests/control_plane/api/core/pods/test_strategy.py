@@ -9,7 +9,7 @@ from wharfinger.control_plane.storage.memory import MemoryStorage
 from wharfinger.formats.json.value import JsonObject, find
 
 
-def test_fields_that_are_dropped() -> None:
+def test_disabled_fields_are_dropped() -> None:
     spec: JsonObject = {
         "schedulingGroup": {},
         "volumes": [{"name": "p", "projected": {"sources": [{"podCertificate": {}}]}}, {"name": "e", "emptyDir": {}}],

@@ -29,7 +29,7 @@ def test_an_empty_term_is_immutable() -> None:
     assert [error.reason for error in spec_change_errors(new, old)] == ["FieldValueInvalid"]
 
 
-def test_removed_annotations() -> None:
+def test_the_mirror_and_profile_annotations_cannot_be_removed() -> None:
     gone: JsonObject = {
         "container.apparmor.security.beta.kubernetes.io/a": "unconfined",
         "kubernetes.io/config.mirror": "x",
@@ -40,7 +40,7 @@ def test_removed_annotations() -> None:
     assert annotation_change_errors(old, old) == []
 
 
-def test_equivalent_pods() -> None:
+def test_equivalent_pods_are_no_change() -> None:
     assert same_spec({"volumes": []}, {})
     assert ephemeral_change_errors(pod_of(), pod_of()) == []
     assert quality_change_errors(pod_of(), pod_of()) == []

@@ -10,7 +10,7 @@ RULES = POD_RULES["Pod"]
 MIRROR: JsonObject = {"kubernetes.io/config.mirror": "x"}
 
 
-def test_a_valid_pod() -> None:
+def test_a_valid_pod_has_no_errors() -> None:
     pod = pod_of()
     assert RULES.create(pod) == []
     assert RULES.update({**pod, "spec": {**find_object(pod, "spec")}}, pod) == []
@@ -19,13 +19,13 @@ def test_a_valid_pod() -> None:
     assert RULES.warnings(pod, None) == RULES.warnings(pod, pod) == []
 
 
-def test_a_token_needs_an_account() -> None:
+def test_a_projected_token_needs_a_service_account() -> None:
     source: JsonObject = {"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}
     pod = pod_of(volumes=[{"name": "v", **source}], serviceAccountName="")
     assert [error.field for error in pod_errors(pod)] == ["spec.volumes[0].projected.sources[0].serviceAccountToken"]
 
 
-def test_a_gated_pod_has_no_node() -> None:
+def test_a_gated_pod_may_not_have_a_node() -> None:
     errors = RULES.create(pod_of(nodeName="n", schedulingGates=[{"name": "g"}]))
     assert [error.field for error in errors] == ["spec.nodeName"]
 

@@ -62,7 +62,7 @@ def test_a_quota_without_a_status_is_ignored() -> None:
     assert used(view) is None
 
 
-def test_a_quota_with_unknown_use() -> None:
+def test_a_quota_without_known_usage_refuses_writes() -> None:
     with pytest.raises(StatusError, match="status unknown for quota: q, resources: configmaps"):
         check_quota(write(backend(hard={"configmaps": "1"}), "configmaps", {}))
 
@@ -76,7 +76,7 @@ def test_only_increases_are_charged() -> None:
         check_quota(write(view, "services", {"spec": {"type": "NodePort", "ports": [{}, {}, {}]}}, old))
 
 
-def test_writes_that_are_not_charged() -> None:
+def test_other_writes_are_not_charged() -> None:
     view = backend(hard={"configmaps": "0", "pods": "0"}, used={"configmaps": "0", "pods": "0"})
 
     check_quota(write(view, "configmaps", {}, {}))

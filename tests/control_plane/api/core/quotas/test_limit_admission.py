@@ -41,7 +41,9 @@ def pod(requests: JsonObject, limits: JsonObject) -> JsonObject:
         ({"maxLimitRequestRatio": {"cpu": "2"}}, {"cpu": "1"}, {"cpu": "2"}, ""),
     ],
 )
-def test_bounds_of_containers(bounds: JsonObject, requests: JsonObject, limits: JsonObject, said: str) -> None:
+def test_container_resources_outside_the_bounds_are_refused(
+    bounds: JsonObject, requests: JsonObject, limits: JsonObject, said: str
+) -> None:
     request = asked(pod(requests, limits), {"type": "Container", **bounds})
     if not said:
         check_limits(request)
@@ -53,12 +55,12 @@ def test_bounds_of_containers(bounds: JsonObject, requests: JsonObject, limits: 
     assert said in refused.value.message
 
 
-def test_pods_as_a_whole() -> None:
+def test_pod_resources_outside_the_bounds_are_refused() -> None:
     with pytest.raises(StatusError, match="maximum cpu usage per Pod is 1, but limit is 2"):
         check_limits(asked(pod({}, {"cpu": "2"}), {"type": "Pod", "max": {"cpu": "1"}}))
 
 
-def test_claims() -> None:
+def test_claims_outside_the_bounds_are_refused() -> None:
     claim: JsonObject = {"spec": {"resources": {"requests": {"storage": "3Gi"}}}}
     bounds: JsonObject = {"type": "PersistentVolumeClaim", "max": {"storage": "2Gi"}}
 
@@ -68,14 +70,14 @@ def test_claims() -> None:
         check_limits(asked({}, bounds, {"type": "Pod", "max": {"cpu": "1"}}, plural="persistentvolumeclaims"))
 
 
-def test_writes_that_are_not_checked() -> None:
+def test_other_writes_are_not_checked() -> None:
     bounds: JsonObject = {"type": "Container", "max": {"cpu": "1"}}
 
     check_limits(asked(pod({}, {"cpu": "2"}), bounds, old=pod({}, {"cpu": "2"})))
     assert fill_limits(asked({}, bounds, plural="persistentvolumeclaims"), {"a": 1}) == {"a": 1}
 
 
-def test_defaults() -> None:
+def test_containers_get_default_requests_and_limits() -> None:
     bounds: JsonObject = {"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "500m"}}
     found = fill_limits(asked({}, bounds), pod({}, {}))
 

@@ -36,7 +36,7 @@ def pod(*resources: JsonObject, **spec: JsonValue) -> JsonObject:
         ("secrets", []),
     ],
 )
-def test_resources_by_kind(resource: str, names: list[str]) -> None:
+def test_each_kind_counts_matching_quota_resources(resource: str, names: list[str]) -> None:
     hard = (
         "cpu limits.cpu pods count/pods hugepages-2Mi requests.example.com/gpu services services.nodeports requests.storage "
         "gold.storageclass.storage.k8s.io/requests.storage configmaps count/configmaps count/deployments.apps"
@@ -44,7 +44,7 @@ def test_resources_by_kind(resource: str, names: list[str]) -> None:
     assert matching_resources(resource, hard.split()) == sorted(names)
 
 
-def test_pods() -> None:
+def test_pods_use_requests_limits_and_overhead() -> None:
     asked: JsonObject = {"requests": {"cpu": "100m", "memory": "1Gi", "example.com/gpu": "1"}, "limits": {"cpu": "1"}}
     used = usage("pods", pod(asked, asked, overhead={"cpu": "50m"}), NOW)
 
@@ -52,13 +52,13 @@ def test_pods() -> None:
     assert used["requests.example.com/gpu"] == "2"
 
 
-def test_finished_pods_are_only_counted() -> None:
+def test_finished_pods_use_no_compute_resources() -> None:
     assert usage("pods", {**pod(), "status": {"phase": "Succeeded"}}, NOW) == {"count/pods": "1"}
     gone: JsonObject = {"deletionTimestamp": "2026-11-21T03:00:00Z", "deletionGracePeriodSeconds": 30}
     assert usage("pods", {**pod(), "metadata": gone}, NOW) == {"count/pods": "1"}
 
 
-def test_resources_of_the_pod_take_precedence() -> None:
+def test_pod_level_resources_take_precedence() -> None:
     found = pod_amounts(pod({"requests": {"cpu": "1"}}, resources={"requests": {"cpu": "3"}}), "requests")
 
     assert found == {"cpu": "3"}
@@ -73,13 +73,13 @@ def test_resources_of_the_pod_take_precedence() -> None:
         ({"type": "ClusterIP", "ports": [{}]}, "0", "0"),
     ],
 )
-def test_services(spec: JsonObject, ports: str, balanced: str) -> None:
+def test_services_use_node_ports_and_load_balancers(spec: JsonObject, ports: str, balanced: str) -> None:
     used = usage("services", {"spec": spec}, NOW)
 
     assert (used["services.nodeports"], used["services.loadbalancers"]) == (ports, balanced)
 
 
-def test_claims() -> None:
+def test_claims_use_requested_or_allocated_storage() -> None:
     claim: JsonObject = {"spec": {"storageClassName": "gold", "resources": {"requests": {"storage": "1500m"}}}}
     used = usage("persistentvolumeclaims", claim, NOW)
     assert used["requests.storage"] == used["gold.storageclass.storage.k8s.io/requests.storage"] == "2"
@@ -115,14 +115,14 @@ def test_claims() -> None:
         ({"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}, pod(), False),
     ],
 )
-def test_scopes(scope: JsonObject, obj: JsonObject, holds: bool) -> None:
+def test_scopes_select_pods(scope: JsonObject, obj: JsonObject, holds: bool) -> None:
     quota: JsonObject = {"spec": {"scopeSelector": {"matchExpressions": [scope]}}}
 
     assert in_scope(quota, "pods", obj) is holds
     assert not in_scope(quota, "configmaps", obj)
 
 
-def test_scopes_of_claims() -> None:
+def test_scopes_select_claims_by_attributes_class() -> None:
     quota: JsonObject = {"spec": {"scopes": ["VolumeAttributesClass"]}}
 
     assert in_scope(quota, "persistentvolumeclaims", {"spec": {"volumeAttributesClassName": "a"}})
@@ -130,21 +130,21 @@ def test_scopes_of_claims() -> None:
     assert in_scope({"spec": {}}, "configmaps", {})
 
 
-def test_unspecified_resources() -> None:
+def test_unspecified_resources_are_listed_by_container() -> None:
     silent = pod({}, {"requests": {"cpu": "1"}})
 
     assert unspecified(silent, ["requests.cpu", "limits.memory"]) == "limits.memory for: c0,c1; requests.cpu for: c0"
     assert unspecified(pod({}, resources={"limits": {"cpu": "1"}}), ["cpu"]) == ""
 
 
-def test_sums() -> None:
+def test_amounts_are_added_and_subtracted() -> None:
     assert plus("0", "1Gi") == "1Gi"
     assert plus("512Mi", "512M") == "1024288Ki"
     assert added({"a": "1"}, {"a": "500m", "b": "1"}) == {"a": "1500m", "b": "1"}
     assert increase({"a": "3", "b": "1"}, {"a": "1", "b": "2", "c": "1"}) == {"a": "2", "b": "0", "c": "0"}
 
 
-def test_calculated_use() -> None:
+def test_usage_is_calculated_from_stored_objects() -> None:
     quota: JsonObject = {
         "metadata": {"namespace": "n"},
         "spec": {"hard": {"configmaps": "5", "pods": "1", "count/odd.example.com": "1"}},

@@ -29,13 +29,13 @@ from wharfinger.formats.json.value import JsonObject
         ),
     ],
 )
-def test_quotas(spec: JsonObject, said: str) -> None:
+def test_invalid_quotas_are_refused(spec: JsonObject, said: str) -> None:
     errors = [str(error) for error in QUOTA_RULES.create({"spec": spec})]
 
     assert not errors if not said else any(said in error for error in errors)
 
 
-def test_changes_of_quotas() -> None:
+def test_changed_scopes_and_invalid_usage_are_refused() -> None:
     old: JsonObject = {"spec": {"scopes": ["BestEffort"]}}
 
     assert QUOTA_RULES.update(old, old) == []
@@ -43,7 +43,7 @@ def test_changes_of_quotas() -> None:
     assert len(QUOTA_RULES.status({"status": {"hard": {"odd": "1"}, "used": {"pods": "-1"}}}, old)) == 3
 
 
-def test_requests_above_limits() -> None:
+def test_requests_above_limits_cause_a_warning() -> None:
     quota: JsonObject = {"spec": {"hard": {"cpu": "2", "limits.cpu": "1"}}}
 
     assert QUOTA_RULES.warnings(quota, None) == ["ResourceQuota cpu (2) should be less than limits.cpu (1)"]
@@ -85,7 +85,7 @@ def test_requests_above_limits() -> None:
         ({"type": "PersistentVolumeClaim"}, "either minimum or maximum storage value is required"),
     ],
 )
-def test_limit_ranges(item: JsonObject, said: str) -> None:
+def test_invalid_limit_ranges_are_refused(item: JsonObject, said: str) -> None:
     errors = [str(error) for error in LIMIT_RANGE_RULES.update({"spec": {"limits": [item]}}, {})]
 
     assert not errors if not said else any(said in error for error in errors)

@@ -30,7 +30,7 @@ def service(*addresses: str, families: tuple[str, ...] = (), **spec: JsonValue) 
         (service(ipFamilyPolicy="Odd"), 'spec.ipFamilyPolicy: Unsupported value: "Odd"'),
     ],
 )
-def test_addresses(obj: JsonObject, said: str) -> None:
+def test_invalid_cluster_addresses_are_refused(obj: JsonObject, said: str) -> None:
     errors = [str(error) for error in address_errors(obj, None)]
 
     assert not errors if not said else any(said in error for error in errors)
@@ -60,12 +60,12 @@ SINGLE = service("10.0.0.1", families=("IPv4",), ipFamilyPolicy="SingleStack")
         (service(type="ExternalName"), SINGLE, ""),
     ],
 )
-def test_changes(new: JsonObject, old: JsonObject, said: str) -> None:
+def test_forbidden_changes_of_cluster_addresses_are_refused(new: JsonObject, old: JsonObject, said: str) -> None:
     errors = [str(error) for error in changed_address_errors(new, old)]
 
     assert not errors if not said else any(said in error for error in errors)
 
 
-def test_headless() -> None:
+def test_a_service_without_cluster_ip_is_headless() -> None:
     assert headless(service("None"))
     assert not headless(service())

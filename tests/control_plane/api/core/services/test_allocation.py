@@ -11,7 +11,7 @@ def service(*addresses: str, ports: tuple[int, ...] = (), check: int = 0) -> Jso
     return {"spec": {"clusterIPs": list(addresses), "ports": list(listed), "healthCheckNodePort": check}}
 
 
-def test_random_values_come_from_the_dynamic_part_first() -> None:
+def test_the_dynamic_part_of_a_range_is_used_first() -> None:
     view = FakeView()
 
     assert drawn(range(100), 10, set(), view) == 10
@@ -19,7 +19,7 @@ def test_random_values_come_from_the_dynamic_part_first() -> None:
     assert drawn(range(100), 10, set(range(100)), view) is None
 
 
-def test_addresses_run_out() -> None:
+def test_a_full_address_range_is_an_error() -> None:
     taken = [service(f"10.0.0.{part}") for part in range(1, 255)]
     spec: JsonObject = {"ipFamilies": ["IPv4"]}
 
@@ -29,7 +29,7 @@ def test_addresses_run_out() -> None:
     assert refused.value.code == 500
 
 
-def test_the_static_part_is_used_when_nothing_else_is_left() -> None:
+def test_the_static_part_is_used_if_the_dynamic_part_is_full() -> None:
     taken = [service(f"10.0.0.{part}") for part in range(17, 255)]
     spec: JsonObject = {"ipFamilies": ["IPv4"]}
 
@@ -38,7 +38,7 @@ def test_the_static_part_is_used_when_nothing_else_is_left() -> None:
     assert spec["clusterIP"] == "10.0.0.2"
 
 
-def test_the_api_servers_own_address_is_taken() -> None:
+def test_the_address_of_the_api_server_is_reserved() -> None:
     spec: JsonObject = {"ipFamilies": ["IPv4"], "clusterIPs": ["10.0.0.1"]}
 
     with pytest.raises(StatusError, match="provided IP is already allocated"):
@@ -53,7 +53,7 @@ def test_a_dry_run_checks_the_range_only(address: str) -> None:
         give_addresses({"spec": spec}, spec, FakeView(dry_run=True))
 
 
-def test_ports() -> None:
+def test_node_ports_are_unique_and_in_range() -> None:
     assert node_ports([service(ports=(30001, 0), check=30002)]) == {30001, 30002}
     ports = Ports(FakeView(), set(PORTS) - {30005})
     assert ports.draw() == 30005
@@ -63,7 +63,7 @@ def test_ports() -> None:
         ports.draw()
 
 
-def test_ports_of_a_dry_run() -> None:
+def test_a_dry_run_draws_ports_outside_the_range() -> None:
     ports = Ports(FakeView(dry_run=True), {30005})
 
     assert [ports.draw(), ports.draw()] == [32769, 32770]

@@ -26,13 +26,13 @@ def test_two_services_have_two_addresses() -> None:
     assert find(second, "spec", "ipFamilies") == ["IPv4"]
 
 
-def test_one_port_of_two_protocols_has_one_node_port() -> None:
+def test_a_port_with_two_protocols_gets_the_same_node_port() -> None:
     found = create_service(exposed({"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}), FakeView())
 
     assert find(found, "spec", "ports", 0, "nodePort") == find(found, "spec", "ports", 1, "nodePort")
 
 
-def test_one_port_may_request_two_node_ports() -> None:
+def test_a_port_may_request_two_node_ports() -> None:
     ports: list[JsonObject] = [{"port": 53, "nodePort": 30001}, {"port": 53, "nodePort": 30002}]
     found = create_service(exposed(*ports), FakeView())
 
@@ -59,7 +59,7 @@ def test_two_ports_may_not_share_a_node_port() -> None:
         update_service(new, old, FakeView({("", "services"): [old]}))
 
 
-def test_a_health_port_that_is_taken() -> None:
+def test_a_health_check_port_in_use_is_refused() -> None:
     other = exposed({"port": 1, "nodePort": 30100})
     balanced = service(type="LoadBalancer", externalTrafficPolicy="Local", healthCheckNodePort=30100, ports=[])
 
@@ -77,7 +77,7 @@ def test_a_health_port_that_is_taken() -> None:
         ({"clusterIPs": ["10.0.0.9"]}, "must be empty when `clusterIP` is not specified"),
     ],
 )
-def test_families(spec: JsonObject, said: str) -> None:
+def test_unavailable_ip_families_are_refused(spec: JsonObject, said: str) -> None:
     with pytest.raises(StatusError, match=said):
         create_service(service(**spec), FakeView())
 
@@ -88,7 +88,7 @@ def test_headless_services_without_a_selector_have_both_families() -> None:
     assert find(single, "spec", "ipFamilies") == ["IPv4"]
 
 
-def test_two_families_are_reduced_by_their_policy() -> None:
+def test_two_families_are_reduced_by_the_family_policy() -> None:
     old = service(clusterIP="None", clusterIPs=["None"], ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="RequireDualStack")
     new = service(clusterIP="None", clusterIPs=["None"], ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="SingleStack")
     assert find(update_service(new, old, FakeView()), "spec", "ipFamilies") == ["IPv4"]

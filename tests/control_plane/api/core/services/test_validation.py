@@ -38,13 +38,13 @@ def service(**spec: JsonValue) -> JsonObject:
         ({"externalTrafficPolicy": "Some", "type": "NodePort"}, 'supported values: "Cluster", "Local"'),
     ],
 )
-def test_rules(spec: JsonObject, said: str) -> None:
+def test_invalid_service_fields_are_reported(spec: JsonObject, said: str) -> None:
     errors = [str(error) for error in SERVICE_RULES.create(service(**spec))]
 
     assert not errors if not said else any(said in error for error in errors)
 
 
-def test_annotations() -> None:
+def test_invalid_annotations_are_refused_on_creation_only() -> None:
     hints: JsonObject = {"service.kubernetes.io/topology-aware-hints": "a", "service.kubernetes.io/topology-mode": "b"}
     wrong = service(annotations=hints)
     assert "must match annotations" in SERVICE_RULES.create(wrong)[0].message
@@ -57,14 +57,14 @@ def test_annotations() -> None:
     assert SERVICE_RULES.update(balanced, balanced) == []
 
 
-def test_warnings_about_ignored_fields_of_headless_services() -> None:
+def test_ignored_fields_of_headless_services_cause_warnings() -> None:
     bare = service(clusterIP="None", loadBalancerIP="1.2.3.4", externalIPs=["1.2.3.4"], sessionAffinity="ClientIP")
     said = SERVICE_RULES.warnings(bare, None)
 
     assert [line.split()[0] for line in said] == ["spec.loadBalancerIP", "spec.externalIPs", "spec.SessionAffinity"]
 
 
-def test_external_addresses() -> None:
+def test_services_with_external_addresses_are_externally_accessible() -> None:
     assert externally_accessible(service(externalIPs=["1.2.3.4"]))
     assert not externally_accessible(service())
     assert needs_health_check(service(type="LoadBalancer", externalTrafficPolicy="Local"))

@@ -40,7 +40,7 @@ def asked(obj: JsonObject, old: JsonObject | None = None, subresource: str = "")
     return Admission(VIEW, User("u", ()), CLAIM, operation, subresource, "n", "c", obj, old)
 
 
-def test_the_newest_default_class_is_taken() -> None:
+def test_a_claim_gets_the_newest_default_class() -> None:
     assert find(fill_class(asked({}), {"spec": {}}), "spec", "storageClassName") == "a"
     assert fill_class(asked({}), {"spec": {"storageClassName": ""}}) == {"spec": {"storageClassName": ""}}
 
@@ -62,7 +62,7 @@ def test_claims_are_protected_once() -> None:
         (claim("2Gi", "absent"), claim("1Gi", "absent"), "only dynamically provisioned pvc can be resized"),
     ],
 )
-def test_expansion(new: JsonObject, old: JsonObject, said: str) -> None:
+def test_only_bound_claims_of_expandable_classes_may_grow(new: JsonObject, old: JsonObject, said: str) -> None:
     check_growth(asked(new, old, "status"))
     if not said:
         check_growth(asked(new, old))

@@ -34,7 +34,7 @@ BOUND: JsonObject = {"phase": "Bound", "capacity": {"storage": "1Gi"}, "currentV
         ),
     ],
 )
-def test_changes(new: JsonObject, old: JsonObject, said: str) -> None:
+def test_forbidden_changes_of_claims_are_refused(new: JsonObject, old: JsonObject, said: str) -> None:
     errors = [str(error) for error in CLAIM_RULES.update(new, old)]
 
     assert not errors if not said else any(said in error for error in errors)
@@ -51,7 +51,7 @@ def test_changes(new: JsonObject, old: JsonObject, said: str) -> None:
         ({"allocatedResources": {"storage": "1"}}, ""),
     ],
 )
-def test_status(status: JsonObject, said: str) -> None:
+def test_invalid_claim_statuses_are_refused(status: JsonObject, said: str) -> None:
     errors = [str(error) for error in CLAIM_RULES.status(claim(status=status), claim())]
 
     assert not errors if not said else any(said in error for error in errors)

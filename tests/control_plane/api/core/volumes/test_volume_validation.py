@@ -45,13 +45,13 @@ def volume(**spec: JsonValue) -> JsonObject:
         ({"hostPath": {"path": "/a"}, "capacity": {"storage": "-1"}}, "must be a valid resource quantity"),
     ],
 )
-def test_sources(spec: JsonObject, said: str) -> None:
+def test_invalid_volume_sources_are_refused(spec: JsonObject, said: str) -> None:
     errors = [str(error) for error in VOLUME_RULES.create(volume(**spec))]
 
     assert not errors if not said else any(said in error for error in errors)
 
 
-def test_mount_options_by_annotation() -> None:
+def test_mount_option_annotations_need_a_volume_type_with_mounts() -> None:
     old: JsonObject = {"volume.beta.kubernetes.io/mount-options": "x"}
 
     assert len(VOLUME_RULES.create(volume(annotations=old, hostPath={"path": "/a"}))) == 1
@@ -59,7 +59,7 @@ def test_mount_options_by_annotation() -> None:
     assert len(VOLUME_RULES.warnings(volume(annotations=old, rbd={}), None)) == 2
 
 
-def test_changes() -> None:
+def test_forbidden_changes_of_volumes_are_refused() -> None:
     old = volume(csi={"driver": "d", "volumeHandle": "h"}, volumeAttributesClassName="a")
     grown = volume(
         csi={"driver": "d", "volumeHandle": "h", "controllerExpandSecretRef": {"name": "a", "namespace": "b"}}
