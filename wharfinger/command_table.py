@@ -63,8 +63,8 @@ COMMANDS: Final = (
     Command(
         "get",
         "debug",
-        "list the packages, repositories, versions, queues, hooks, objects, watches or pools of a running daemon, or its "
-        "leader",
+        "list the packages, repositories, versions, queues, hooks, objects, watches or pools of a running daemon, or the "
+        "leading daemon",
         module="listing.get_command",
     ),
     Command(

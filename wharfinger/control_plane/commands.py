@@ -68,9 +68,9 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
         "--tls",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="serve over TLS (default), with a certificate authority that is kept in the folder tls beside the kubeconfig; "
-        "or serve over plain HTTP: the server's address in the kubeconfig then contains the token, and some clients refuse "
-        "such an address",
+        help="--tls (default): serve over TLS, with a certificate authority that is kept in the folder tls beside the "
+        "kubeconfig. --no-tls: serve over plain HTTP; the server's address in the kubeconfig then contains the token, and "
+        "some clients refuse such an address",
     )
     parser.add_argument(
         "--until-stdin-ends",
@@ -82,7 +82,7 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FOLDER",
         help="run each command in a Pod (kubectl exec) as a program of this machine, as your user, in a folder for the Pod "
-        "below FOLDER; without this option, such commands are refused, because Pods are only simulated",
+        "below FOLDER. Without this option, such commands are refused, because Pods are only simulated",
     )
     add_kubernetes_version(parser, "")
     add_chaos(parser, "")

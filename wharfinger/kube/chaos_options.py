@@ -11,8 +11,8 @@ def add_chaos(parser: argparse.ArgumentParser, condition: str) -> None:
     group.add_argument(
         "--chaos",
         metavar="RULES",
-        help=f"{condition}inject faults into requests; RULES is a YAML file of rules, or the rules themselves, such as "
-        "'latency verb=list delay=200ms; error code=503 verb=patch times=2'; the faults are latency, drop-before, "
+        help=f"{condition}inject faults into requests. RULES is a YAML file of rules, or the rules themselves, such as "
+        "'latency verb=list delay=200ms; error code=503 verb=patch times=2'. The faults are latency, drop-before, "
         "drop-after, error, throttle, cut-watch, stale-read, slow-list and partition",
     )
     group.add_argument(

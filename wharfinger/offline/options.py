@@ -70,7 +70,7 @@ def add_path(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="PATH",
         help="a chart (folder or archive), a package's folder, or a file or folder of manifests (Flux, Argo CD and "
-        "Wharfinger); the manifests of several paths form one tree, and the order of the paths does not matter",
+        "Wharfinger). The manifests of several paths form one tree, and the order of the paths does not matter",
     )
 
 
@@ -82,8 +82,8 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILTER",
         help="include only the objects that match this filter: KIND, KIND/NAME, NAMESPACE/KIND/NAME (such as "
-        "apps/HelmRelease/web), or KEY=VALUE[,KEY=VALUE...] with the keys kind, namespace, name, label and path; "
-        "everything that these objects need is built, too (may be repeated; then an object must match one of the filters)",
+        "apps/HelmRelease/web), or KEY=VALUE[,KEY=VALUE...] with the keys kind, namespace, name, label and path. "
+        "Everything that these objects need is built, too (may be repeated; then an object must match one of the filters)",
     )
 
 

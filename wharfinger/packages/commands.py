@@ -121,8 +121,8 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     check = actions.add_parser(
         "check",
         help="check a package's folder, as the daemon would",
-        description="Read a package in the same way as the daemon: its definition, its schemas and their rules, its "
-        "conversions of settings, and the files of its hooks. Test the conversions with the examples in "
+        description="Read and check a package in the same way as the daemon: its definition, its schemas and their rules, "
+        "its conversions of settings, and the files of its hooks. Test the conversions with the examples in "
         "openapi/conversions/testcases.yaml. With --settings, check settings against the schemas. Hooks are not run. Exit "
         "code 0: no errors; 1: errors.",
     )

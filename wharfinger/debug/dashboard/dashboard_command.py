@@ -22,8 +22,8 @@ def add_dashboard(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Serve a read-only page of a running daemon for a browser on this machine. The page shows the packages and their "
         "dependencies with live states, the details of each package, and the queues. Open the printed address within 10 "
-        "minutes; it works only once. The page is served until this command ends (Ctrl-C). Secrets are masked. Exit code "
-        "0: ended by Ctrl-C or SIGTERM; 1: no daemon answers, or the page cannot be served."
+        "minutes. The address works only once. The page is served until this command ends (Ctrl-C). Secrets are masked. "
+        "Exit code 0: ended by Ctrl-C or SIGTERM; 1: no daemon answers, or the page cannot be served."
     )
     parser.add_argument(
         "--port",

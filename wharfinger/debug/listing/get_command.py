@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
 
 _EPILOG: Final = (
-    "NAME selects a package; in the list of repositories a repository, in the list of versions a package of a repository, "
-    "and in the list of pools a pool. -o jsonpath takes a template in kubectl's syntax, and applies it to the document "
-    "that -o json prints: `wharfinger get packages -o jsonpath='{range .apps.*}{.name}{\"\\n\"}{end}'`. Exit code 0: printed, "
-    "even if the list is empty; 1: no daemon answers, or the daemon does not know the name; 2: wrong usage."
+    "NAME selects the rows of one package. In the list of repositories, NAME is a repository; in the list of versions, "
+    "NAME is a package of a repository; in the list of pools, NAME is a pool. -o jsonpath takes a template in kubectl's "
+    "syntax, and applies it to the document that -o json prints: `wharfinger get packages -o jsonpath='{range "
+    '.apps.*}{.name}{"\\n"}{end}\'`. Exit code 0: printed, even if the list is empty; 1: no daemon answers, or the daemon '
+    "does not know the name; 2: wrong usage."
 )
 
 
@@ -55,10 +56,10 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         "what",
         type=list_named,
         choices=LISTS,
-        help="the list: packages (Applications and Modules), applications, modules, repositories, versions (of packages "
-        "that resources follow), queues (one for each package), hooks, resources (the objects of packages in the cluster, "
-        "with their health), watches (the kubernetes bindings of hooks), pools (of warm hooks, of hooks that keep running, "
-        "and of pods), or leader (the leading daemon); singular and short names work, too",
+        help="packages: Applications and Modules; applications; modules; repositories; versions: those of packages that "
+        "resources follow; queues: one for each package; hooks; resources: the objects of packages in the cluster, with "
+        "their health; watches: the kubernetes bindings of hooks; pools: of warm hooks, of hooks that keep running, and of "
+        "pods; leader: the leading daemon. Singular and short names work, too",
     )
     add_name(parser)
     output = parser.add_argument(
@@ -87,9 +88,9 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         type=_selector,
         default=None,
         metavar="SELECTOR",
-        help="only rows with these labels, in kubectl's syntax: team=web,tier!=test; the labels are those of the "
-        "repository in the list of repositories, those of the object in the list of resources, and those of the package's "
-        "resource in other lists",
+        help="only rows with these labels, in kubectl's syntax: team=web,tier!=test. In the list of repositories, the "
+        "labels are those of the repository; in the list of resources, those of the object; in other lists, those of the "
+        "package's resource",
     )
     parser.add_argument("--no-headers", action="store_true", help="print no header above a table")
     add_socket(parser)

@@ -39,9 +39,9 @@ def add_values(parser: argparse.ArgumentParser) -> None:
 def add_snapshots(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger snapshots NAME`."""
     parser.description = (
-        "Print the snapshots that the hooks of a package would get now. For each hook and each binding, the snapshot has "
-        "the objects that the binding selects or, if the binding has a filter, the results of the filter. Secrets are "
-        "masked, and so are results of filters over Secrets. A hook without kubernetes bindings has no snapshots. Exit "
+        "Print the snapshots that the hooks of a package would get now. For each hook and each binding, the snapshot "
+        "contains the objects that the binding selects or, if the binding has a filter, the results of the filter. Secrets "
+        "are masked, and so are results of filters over Secrets. A hook without kubernetes bindings has no snapshots. Exit "
         f"code 0: printed; {_NO_ANSWER}."
     )
     add_name(parser, required=True)

@@ -22,7 +22,7 @@ class NotATerminalError(DebugError):
 def add_top(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger top`."""
     parser.description = (
-        "Show the packages of a running daemon on the terminal, with their stages, queues, hooks and drift. The view is "
+        "Show the packages of a running daemon on the terminal, with their states, queues, hooks and drift. The view is "
         "updated about once a second. Keys: the arrows select a row, enter opens the page of a package, / filters, s "
         "sorts, tab shows the next list, ? lists all keys, q quits. Nothing is changed, and secrets are masked. The view "
         "has no colours if NO_COLOR is set. Exit code 0: ended with q; 1: no daemon answers, or the terminal cannot show "

@@ -44,9 +44,9 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "run",
         help="run one hook and print its results",
         description="Run one hook as the daemon would, in the hook's own folder. The output of the hook is copied to "
-        "stderr. Its results are printed to stdout as one document: its patches of objects and values, the values after "
-        "these patches, its metrics, and its responses to webhooks. Nothing is applied. Exit code 0: the hook succeeded; "
-        "1: the hook failed, or its values patch is refused; 130: ended by Ctrl-C.",
+        "stderr. The results of the hook are printed to stdout as one document: patches of objects and values, the values "
+        "after these patches, metrics, and responses to webhooks. Nothing is applied. Exit code 0: the hook succeeded; 1: "
+        "the hook failed, or its values patch is refused; 130: ended by Ctrl-C.",
     )
     run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
     run.add_argument(

@@ -94,9 +94,9 @@ def add_environment_option(parser: "argparse.ArgumentParser | argparse._Argument
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="NAME passes this environment variable to hooks, and NAME=VALUE sets it for them; NAME* passes all variables "
-        "that begin with NAME; * passes all variables except those that select a cluster (may be repeated; default: only "
-        "variables without secrets, such as PATH, the language and the time zone)",
+        help="NAME passes this environment variable to hooks, and NAME=VALUE sets it for hooks. NAME* passes all variables "
+        "that begin with NAME. A lone * passes all variables except those that select a cluster (may be repeated; default: "
+        "only variables without secrets, such as PATH, the language and the time zone)",
     )
 
 

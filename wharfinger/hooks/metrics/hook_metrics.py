@@ -27,7 +27,7 @@ SERIES: Final = Description(
 BYTES: Final = Description(
     "wharfinger_hook_metric_bytes",
     MetricKind.GAUGE,
-    "Size of the text of all series that hooks publish, in bytes, as it is counted for the limits.",
+    "Size of the text of all series that hooks publish, in bytes. The limits on metrics apply to this size.",
 )
 REFUSED: Final = Description(
     "wharfinger_hook_metric_refused_total",

@@ -13,9 +13,9 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
     """Add ``--admission``, ``--admission-service`` and ``--admission-pod-ip``."""
     group = parser.add_argument_group(
         "admission",
-        "a validating webhook for Applications, Modules and PackageRepositories; it refuses resources that the daemon "
-        f"would refuse later; an API server waits up to {TIMEOUT_S} s for the answer of the webhook, and then continues "
-        "without it",
+        "a validating webhook for Applications, Modules and PackageRepositories. It refuses resources that the daemon "
+        f"would refuse later. An API server waits up to {TIMEOUT_S} s for the answer of the webhook, and then continues "
+        "without it.",
     )
     group.add_argument(
         "--admission",
@@ -35,8 +35,8 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
         "--admission-pod-ip",
         default="",
         metavar="IP",
-        help="the address of this pod, for a Service without a selector, whose port must have the name admission; the "
-        "daemon makes the address the only endpoint of the Service while the daemon leads (default: the Service has a "
+        help="the address of this pod, for a Service without a selector. While the daemon leads, it makes the address the "
+        "only endpoint of the Service. The port of the Service must have the name admission (default: the Service has a "
         "selector, so it also sends requests to daemons on standby, which do not answer)",
     )
 

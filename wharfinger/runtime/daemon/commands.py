@@ -143,16 +143,16 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_scope,
         default=ApplicationScope.NAMESPACE,
         metavar="|".join(ApplicationScope),
-        help="the objects that an Application's chart may write and look up; namespace: those of its own namespace, or of "
-        "the whole cluster if the namespace has the label wharfinger.dev/cluster-scope=allowed; cluster: those of the "
-        "whole cluster, for a daemon that serves one tenant (default: %(default)s)",
+        help="the objects that an Application's chart may write and look up. namespace: the objects of its own namespace, "
+        "or of the whole cluster if the namespace has the label wharfinger.dev/cluster-scope=allowed. cluster: the objects "
+        "of the whole cluster, for a daemon that serves one tenant (default: %(default)s)",
     )
     parser.add_argument(
         "--require-service-account",
         action="store_true",
-        help="refuse an Application or a Module without a service account, that is, if it has no spec.serviceAccountName "
-        "and its namespace has no label wharfinger.dev/service-account=NAME (default: the daemon acts for such a package "
-        "with its own rights)",
+        help="refuse an Application or a Module without a service account. The account is named by "
+        "spec.serviceAccountName, or by the label wharfinger.dev/service-account=NAME of the namespace (default: the "
+        "daemon acts with its own rights for a package without an account)",
     )
     parser.add_argument(
         "--worker-pools",
@@ -195,9 +195,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_shard,
         default=MAIN,
         metavar="NAME",
-        help=f"manage only the Applications of one shard: those in namespaces with the label {SHARD_LABEL}=NAME; each shard "
-        "needs a daemon and has a Lease of its own (default: manage the Modules, and all Applications that belong to no "
-        "shard)",
+        help=f"manage only the Applications of one shard, that is, those in namespaces with the label {SHARD_LABEL}=NAME. "
+        "Each shard needs a daemon of its own, which holds a Lease of its own (default: manage the Modules, and all "
+        "Applications that belong to no shard)",
     )
     parser.add_argument(
         "--lease-duration",
@@ -243,9 +243,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group(
         "limits",
-        "limits on work that is done at the same time; slots are shared fairly among namespaces and packages; one "
-        "namespace gets only a part of each limit, and one registry only a part of the downloads, so work that hangs does "
-        "not delay the work of others",
+        "limits on work that is done at the same time. Namespaces, and the packages of each namespace, share the limits "
+        "fairly. One namespace can use only a part of each limit, and one registry only a part of --max-downloads, so work "
+        "that hangs does not delay the work of others.",
     )
     defaults, least = SlotLimits(), LeastSpeed()
     for name, what in _LIMITS.items():

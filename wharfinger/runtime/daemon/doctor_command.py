@@ -22,10 +22,10 @@ _JSON: Final = "json"
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger doctor``."""
     parser.description = (
-        "Examine this machine and the cluster for everything that the daemon needs: programs, the state folder, a running "
-        "daemon, the kubeconfig, the API server and its clock, permissions, custom resource definitions, and the "
-        "registries of PackageRepositories. Each failure is shown with a remedy, and nothing is changed. Exit code 0: "
-        "nothing failed, but there may be warnings; 1: something failed."
+        "Check whether this machine and the cluster have everything that the daemon needs: programs, the state folder, the "
+        "kubeconfig, the API server and its clock, permissions, custom resource definitions, and the registries of "
+        "PackageRepositories. If a daemon is running, check it, too. Each failure is shown with a remedy, and nothing is "
+        "changed. Exit code 0: nothing failed, but there may be warnings; 1: something failed."
     )
     parser.add_argument(
         "--kubeconfig",
@@ -52,12 +52,12 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         f"${SOCKET_VARIABLE}, else the socket in the default state folder)",
     )
     parser.add_argument("--helm", default="helm", help="the Helm program, version 3 or 4 (default: %(default)s)")
-    parser.add_argument("--worker-pools", action="store_true", help="also examine what `run --worker-pools` needs")
-    parser.add_argument("--admission", action="store_true", help="also examine what `run --admission` needs")
+    parser.add_argument("--worker-pools", action="store_true", help="also check what `run --worker-pools` needs")
+    parser.add_argument("--admission", action="store_true", help="also check what `run --admission` needs")
     parser.add_argument(
         "--require-service-account",
         action="store_true",
-        help="also examine what `run --require-service-account` needs",
+        help="also check what `run --require-service-account` needs",
     )
     parser.add_argument("-o", "--output", choices=(_TEXT, _JSON), default=_TEXT, help="text (default) or json")
     parser.set_defaults(handler=run_doctor)

@@ -79,7 +79,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
         help="the ConfigMap that contains the settings of these modules, and enables or disables them, in the format of "
-        f"addon-operator (default: the one that ${_CONFIG_MAP[0]} and ${_CONFIG_MAP[1]} name, else none)",
+        f"addon-operator (default: the ConfigMap ${_CONFIG_MAP[1]} in the namespace ${_CONFIG_MAP[0]}, if both variables "
+        "are set)",
     )
     starts = parser.add_argument_group(
         "restarts",
@@ -128,8 +129,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_workers,
         default=0,
         metavar="N",
-        help="keep N idle workers for each interpreter of Python hooks; an interpreter takes about 20 MB of memory, and "
-        "each worker 3 MB more; a hook that cannot use a worker is started as a new process; processes of hooks with "
+        help="keep N idle workers for each interpreter of Python hooks. An interpreter takes about 20 MB of memory, and "
+        "each worker 3 MB more. A hook that cannot use a worker is started as a new process. Processes of hooks with "
         "`pool: persistent` are kept running (default: 0: each run is a new process)",
     )
     warm.add_argument(
@@ -137,9 +138,9 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_pool_memory,
         default=0,
         metavar="SIZE",
-        help="limit on the memory of idle workers, their interpreters and persistent hooks, all together, such as 512Mi; "
-        "when it is reached, hooks are started as new processes, and idle workers are ended (default: a fifth of the "
-        "memory of the machine or of the control group)",
+        help="limit on the memory, such as 512Mi, that idle workers, their interpreters and hooks with `pool: persistent` "
+        "use together. When the limit is reached, hooks are started as new processes, and idle workers are ended (default: "
+        "a fifth of the memory of the machine or of the control group)",
     )
 
 

@@ -45,8 +45,8 @@ CORRECTIONS: Final = _counter(
 )
 SUSPICIONS: Final = _counter(
     "drift_suspicions_total",
-    "Number of changes that looked like drift. After each of them, the daemon read the object from the API server to check "
-    "this.",
+    "Number of changes that looked like drift. After each such change, the daemon read the object again from the API "
+    "server.",
 )
 KINDS: Final = _gauge("live_kinds", "Number of kinds of objects in releases that the daemon watches.")
 BLIND: Final = _gauge("live_kinds_failing", "Number of kinds of objects in releases that the daemon cannot watch now.")

@@ -46,13 +46,14 @@ CLAIMED: Final = _counter(
 )
 RESTARTS: Final = _counter(
     "zygote_restarts_total",
-    "Number of zygotes, the processes from which workers are forked, that ended and were replaced.",
+    "Number of zygotes (processes from which workers are forked) that ended and were replaced.",
     "interpreter",
 )
 
 MEMORY: Final = _gauge(
     "memory_bytes",
-    "Memory of idle workers, zygotes and persistent hooks, all together, in bytes: used (now), or limit (the upper limit).",
+    "Memory of idle workers, zygotes and processes of hooks with pool: persistent, all together, in bytes: used (now), or "
+    "limit (the upper limit).",
     "kind",
 )
 REFUSED: Final = _counter(
@@ -61,18 +62,20 @@ REFUSED: Final = _counter(
 ENDED: Final = _counter(
     "memory_ended_total", "Number of idle processes that the daemon ended, because the memory limit was exceeded."
 )
-PERSISTENT: Final = _gauge("persistent_processes", "Number of processes of persistent hooks.")
+PERSISTENT: Final = _gauge("persistent_processes", "Number of processes of hooks with pool: persistent.")
 PERSISTENT_RUNS: Final = _counter(
     "persistent_runs_total",
-    "Number of runs of persistent hooks, by start: kept (in a process that was kept running), or new (in a new process).",
+    "Number of runs of hooks with pool: persistent, by start: kept (in a process that was kept running), or new (in a new "
+    "process).",
     "start",
 )
 PERSISTENT_STARTS: Final = _counter(
-    "persistent_starts_total", "Number of processes that were started for persistent hooks."
+    "persistent_starts_total", "Number of processes that were started for hooks with pool: persistent."
 )
 BROKEN: Final = _counter(
     "persistent_broken_total",
-    "Number of processes of persistent hooks that ended during a run, or that the daemon ended because of a run.",
+    "Number of processes of hooks with pool: persistent that ended during a run, or that the daemon ended because of a "
+    "failed run.",
 )
 
 WARM_METRICS: Final = (

@@ -18,8 +18,8 @@ OTHERS: Final = ("(others)", "", "", "")
 HEARD: Final = Description(
     "wharfinger_watch_last_heard_timestamp_seconds",
     MetricKind.GAUGE,
-    "Time at which the API server last answered or sent anything on a watch, in seconds since 1970. The value is 0 if it "
-    "never did.",
+    "Time at which the API server last answered or sent anything on a watch, in seconds since 1970. The value is 0 if the "
+    "server has sent nothing yet.",
     WATCH,
 )
 STALE: Final = Description(

@@ -51,7 +51,8 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "--against",
         type=Path,
         metavar="OLD",
-        help="the folder of an older version of the package; the rights that this version did not need are also printed",
+        help="the folder of an older version of the package; also print the rights that PATH needs and the older version "
+        "did not need",
     )
     rights.add_argument(
         "--settings", type=Path, metavar="FILE", help="a YAML or JSON file with the package's settings (default: none)"
@@ -60,7 +61,8 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "--objects",
         type=Path,
         metavar="FILE",
-        help="a YAML file with objects that are created after the package was installed, so that hooks that watch them run",
+        help="a YAML file with objects that are created after the package was installed; hooks that watch such objects are "
+        "then run",
     )
     rights.add_argument(
         "-n",

@@ -49,7 +49,7 @@ _SECONDS: Final = (
     _Option(
         "patience_s",
         "--apply-patience",
-        "time after which an operation counts as hanging; it then moves to one of the --apply-slow-workers",
+        "time after which an operation counts as hanging; it then moves to an additional worker (--apply-slow-workers)",
     ),
     _Option("operation_s", "--apply-timeout", "time after which an operation is cancelled and retried"),
     _Option(
