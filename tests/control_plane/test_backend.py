@@ -34,7 +34,7 @@ def test_cluster_scoped_objects_have_no_namespace() -> None:
     assert backend().key(NODES, "a", "n").namespace == ""
 
 
-def test_identities_are_random() -> None:
+def test_uids_and_generated_names_are_random() -> None:
     made = backend()
 
     assert uuid.UUID(made.new_uid()).version == 4
@@ -45,6 +45,6 @@ def test_identities_are_random() -> None:
     assert len(made.generate_name("x" * 100)) == 63
 
 
-def test_a_seed_makes_identities_repeatable() -> None:
+def test_a_seed_makes_uids_and_names_repeatable() -> None:
     assert backend(1).new_uid() == backend(1).new_uid()
     assert backend(1).generate_name("a") == backend(1).generate_name("a")

@@ -63,7 +63,7 @@ sys.exit(commands._serve(lambda storage: None, Path("data.db")))
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("sign", ["SIGTERM", "SIGINT"])
-def test_a_second_signal_does_not_interrupt_the_closing_of_the_file(sign: str) -> None:
+def test_a_second_signal_does_not_interrupt_closing_the_data_file(sign: str) -> None:
     done = attempt(sys.executable, "-c", CLOSES, sign)
     assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
 
@@ -87,7 +87,7 @@ def test_a_process_prints_its_address_and_ends_at_a_signal(sign: signal.Signals,
 
 
 @pytest.mark.slow
-def test_a_parent_ends_it_by_closing_its_standard_input(tmp_path: Path) -> None:
+def test_the_process_ends_at_the_end_of_its_standard_input(tmp_path: Path) -> None:
     words = wharfinger("control-plane", "--until-stdin-ends", "--listen", "127.0.0.1:0")
     with subprocess.Popen(
         [*words, "--kubeconfig", str(tmp_path / "kubeconfig")],
@@ -118,7 +118,7 @@ def test_watches_end_at_a_signal(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_one_error(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = attempt(
@@ -130,7 +130,7 @@ def test_a_port_that_is_taken_is_one_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_kubeconfig_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
+def test_an_unwritable_kubeconfig_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "kubeconfig"
     done = attempt(*wharfinger("control-plane", "--kubeconfig", str(path)))
@@ -142,7 +142,7 @@ def test_a_kubeconfig_that_cannot_be_written_is_one_error(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_other_machines_need_allow_remote(tmp_path: Path) -> None:
+def test_listening_for_other_machines_needs_allow_remote(tmp_path: Path) -> None:
     arguments = ("--listen", "0.0.0.0:0", "--kubeconfig", str(tmp_path / "kubeconfig"))
     done = attempt(*wharfinger("control-plane", *arguments))
     assert done.returncode == 2
@@ -156,7 +156,7 @@ def test_other_machines_need_allow_remote(tmp_path: Path) -> None:
             assert process.wait() == 0
 
 
-def test_serving_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_restores_signal_handlers_at_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = _StopsWhenReady()
     monkeypatch.setattr(sys, "stdout", output)
     before = signal.getsignal(signal.SIGTERM)
@@ -176,7 +176,7 @@ def test_serving_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ("192.0.2.1:80", "other machines could reach it"),
     ],
 )
-def test_addresses_that_are_refused(
+def test_invalid_listen_addresses_are_refused(
     listen: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert control_plane("--listen", listen, "--kubeconfig", str(tmp_path / "kubeconfig")) == 2
@@ -186,7 +186,7 @@ def test_addresses_that_are_refused(
 @pytest.mark.parametrize(
     "content", [b"", b"\n", b"two words", b"two\nlines", b"\xff", "é".encode(), b"a\x00", b"x" * 513]
 )
-def test_files_without_a_valid_token(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_token_files_are_refused(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "token"
     path.write_bytes(content)
     assert control_plane("--token-file", str(path), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
@@ -194,7 +194,7 @@ def test_files_without_a_valid_token(content: bytes, tmp_path: Path, capsys: pyt
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_token_file_that_cannot_be_created(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unwritable_token_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "token"
     assert control_plane("--token-file", str(path), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
@@ -224,7 +224,7 @@ def test_state_token_and_port_survive_a_restart(tmp_path: Path) -> None:
     assert {entry.name for entry in (tmp_path / "state").iterdir()} == {"data.db", "kubeconfig", "tls", "token"}
 
 
-def test_a_data_file_that_is_damaged_is_one_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_data_file_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "data.db"
     path.write_bytes(b"no database" * 100)
     assert control_plane("--data", str(path), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
@@ -246,7 +246,7 @@ def test_any_token_of_printable_characters_authenticates(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_faults_hit_clients_and_are_counted(tmp_path: Path) -> None:
+def test_injected_faults_reach_clients_and_are_counted(tmp_path: Path) -> None:
     rules = tmp_path / "faults.yaml"
     rules.write_text("- {fault: error, verb: get, kind: configmaps, code: 503, times: 1}\n")
     with served(tmp_path, "--chaos", str(rules), "--chaos-seed", "7") as plane:

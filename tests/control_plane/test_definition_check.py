@@ -18,7 +18,7 @@ SOUND: JsonObject = {
 }
 
 
-def test_a_valid_definition() -> None:
+def test_a_valid_definition_has_no_refused_fields() -> None:
     assert refused_fields(SOUND) == []
 
 
@@ -28,7 +28,7 @@ def test_refused_fields_are_named() -> None:
     assert refused[1].startswith('metadata.name: Invalid value: "page": must be spec.names.plural')
 
 
-def test_a_document_that_cannot_be_decoded_is_refused_at_spec() -> None:
+def test_an_undecodable_document_is_refused_at_spec() -> None:
     ((field, why),) = refused_fields({**SOUND, "spec": {"group": ["a"]}})
     assert field == "spec"
     assert "cannot be handled as a CustomResourceDefinition" in why

@@ -82,7 +82,7 @@ def served(folder: Path, version: str) -> Iterator[Kubectl]:
         yield Kubectl(kubeconfig)
 
 
-def test_the_version_cannot_be_changed_once_a_table_was_read() -> None:
+def test_the_version_cannot_be_changed_after_a_table_was_read() -> None:
     assert table(Path("x/kinds.json")) == Path("x/kinds.json")
     assert chosen() == DEFAULT
     choose(DEFAULT)
@@ -98,7 +98,7 @@ def test_every_table_of_the_next_version_has_a_default() -> None:
     assert [path for path in tables if not path.with_name(path.name.replace(f"-{NEXT}", "")).exists()] == []
 
 
-def test_the_tables_of_the_next_version_agree() -> None:
+def test_tables_of_the_next_version_are_consistent() -> None:
     facts = json.loads(run(sys.executable, "-c", FACTS))
     assert facts["release"].startswith(f"v{NEXT}.")
     assert set(facts["kinds"]) >= NEW_KINDS
@@ -110,7 +110,7 @@ def test_the_tables_of_the_next_version_agree() -> None:
 
 
 @pytest.mark.slow
-def test_kubectl_sees_the_kinds_and_the_fields_of_the_next_version(tmp_path: Path) -> None:
+def test_kubectl_shows_kinds_and_fields_of_the_next_version(tmp_path: Path) -> None:
     bundle = '{"apiVersion": "certificates.k8s.io/v1", "kind": "ClusterTrustBundle", "metadata": {"name": "roots"}, '
     pod = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "b"}], '
     with served(tmp_path, NEXT) as kubectl:

@@ -69,7 +69,7 @@ class Clients:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(scaled(200, 8)))
-async def test_many_clients_in_memory(seed: int) -> None:
+async def test_concurrent_clients_in_memory_see_a_consistent_history(seed: int) -> None:
     storage = MemoryStorage(history_limit=random.Random(seed).choice((6, 10_000)))  # noqa: S311
     async with AsyncExitStack() as opened:
         plane = await opened.enter_async_context(open_control_plane(storage=storage))
@@ -108,7 +108,7 @@ def served(folder: Path, port: int) -> Iterator["subprocess.Popen[str]"]:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("seed", range(scaled(12, 1)))
-async def test_many_clients_of_a_server_that_is_killed(seed: int, tmp_path: Path) -> None:
+async def test_concurrent_clients_of_a_killed_server_see_a_consistent_history(seed: int, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     rng = random.Random(seed)  # noqa: S311 - repeatable on purpose

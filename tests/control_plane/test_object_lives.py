@@ -5,7 +5,7 @@ import random
 from tests.control_plane.support.object_lives import Lives, seeds
 
 
-def test_the_recordings_hold_creates_of_many_kinds() -> None:
+def test_the_recordings_contain_creates_of_many_kinds() -> None:
     taken = seeds()
     lives = Lives(random.Random(1), taken, {})  # noqa: S311 - a run that can be had again
 

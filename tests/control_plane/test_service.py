@@ -51,7 +51,7 @@ async def namespaces(client: HttpClusterClient) -> ObjectList:
     return await client.list(NAMESPACE)
 
 
-async def test_the_first_namespaces_are_there() -> None:
+async def test_the_first_namespaces_exist() -> None:
     async with (
         open_control_plane(simulate=False, now=lambda: NOW) as plane,
         open_client(Connection(LOCAL), transport=plane.transport()) as client,
@@ -61,7 +61,7 @@ async def test_the_first_namespaces_are_there() -> None:
     assert {find(item, "metadata", "creationTimestamp") for item in found.items} == {"2026-11-21T04:00:00Z"}
 
 
-async def test_the_same_randomness_makes_the_same_identities() -> None:
+async def test_the_same_random_source_gives_the_same_uids() -> None:
     seen = []
     for seed in (1, 1, 2):
         async with open_control_plane(
@@ -74,7 +74,7 @@ async def test_the_same_randomness_makes_the_same_identities() -> None:
     assert seen[0] == seen[1] != seen[2]
 
 
-async def test_a_storage_is_continued_after_a_restart() -> None:
+async def test_stored_objects_and_kinds_survive_a_restart() -> None:
     storage = MemoryStorage()
     async with (
         open_control_plane(storage=storage, simulate=False) as plane,
@@ -191,13 +191,13 @@ async def test_watches_of_a_kind_end_with_its_definition(autojump_clock: trio.te
         assert autojump_clock.current_time() - began < 1
 
 
-def test_assembling_starts_nothing() -> None:
+def test_assembling_a_control_plane_makes_no_requests() -> None:
     plane = assemble(MemoryStorage(), utc_now, None, None)
     assert isinstance(plane, ControlPlane)
     assert plane.handler.metrics.requests == {}
 
 
-def test_a_missing_built_in_kind_is_an_error() -> None:
+def test_an_unknown_built_in_kind_is_an_error() -> None:
     with pytest.raises(LookupError, match=r"wharves of group 'example\.com' is not in the table"):
         service._served(Catalog(), "example.com", "wharves")
 

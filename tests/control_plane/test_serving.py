@@ -40,7 +40,7 @@ AUTHORIZED = {"authorization": "Bearer sesame"}
         ("[::]:80", Address("::", 80), "[::]", False),
     ],
 )
-def test_addresses(text: str, address: Address, url_host: str, loopback: bool) -> None:
+def test_valid_addresses_are_parsed(text: str, address: Address, url_host: str, loopback: bool) -> None:
     assert parse_address(text) == address
     assert (address.url_host, address.loopback) == (url_host, loopback)
 
@@ -49,7 +49,7 @@ def test_addresses(text: str, address: Address, url_host: str, loopback: bool) -
     "text",
     ["", ":", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1:²", "host:80", "[::1"],
 )
-def test_invalid_addresses(text: str) -> None:
+def test_invalid_addresses_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="address"):
         parse_address(text)
 
@@ -85,7 +85,7 @@ async def test_leaving_the_block_ends_watches_cleanly(tmp_path: Path) -> None:
         assert serving.control_plane.handler.metrics.watches.total() == 0
 
 
-async def test_a_port_in_use(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_a_start_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ControlPlaneStartError, match=rf"cannot listen on 127\.0\.0\.1 port {port}: .*in use"):
@@ -94,7 +94,7 @@ async def test_a_port_in_use(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_kubeconfig_that_cannot_be_written_leaves_the_port_free(tmp_path: Path) -> None:
+async def test_an_unwritable_kubeconfig_leaves_the_port_free(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = Address("127.0.0.1", free.getsockname()[1])
     (tmp_path / "file").write_text("")
@@ -139,12 +139,12 @@ class FullStorage(MemoryStorage):
         raise StorageError(f"no room for {key.name}")
 
 
-async def test_a_storage_that_cannot_be_written(tmp_path: Path) -> None:
+async def test_an_unwritable_storage_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no room for default"):
         await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", pytest.fail, storage=FullStorage())
 
 
-async def test_other_errors_are_not_hidden(tmp_path: Path) -> None:
+async def test_errors_of_the_ready_callback_are_raised(tmp_path: Path) -> None:
     def say(line: str) -> None:
         raise RuntimeError(line)
 

@@ -16,13 +16,13 @@ from wharfinger.control_plane.cel.values.types import DYN
         ("'`'.`a`", "unsupported syntax"),
     ],
 )
-def test_errors(text: str, said: str) -> None:
+def test_invalid_expressions_are_refused(text: str, said: str) -> None:
     found = judged(text, {"a": DYN}, {})
 
     assert isinstance(found, str)
     assert said in found
 
 
-def test_valid_expressions() -> None:
+def test_valid_expressions_are_checked() -> None:
     assert isinstance(judged("a == 1", {"a": DYN}, {}), Checked)
     assert isinstance(judged("Object{a: Object.a{}}", {}, {}, patches=True), Checked)

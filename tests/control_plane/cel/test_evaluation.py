@@ -31,5 +31,5 @@ from tests.control_plane.support.cel_evaluating import value_of
         ("type(1) == int", True),
     ],
 )
-def test_values(text: str, value: object) -> None:
+def test_expressions_evaluate_to_values_or_errors(text: str, value: object) -> None:
     assert value_of(text) == value

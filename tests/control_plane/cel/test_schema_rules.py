@@ -21,13 +21,13 @@ SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}
         ("1" * (MAX_CHARS + 1), "compilation failed: ERROR: <input>:-1:0: expression code point size exceeds limit"),
     ],
 )
-def test_problems(text: str, problem: str) -> None:
+def test_invalid_rules_are_reported(text: str, problem: str) -> None:
     compiled = Scope(SCHEMA, root=False).compiled(text, BOOL, optional_old=False)
     assert compiled.problem.startswith(problem)
     assert (compiled.program is None) is bool(problem)
 
 
-def test_old_self() -> None:
+def test_rules_may_use_old_self() -> None:
     scope = Scope(SCHEMA, root=True)
     assert scope.compiled("self.a == oldSelf.a", BOOL, optional_old=False).uses_old
     assert not scope.compiled("oldSelf.hasValue()", BOOL, optional_old=True).problem

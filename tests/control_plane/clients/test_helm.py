@@ -37,7 +37,7 @@ def text(plane: Served) -> str:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
-def test_the_life_of_a_release(helm: str, plane: Served, tmp_path: Path) -> None:
+def test_helm_installs_upgrades_and_uninstalls_a_release(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files={"templates/deployment.yaml": DEPLOYMENT}))
 
     def ask(*arguments: str) -> JsonValue:

@@ -81,7 +81,7 @@ def states(plane: Served, helm: str, *flags: str) -> list[str]:
 
 @pytest.mark.skipif(not FULL, reason="ten seconds of waiting: with the full figures")
 @pytest.mark.parametrize("helm", HELMS)
-def test_hooks_tests_and_an_upgrade_that_fails(helm: str, plane: Served, tmp_path: Path) -> None:
+def test_helm_runs_hooks_and_tests_and_rolls_a_failed_upgrade_back(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files=FILES))
     plane.run(helm, "install", "front", folder, "--wait", "--set", "text=one")
     assert "1/1" in plane.run("kubectl", "get", "job", "front-prepare")
@@ -100,7 +100,7 @@ def test_hooks_tests_and_an_upgrade_that_fails(helm: str, plane: Served, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
-def test_history_that_is_kept(helm: str, plane: Served, tmp_path: Path) -> None:
+def test_an_uninstalled_release_is_rolled_back_from_its_history(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files={"templates/deployment.yaml": DEPLOYMENT}))
     plane.run(helm, "install", "front", folder, "--wait")
     plane.run(helm, "uninstall", "front", "--keep-history", "--wait")
@@ -112,7 +112,9 @@ def test_history_that_is_kept(helm: str, plane: Served, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
-def test_definitions_and_objects_that_were_there(helm: str, plane: Served, tmp_path: Path) -> None:
+def test_helm_takes_ownership_of_existing_objects_and_leaves_definitions(
+    helm: str, plane: Served, tmp_path: Path
+) -> None:
     folder = str(chart(tmp_path / "chart", files={"crds/widgets.yaml": CRD, "templates/widget.yaml": WIDGET}))
     path = tmp_path / "there.json"
     there: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "front"}}

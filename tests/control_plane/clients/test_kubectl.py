@@ -66,7 +66,7 @@ def manifest(plane: Served, *objects: JsonObject) -> str:
 
 
 @pytest.mark.slow
-def test_applied_from_the_client(plane: Served) -> None:
+def test_kubectl_applies_objects_from_the_client(plane: Served) -> None:
     path = manifest(plane, WEB, SETTINGS)
 
     assert kubectl(plane, "apply", "-f", path) == ["deployment.apps/web created", "configmap/settings created"]
@@ -81,7 +81,7 @@ def test_applied_from_the_client(plane: Served) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_that_holds_a_list(plane: Served) -> None:
+def test_kubectl_applies_a_list_and_checks_its_items(plane: Served) -> None:
     """kubectl checks a list itself, against OpenAPI version 2 in protobuf; what is in it the server checks."""
     items: list[JsonValue] = [SETTINGS, {**SETTINGS, "metadata": {"name": "more"}}]
     path = manifest(plane, {"apiVersion": "v1", "kind": "List", "items": items})
@@ -92,7 +92,7 @@ def test_a_file_that_holds_a_list(plane: Served) -> None:
 
 
 @pytest.mark.slow
-def test_custom_resources_are_held_to_their_schema(plane: Served) -> None:
+def test_custom_resources_are_validated_against_their_schema(plane: Served) -> None:
     spec: JsonObject = {
         "type": "object",
         "required": ["size"],
@@ -116,7 +116,7 @@ def test_custom_resources_are_held_to_their_schema(plane: Served) -> None:
 
 
 @pytest.mark.slow
-def test_applied_by_the_server(plane: Served) -> None:
+def test_kubectl_applies_objects_on_the_server(plane: Served) -> None:
     path = manifest(plane, WEB, SETTINGS)
     changed = manifest(plane, {**SETTINGS, "data": {"color": "red"}})
 
@@ -138,7 +138,7 @@ def test_applied_by_the_server(plane: Served) -> None:
 
 
 @pytest.mark.slow
-def test_shown_in_every_form(plane: Served) -> None:
+def test_kubectl_shows_objects_in_every_output_format(plane: Served) -> None:
     kubectl(plane, "apply", "-f", manifest(plane, WEB, SETTINGS))
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
 
@@ -158,7 +158,7 @@ def test_shown_in_every_form(plane: Served) -> None:
 
 
 @pytest.mark.slow
-def test_changed_and_deleted(plane: Served) -> None:
+def test_kubectl_changes_and_deletes_objects(plane: Served) -> None:
     kubectl(plane, "apply", "-f", manifest(plane, WEB, SETTINGS))
 
     kubectl(plane, "patch", "configmap", "settings", "-p", '{"data":{"size":"9"}}')
@@ -181,7 +181,7 @@ def test_changed_and_deleted(plane: Served) -> None:
 
 
 @pytest.mark.slow
-def test_a_kind_of_ones_own(plane: Served) -> None:
+def test_kubectl_handles_a_custom_kind(plane: Served) -> None:
     crd = manifest(plane, definition(additionalPrinterColumns=COLUMNS))
     plane.run("kubectl", "apply", "--server-side", "-f", crd)
     plane.run("kubectl", "wait", "--for=condition=Established", "crd/widgets.example.com", LIMIT)
@@ -198,7 +198,7 @@ def test_a_kind_of_ones_own(plane: Served) -> None:
     assert "could not find the requested resource" in plane.refused("kubectl", "get", "widgets")
 
 
-def test_what_is_served(plane: Served) -> None:
+def test_kubectl_lists_served_kinds_and_versions(plane: Served) -> None:
     kinds = [line.split()[-1] for line in plane.run("kubectl", "api-resources").splitlines()]
     assert {"ConfigMap", "Deployment", "CustomResourceDefinition"} <= set(kinds)
     assert "apps/v1" in plane.run("kubectl", "api-versions").splitlines()

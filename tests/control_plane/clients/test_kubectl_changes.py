@@ -33,7 +33,9 @@ def data(plane: Served) -> object:
 
 
 @pytest.mark.slow
-def test_an_editor(plane: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubectl_edit_applies_the_changes_of_an_editor(
+    plane: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = tmp_path / "editor"
     script.write_text('#!/bin/sh\nsed -i "s/color: blue/color: red/" "$1"\n')
     script.chmod(0o755)
@@ -52,7 +54,7 @@ def test_an_editor(plane: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("json", '[{"op":"add","path":"/data/size","value":"9"}]'),
     ],
 )
-def test_patches(kind: str, patch: str, plane: Served) -> None:
+def test_kubectl_patch_reports_changes_and_no_changes(kind: str, patch: str, plane: Served) -> None:
     said = plane.run("kubectl", "patch", "configmap", "settings", f"--type={kind}", "-p", patch)
     assert said == "configmap/settings patched\n"
     assert data(plane) == {"color": "blue", "size": "9"}
@@ -61,7 +63,7 @@ def test_patches(kind: str, patch: str, plane: Served) -> None:
 
 
 @pytest.mark.slow
-def test_labels_and_annotations(plane: Served) -> None:
+def test_kubectl_sets_and_removes_labels_and_annotations(plane: Served) -> None:
     assert "already has a value" in plane.refused("kubectl", "label", "configmap", "settings", "tier=back")
     plane.run("kubectl", "label", "configmap", "settings", "tier=back", "--overwrite")
     plane.run("kubectl", "annotate", "configmap", "settings", "note=x")
@@ -71,7 +73,7 @@ def test_labels_and_annotations(plane: Served) -> None:
 
 
 @pytest.mark.slow
-def test_what_would_be(plane: Served, tmp_path: Path) -> None:
+def test_a_dry_run_and_a_diff_change_nothing(plane: Served, tmp_path: Path) -> None:
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps({**SETTINGS, "data": {"color": "green"}}))
     tried = plane.run("kubectl", "apply", "--dry-run=server", "-f", str(changed))
@@ -82,13 +84,13 @@ def test_what_would_be(plane: Served, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_kustomization(plane: Served, tmp_path: Path) -> None:
+def test_kubectl_applies_a_kustomization(plane: Served, tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("namePrefix: my-\nresources: [settings.json]\n")
     assert plane.run("kubectl", "apply", "-k", str(tmp_path)) == "configmap/my-settings created\n"
 
 
 @pytest.mark.slow
-def test_forms_and_questions(plane: Served) -> None:
+def test_kubectl_answers_queries_in_many_formats(plane: Served) -> None:
     columns = plane.run(
         "kubectl", "get", "configmap", "settings", "-o", "custom-columns=N:.metadata.name,C:.data.color"
     )

@@ -40,7 +40,7 @@ def revisions(plane: Served) -> list[str]:
 
 
 @pytest.mark.slow
-def test_rollouts(plane: Served) -> None:
+def test_kubectl_rolls_a_deployment_out_and_back(plane: Served) -> None:
     created = kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1", "--replicas=2")
     assert created == ["deployment.apps/web created"]
     assert kubectl(plane, "rollout", "status", "deployment/web", LIMIT)[-1] == (
@@ -65,7 +65,7 @@ def test_rollouts(plane: Served) -> None:
 
 
 @pytest.mark.skipif(not FULL, reason="waits: with the full figures")
-def test_a_rollout_that_gets_stuck(plane: Served) -> None:
+def test_a_stuck_rollout_exceeds_its_deadline_and_can_recover(plane: Served) -> None:
     kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1")
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
     kubectl(plane, "annotate", "deployment", "web", "wharfinger.dev/never-ready=true")
@@ -77,7 +77,7 @@ def test_a_rollout_that_gets_stuck(plane: Served) -> None:
 
 
 @pytest.mark.skipif(not FULL, reason="waits: with the full figures")
-def test_scales_and_what_is_seen(plane: Served) -> None:
+def test_kubectl_scales_a_deployment_and_shows_its_objects(plane: Served) -> None:
     kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1", "--port=80")
     kubectl(plane, "expose", "deployment", "web", "--port=80", "--type=LoadBalancer")
     assert kubectl(plane, "scale", "deployment/web", "--replicas=3") == ["deployment.apps/web scaled"]
@@ -102,7 +102,7 @@ def test_scales_and_what_is_seen(plane: Served) -> None:
 
 
 @pytest.mark.slow
-def test_pods_and_jobs(plane: Served) -> None:
+def test_kubectl_runs_pods_and_jobs(plane: Served) -> None:
     kubectl(plane, "run", "one", "--image=registry.example/one", "--restart=Never")
     kubectl(plane, "run", "two", "--image=registry.example/two")
     kubectl(plane, "create", "job", "once", "--image=registry.example/job")
@@ -118,7 +118,7 @@ def test_pods_and_jobs(plane: Served) -> None:
 
 
 @pytest.mark.skipif(not FULL, reason="waits: with the full figures")
-def test_a_node_that_another_process_makes(plane: Served, tmp_path: Path) -> None:
+def test_kubectl_cordons_and_drains_a_created_node(plane: Served, tmp_path: Path) -> None:
     assert kubectl(plane, "get", "nodes") == []
     manifest = tmp_path / "node.json"
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}}))
@@ -136,7 +136,7 @@ def test_a_node_that_another_process_makes(plane: Served, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["background", "foreground", "orphan"] if FULL else ["foreground"])
-def test_deleted_each_way(way: str, plane: Served) -> None:
+def test_kubectl_deletes_a_deployment_with_each_cascade(way: str, plane: Served) -> None:
     kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1")
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
     kubectl(plane, "delete", "deployment", "web", f"--cascade={way}", LIMIT)

@@ -16,7 +16,9 @@ from wharfinger.formats.json.value import JsonObject, find
         ({"minAvailable": 9}, (4, 9, 0)),
     ],
 )
-async def test_counts(spec: JsonObject, counts: tuple[int, int, int], autojump_clock: MockClock) -> None:
+async def test_a_budget_counts_expected_healthy_and_allowed_disruptions(
+    spec: JsonObject, counts: tuple[int, int, int], autojump_clock: MockClock
+) -> None:
     async with open_cluster() as client:
         selector: JsonObject = {"matchLabels": {"a": "b"}}
         await client.create(obj("policy/v1", "PodDisruptionBudget", "p", spec={"selector": selector, **spec}))

@@ -19,7 +19,7 @@ def volume(name: str, size: str = "2Gi", **spec: JsonValue) -> JsonObject:
     return obj("v1", "PersistentVolume", name, "", spec=whole | spec)
 
 
-async def test_a_claim_takes_the_smallest_volume_that_fits(autojump_clock: MockClock) -> None:
+async def test_a_claim_is_bound_to_the_smallest_fitting_volume(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         for name, size in (("large", "9Gi"), ("small", "2Gi"), ("tiny", "1Mi")):
             await client.create(volume(name, size))
@@ -52,7 +52,7 @@ async def test_a_claim_without_a_volume_is_bound_after_a_delay(autojump_clock: M
         assert find(await look(client, "v1", "PersistentVolumeClaim", "slow"), "status", "phase") == "Bound"
 
 
-async def test_a_claim_in_use_is_kept_until_its_pod_is_deleted(autojump_clock: MockClock) -> None:
+async def test_a_claim_in_use_is_not_removed_before_its_pod(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         finalizers: list[JsonValue] = ["kubernetes.io/pvc-protection"]
         await client.create(
@@ -67,7 +67,7 @@ async def test_a_claim_in_use_is_kept_until_its_pod_is_deleted(autojump_clock: M
         assert await look(client, "v1", "PersistentVolumeClaim", "c") is None
 
 
-def test_a_volume_fits_a_claim() -> None:
+def test_volumes_fit_claims_by_class_labels_and_phase() -> None:
     wanted = claim("c", storageClassName="fast", selector={"matchLabels": {"disk": "x"}})
     right = volume("v", storageClassName="fast")
     right["metadata"] = {"name": "v", "labels": {"disk": "x"}}

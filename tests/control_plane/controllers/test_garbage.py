@@ -34,7 +34,7 @@ async def test_dependents_are_deleted_with_their_last_owner(autojump_clock: Mock
         assert await there(client, "one", "two", "both", "child") == []
 
 
-async def test_orphaned_dependents_stay(autojump_clock: MockClock) -> None:
+async def test_orphaned_dependents_are_not_deleted(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         owner = await client.create(config_map("owner"))
         await client.create(config_map("child", owner))
@@ -44,7 +44,7 @@ async def test_orphaned_dependents_stay(autojump_clock: MockClock) -> None:
         assert not find_list(await look(client, "v1", "ConfigMap", "child"), "metadata", "ownerReferences")
 
 
-async def test_orphaning_without_dependents(autojump_clock: MockClock) -> None:
+async def test_an_orphaning_owner_without_dependents_is_deleted(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(config_map("owner"))
         await client.delete(await key(client, "v1", "ConfigMap", "owner"), propagation=Propagation.ORPHAN)
@@ -96,7 +96,7 @@ async def test_an_owner_that_never_existed_counts_as_missing(autojump_clock: Moc
         assert await there(client, "child") == []
 
 
-async def test_an_object_with_the_name_but_not_the_uid_is_not_the_owner(autojump_clock: MockClock) -> None:
+async def test_an_object_with_another_uid_is_not_the_owner(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(config_map("owner"))
         former: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner", "uid": "11111111"}}
@@ -116,7 +116,7 @@ async def test_owners_of_unknown_kinds_do_not_count_as_missing(autojump_clock: M
         assert await look(client, "v1", "Node", "node") is not None
 
 
-async def test_cluster_scoped_owners(autojump_clock: MockClock) -> None:
+async def test_dependents_of_a_cluster_scoped_owner_are_deleted_with_the_owner(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         node = await client.create(obj("v1", "Node", "node", ""))
         await client.create(config_map("child", node))

@@ -25,7 +25,7 @@ async def test_controllers_reconcile_existing_objects(autojump_clock: MockClock)
         assert find(later, "status", "observedGeneration") is None
 
 
-async def test_an_error_in_the_block_is_raised(autojump_clock: MockClock) -> None:
+async def test_an_error_inside_the_block_is_raised(autojump_clock: MockClock) -> None:
     async with open_plane(controllers=False) as (_, backend):
         with pytest.RaisesGroup(pytest.RaisesExc(ValueError, match="mine")):
             async with open_controllers(backend):

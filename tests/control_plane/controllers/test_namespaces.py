@@ -48,7 +48,7 @@ async def test_a_deleted_namespace_is_emptied_and_removed(autojump_clock: MockCl
             assert not (await client.list(resource, "x")).items
 
 
-async def test_a_namespace_with_finalizers_in_it_stays_and_reports_them(autojump_clock: MockClock) -> None:
+async def test_a_namespace_reports_remaining_finalizers_and_is_not_removed(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "Namespace", "x", ""))
         held = await key(client, "v1", "ConfigMap", "held", "x")

@@ -6,7 +6,7 @@ from tests.control_plane.support.controller_harness import config_map, job, key,
 from wharfinger.formats.json.value import find
 
 
-async def test_counts(autojump_clock: MockClock) -> None:
+async def test_a_quota_counts_stored_objects(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(config_map("a"))
         await client.create(obj("v1", "ResourceQuota", "q", spec={"hard": {"count/configmaps": "5", "pods": "2"}}))

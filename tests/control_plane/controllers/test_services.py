@@ -19,7 +19,7 @@ async def slices(client: ClusterClient) -> list[JsonObject]:
     return [one for one in found if find(one, "metadata", "labels", "kubernetes.io/service-name") == "web"]
 
 
-async def test_the_endpoints_of_a_service(autojump_clock: MockClock) -> None:
+async def test_endpoints_list_ready_and_unready_pods(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "Service", "web", spec={"selector": {"a": "b"}, "ports": PORTS}))
         await settle()

@@ -26,7 +26,7 @@ SCHEMA: JsonObject = {
 }
 
 
-def test_errors_and_warnings() -> None:
+def test_failed_rules_give_errors_and_warnings() -> None:
     rules = RuleSet(SCHEMA, root=False)
     assert rules
     outcome = rules.errors({"a": 1}, {"a": 2}, BUDGET)
@@ -42,12 +42,12 @@ def test_errors_and_warnings() -> None:
     ]
 
 
-def test_the_budget() -> None:
+def test_rules_over_the_cost_budget_are_errors() -> None:
     outcome = RuleSet(SCHEMA, root=False).errors({"a": 1}, {"a": 1}, 1)
     assert outcome.left < 0
     assert "running out of cost budget" in str(outcome.errors[-1])
 
 
-def test_no_rules() -> None:
+def test_a_schema_without_rules_costs_nothing() -> None:
     assert not RuleSet({"type": "object"}, root=True)
     assert RuleSet({"type": "object"}, root=True).errors({}, None, 5).left == 5

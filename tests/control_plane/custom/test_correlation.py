@@ -16,7 +16,7 @@ LIST: JsonObject = {
 @pytest.mark.parametrize(
     ("one", "other", "same"), [(1, 1.0, False), (True, 1, False), ([1], [1], True), ({"a": 1}, {"a": 2}, False)]
 )
-def test_equality(one: JsonValue, other: JsonValue, same: bool) -> None:
+def test_numbers_and_booleans_of_different_types_are_unequal(one: JsonValue, other: JsonValue, same: bool) -> None:
     assert equal(one, other) is same
 
 
@@ -32,7 +32,7 @@ def test_items_of_map_lists_correlate_by_key() -> None:
     assert list(keyed_items(LIST, [one, 5])) == [(("str", "a"),)]
 
 
-def test_members() -> None:
+def test_members_correlate_by_name_and_report_equality() -> None:
     schema: JsonObject = {"properties": {"a": {"type": "object"}}, "additionalProperties": {"type": "integer"}}
     pair = Pair({"a": 1, "b": 2}, {"a": 1, "b": 3}, schema)
     same, changed = pair.member("a"), pair.member("b")

@@ -12,7 +12,7 @@ SCHEMA: JsonObject = {
 }
 
 
-def test_pruning() -> None:
+def test_undeclared_fields_are_pruned_and_listed() -> None:
     obj: JsonObject = {
         "kind": "K",
         "a": {"b": {"c": 1}, "d": 2},

@@ -28,5 +28,5 @@ PATHS: JsonObject = {"specReplicasPath": ".spec.r", "statusReplicasPath": ".stat
         ),
     ],
 )
-def test_errors(obj: JsonObject, said: str) -> None:
+def test_invalid_replica_fields_are_reported(obj: JsonObject, said: str) -> None:
     assert said in [str(error) for error in scale_errors(PATHS, obj)]

@@ -43,12 +43,12 @@ def test_missing_fields_are_reported_at_their_own_path() -> None:
     assert [str(error) for error in CustomSchema({"required": ["spec"]}).errors({})] == ["spec: Required value"]
 
 
-def test_errors_of_the_whole_object() -> None:
+def test_an_error_of_the_whole_object_has_no_path() -> None:
     [error] = CustomSchema({"type": "object", "maxProperties": 0}).errors({"a": 1})
     assert error.field == "<nil>"
 
 
-def test_forbidden_additional_properties() -> None:
+def test_forbidden_additional_properties_are_refused() -> None:
     one = schema(x={"type": "object", "additionalProperties": False})
     [error] = one.errors({"spec": {"x": {"a": 1}}})
     assert (error.field, error.reason) == ("spec.x", "FieldValueInvalid")
@@ -88,7 +88,7 @@ def test_defaults_are_stored_and_owned_and_nulls_are_not() -> None:
     assert owned == {".": {}, "f:color": {}, "f:nested": {".": {}, "f:deep": {}}, "f:size": {}}
 
 
-def test_creations_that_are_refused() -> None:
+def test_invalid_creations_are_refused() -> None:
     backend = new_backend()
     kind = strict(backend)
     with refused(422, "Invalid", 'Widget.example.com "a" is invalid: spec.size: Required value'):
@@ -125,7 +125,7 @@ def test_updates_patches_and_applies_are_checked() -> None:
     assert find(written.obj, "spec", "color") == "red"
 
 
-def test_status_is_checked_where_it_is_written() -> None:
+def test_status_is_validated_by_writes_to_status() -> None:
     backend = new_backend()
     kind = strict(backend)
     obj = made(backend, kind, thing(kind, spec={"size": 1}))
@@ -148,7 +148,7 @@ def tightened(backend: Backend, document: JsonObject) -> Served:
     return served(backend, "example.com", "v1", "widgets")
 
 
-def test_an_object_of_an_older_schema_gets_new_defaults_and_can_be_released() -> None:
+def test_an_object_of_an_older_schema_gets_new_defaults() -> None:
     backend = new_backend()
     kind = widgets(backend)
     made(backend, kind, thing(kind, metadata={"finalizers": ["example.com/hold"]}, spec={"color": "x"}))

@@ -8,7 +8,7 @@ from wharfinger.formats.json.value import JsonObject
 SCHEMA: JsonObject = {"properties": {"a": {"additionalProperties": {"type": "string"}}, "b'c": {"type": "integer"}}}
 
 
-def test_paths() -> None:
+def test_valid_field_paths_are_normalized() -> None:
     assert valid_field_path(".a['x.y']", SCHEMA)[1] == "a[x.y]"
     assert valid_field_path("['b\\'c']", SCHEMA)[1] == "b'c"
 
@@ -26,7 +26,7 @@ def test_paths() -> None:
         (".a['\\q']", "invalid string literal: invalid escape char \\q"),
     ],
 )
-def test_invalid_paths(text: str, why: str) -> None:
+def test_invalid_field_paths_are_refused(text: str, why: str) -> None:
     with pytest.raises(FieldPathError) as caught:
         valid_field_path(text, SCHEMA)
     assert str(caught.value) == why

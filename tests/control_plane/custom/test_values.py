@@ -18,7 +18,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
         ),
     ],
 )
-def test_errors(schema: JsonObject, value: JsonValue, said: str) -> None:
+def test_values_that_violate_the_schema_are_reported(schema: JsonObject, value: JsonValue, said: str) -> None:
     [error] = Checker().errors({"type": "object", "properties": {"a": schema}}, {"a": value})
     assert str(error).startswith(said[:20])
 
@@ -29,7 +29,7 @@ def test_too_many_steps_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         Checker(steps=3).errors({"type": "array", "items": {"type": "integer"}}, [1, 2, 3, 4])
 
 
-def test_fields_of_errors_begin_with_the_base() -> None:
+def test_paths_of_errors_begin_with_the_base_path() -> None:
     [error] = Checker("status").errors({"type": "integer"}, "x")
     assert (error.field, error.message) == (
         "status",

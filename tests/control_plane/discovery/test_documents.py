@@ -13,7 +13,7 @@ def catalog() -> Catalog:
     return found
 
 
-def test_groups() -> None:
+def test_groups_are_listed_in_order_of_discovery() -> None:
     listed = discovery.groups(catalog())
 
     names = [find_str(item, "name") for item in find_list(listed, "groups")]
@@ -24,7 +24,7 @@ def test_groups() -> None:
     assert discovery.core_versions("127.0.0.1:1")["versions"] == ["v1"]
 
 
-def test_resources_and_their_subresources() -> None:
+def test_resources_are_listed_with_their_subresources() -> None:
     listed = discovery.resources(catalog(), "example.com", "v1")
 
     entries = {find_str(item, "name"): as_object(item, "entry") for item in find_list(listed, "resources")}
@@ -60,7 +60,7 @@ def test_namespaces_can_be_finalized() -> None:
     assert find(entry, "verbs") == ["update"]
 
 
-def test_paths() -> None:
+def test_all_paths_are_listed_in_sorted_order() -> None:
     paths = find_list(discovery.paths(catalog()), "paths")
 
     assert "/apis/example.com/v1" in paths

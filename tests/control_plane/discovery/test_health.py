@@ -9,7 +9,7 @@ def ask(endpoint: str, check: str = "", **query: tuple[str, ...]) -> str | None:
     return None if found is None else found.body.decode()
 
 
-def test_all_checks_pass() -> None:
+def test_health_checks_pass() -> None:
     assert ask("readyz") == "ok"
     assert ask("livez", "ping") == "ok"
     assert ask("livez", "nosuch") is None
@@ -31,5 +31,5 @@ def test_excluded_checks_are_reported() -> None:
     assert 'warn: some health checks cannot be excluded: no matches for "nosuch"\n' in shown
 
 
-def test_every_check_has_a_path() -> None:
+def test_every_health_check_has_a_path() -> None:
     assert {"/healthz", "/readyz/shutdown", "/livez/poststarthook/rbac/bootstrap-roles"} <= set(paths())

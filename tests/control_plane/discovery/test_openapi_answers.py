@@ -29,7 +29,7 @@ def test_a_document_with_a_known_tag_is_not_sent_again() -> None:
     assert ask(None, if_none_match=tag_of(ask(None))).status == 304
 
 
-def test_an_old_hash_redirects_to_the_current_one() -> None:
+def test_an_outdated_hash_redirects_to_the_current_document() -> None:
     current = tag_of(ask("apis/apps/v1")).strip('"')
 
     moved = ask("apis/apps/v1", hash="OLD")
@@ -52,7 +52,7 @@ def test_an_old_hash_redirects_to_the_current_one() -> None:
         ("nosuch", "application/json", 404),
     ],
 )
-def test_media_types(name: str | None, accept: str, status: int) -> None:
+def test_unsupported_media_types_are_not_acceptable(name: str | None, accept: str, status: int) -> None:
     assert ask(name, accept=accept).status == status
 
 

@@ -42,7 +42,7 @@ def served() -> Served:
         ("v3", "map", {"type": "object", "additionalProperties": {"type": "integer"}}),
     ],
 )
-def test_schemas_of_both_openapi_versions(version: str, name: str, expected: JsonObject) -> None:
+def test_custom_schemas_differ_between_openapi_versions(version: str, name: str, expected: JsonObject) -> None:
     schema = find_object(parts(served(), version), "definitions", "com.example.v1.Widget")
 
     assert find(schema, "properties", "spec", "properties", name) == expected
@@ -63,7 +63,7 @@ def test_version_2_does_not_require_nullable_fields() -> None:
 
 
 @pytest.mark.parametrize("version", ["v2", "v3"])
-def test_no_name_of_the_sample_is_left(version: str) -> None:
+def test_all_sample_names_are_replaced(version: str) -> None:
     found = parts(served(), version)
 
     text = encode_json(found)

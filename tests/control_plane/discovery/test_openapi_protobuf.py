@@ -45,7 +45,7 @@ def test_every_path_and_definition_is_encoded() -> None:
     assert messages(written, 1) == [b"2.0"]
 
 
-def test_a_schema_with_all_fields() -> None:
+def test_all_fields_of_a_schema_are_encoded() -> None:
     schema: JsonObject = {
         "type": "object",
         "required": ["a"],

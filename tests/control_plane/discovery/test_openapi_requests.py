@@ -35,7 +35,7 @@ MEANT: Final = (
 """Failures (500) that a kube-apiserver has too."""
 
 
-async def test_no_request_fails() -> None:
+async def test_generated_requests_never_fail() -> None:
     draw = random.Random(8)  # noqa: S311 - a run that can be had again
     async with open_control_plane(simulate=False) as control_plane:
         await _make_namespaces(control_plane)
@@ -53,7 +53,7 @@ async def test_no_request_fails() -> None:
 
 
 @pytest.mark.slow
-async def test_no_sequence_of_requests_for_an_object_fails() -> None:
+async def test_generated_request_sequences_for_an_object_never_fail() -> None:
     draw = random.Random(9)  # noqa: S311 - a run that can be had again
     async with open_control_plane(simulate=False) as control_plane:
         await _make_namespaces(control_plane)

@@ -40,7 +40,7 @@ def httpx_inside(control_plane: ControlPlane) -> httpx.AsyncBaseTransport:
     return MemoryTransport(control_plane.handler)
 
 
-async def test_drops_before_and_after_the_commit() -> None:
+async def test_dropped_requests_fail_before_or_after_the_commit() -> None:
     async with chaos("drop-before verb=create times=1; drop-after verb=create skip=1 times=1") as (plane, client):
         with pytest.raises(httpx.ReadError):
             await create(client, "a")
@@ -51,7 +51,7 @@ async def test_drops_before_and_after_the_commit() -> None:
         assert (await create(client, "c")).status_code == 201
 
 
-async def test_errors_and_throttling_are_statuses() -> None:
+async def test_injected_errors_and_throttling_are_statuses() -> None:
     async with chaos("error code=503 verb=get times=1; throttle verb=list retry-after=7") as (_, client):
         failed = await client.get(f"{MAPS}/x")
         throttled = await client.get(MAPS)
@@ -97,7 +97,7 @@ async def watched(client: httpx.AsyncClient) -> list[str]:
     return [*found, "ended"]
 
 
-async def test_watches_are_cut_after_events_or_a_time(autojump_clock: trio.testing.MockClock) -> None:
+async def test_watches_are_cut_after_a_number_of_events_or_a_time(autojump_clock: trio.testing.MockClock) -> None:
     async with chaos("cut-watch events=2 times=1; cut-watch after=5s skip=1 times=1") as (_, client):
         for name in "abc":
             await create(client, name)

@@ -21,11 +21,11 @@ CALL = Call("list", "deployments.apps", "Deployment", "default", "web", "wharfin
         (Selection(agent="kubectl*"), False),
     ],
 )
-def test_selections(selection: Selection, fits: bool) -> None:
+def test_a_selection_matches_requests(selection: Selection, fits: bool) -> None:
     assert selection.fits(CALL) is fits
 
 
-def test_partitions_begin_and_end() -> None:
+def test_a_partition_is_active_between_its_start_and_end() -> None:
     once, again = Partition(5, 2, 0), Partition(5, 2, 10)
 
     assert [once.until(now) for now in (0, 4.9, 5, 6.9, 7, 16)] == [None, None, 7, 7, None, None]

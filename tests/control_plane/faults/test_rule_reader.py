@@ -19,7 +19,7 @@ from wharfinger.control_plane.faults.rule import (
 from wharfinger.control_plane.faults.rule_reader import FaultRuleError, parse_file, parse_line, read_rules
 
 
-def test_lines_of_all_faults() -> None:
+def test_rules_of_all_faults_are_parsed_from_a_line() -> None:
     line = (
         "latency delay=200ms verb=list,watch kind=secrets; drop-before; drop-after times=1; error code=503 skip=1 every=2;"
         "throttle retry-after=3; cut-watch events=2; cut-watch after=1s; cut-watch; stale-read back=5 agent=kubectl*;"
@@ -77,7 +77,7 @@ def test_a_file_has_the_same_rules_as_a_line(tmp_path: Path) -> None:
         ("x" * 100_001, "more than 100000 characters"),
     ],
 )
-def test_errors_in_lines_name_what_is_allowed(line: str, words: str) -> None:
+def test_errors_in_lines_list_the_allowed_values(line: str, words: str) -> None:
     with pytest.raises(FaultRuleError, match=words):
         parse_line(line)
 
@@ -93,7 +93,7 @@ def test_errors_in_lines_name_what_is_allowed(line: str, words: str) -> None:
         (b"#" * 100_001, "more than 100000 bytes"),
     ],
 )
-def test_errors_in_files(text: bytes, words: str) -> None:
+def test_invalid_rule_files_are_refused(text: bytes, words: str) -> None:
     with pytest.raises(FaultRuleError, match=words):
         parse_file(text, "rules.yaml")
 

@@ -55,7 +55,7 @@ def code(method: str, path: str) -> int | str:
         ("GET", "/apis/example.com/v1/namespaces/a/widgets/x/nosuch", 404),
     ],
 )
-def test_methods_of_paths(method: str, path: str, expected: int | str) -> None:
+def test_each_path_allows_its_methods_only(method: str, path: str, expected: int | str) -> None:
     assert code(method, path) == expected
 
 

@@ -51,7 +51,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
         yield Rig(opened, tmp_path / "data.db", monkeypatch)
 
 
-async def test_concurrent_requests_share_a_commit_and_reads_wait_for_it(rig: Rig) -> None:
+async def test_concurrent_requests_share_a_commit_that_reads_wait_for(rig: Rig) -> None:
     codes: list[int] = []
 
     async def make(name: str) -> None:

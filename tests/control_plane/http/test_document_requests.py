@@ -46,7 +46,7 @@ def ask(path: str, method: str = "GET", **headers: str) -> Response:
         ("GET", "/openapi/v3/apis/apps/v1", 200),
     ],
 )
-def test_methods(method: str, path: str, code: int) -> None:
+def test_documents_allow_their_methods_only(method: str, path: str, code: int) -> None:
     try:
         found = ask(path, method).status
     except StatusError as error:
@@ -55,7 +55,7 @@ def test_methods(method: str, path: str, code: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nosuch", "/apis/nosuch", "/apis/example.com/v9", "/healthz/nosuch"])
-def test_unknown_paths(path: str) -> None:
+def test_unknown_document_paths_are_not_served(path: str) -> None:
     with pytest.raises(NotServedError):
         ask(path)
 

@@ -83,7 +83,7 @@ async def test_the_server_is_healthy(path: str) -> None:
     assert (response.status, response.body, response.content_type) == (200, b"ok", "text/plain; charset=utf-8")
 
 
-async def test_discovery() -> None:
+async def test_discovery_documents_are_served() -> None:
     control_plane = plane()
     handler = control_plane.handler
     handler.address = "127.0.0.1:4321"
@@ -103,7 +103,7 @@ async def test_discovery() -> None:
 
 
 @pytest.mark.parametrize(("path", "first"), [("/api", ""), ("/apis", "apps")])
-async def test_aggregated_discovery_on_request(path: str, first: str) -> None:
+async def test_aggregated_discovery_is_served_on_request(path: str, first: str) -> None:
     response = await ask(plane().handler, "GET", path, headers={"accept": f"{DISCOVERY_V2},application/json"})
 
     assert response.content_type == DISCOVERY_V2
@@ -138,7 +138,7 @@ async def test_resources_refuse_head_and_options(method: str) -> None:
     assert response.status == 405
 
 
-async def test_openapi() -> None:
+async def test_openapi_documents_are_served() -> None:
     handler = plane().handler
 
     version_2 = await document(handler, "/openapi/v2")
@@ -195,14 +195,14 @@ async def test_metrics_count_requests() -> None:
         ({"authorization": f"Bearer {TOKEN}", "impersonate-user": "jo"}, CONFIG_MAPS, 403),
     ],
 )
-async def test_requests_are_authorized(headers: dict[str, str], path: str, code: int) -> None:
+async def test_requests_are_authenticated_and_authorized(headers: dict[str, str], path: str, code: int) -> None:
     response = await ask(plane(TOKEN).handler, "GET", path, headers=headers)
     assert response.status == code
     if code != 200:
         assert said(response)["kind"] == "Status"
 
 
-async def test_answers_in_yaml_and_as_tables() -> None:
+async def test_answers_are_available_as_yaml_and_as_tables() -> None:
     handler = plane().handler
     yaml = await ask(handler, "GET", "/api/v1/namespaces/default", headers={"accept": "application/yaml"})
     table = await document(handler, "/api/v1/namespaces", "application/json;as=Table;v=v1;g=meta.k8s.io")
@@ -252,7 +252,7 @@ async def test_a_watch_streams_events(autojump_clock: trio.testing.MockClock) ->
     assert trio.current_time() == pytest.approx(autojump_clock.current_time())
 
 
-async def test_a_watch_ends_when_its_client_leaves() -> None:
+async def test_a_watch_ends_when_its_client_disconnects() -> None:
     handler = plane().handler
     response = await answer(handler, "GET", "/api/v1/namespaces?watch=1")
     assert isinstance(response, StreamingResponse)
@@ -274,7 +274,7 @@ class FullStorage(MemoryStorage):
         return super().put(key, obj)
 
 
-async def test_a_write_that_the_storage_refuses_is_an_internal_error() -> None:
+async def test_a_write_refused_by_the_storage_is_an_internal_error() -> None:
     storage = FullStorage()
     handler = assemble(storage, lambda: NOW, None, None).handler
     storage.full = True

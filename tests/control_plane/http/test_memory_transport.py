@@ -34,7 +34,7 @@ async def test_the_handler_gets_the_whole_request() -> None:
     assert request.headers["x-many"] == "1, 2"
 
 
-async def test_a_body_in_several_chunks() -> None:
+async def test_a_body_in_several_chunks_is_joined() -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"one "
         yield b"two"
@@ -100,7 +100,7 @@ class _Producer:
         await trio.sleep_forever()
 
 
-async def test_a_stream_runs_while_it_is_read_and_ends_when_it_is_closed() -> None:
+async def test_a_stream_runs_from_the_first_read_until_its_end() -> None:
     producer = _Producer()
 
     response = await MemoryTransport(producer).handle_async_request(httpx.Request("GET", "http://in-memory.invalid/"))

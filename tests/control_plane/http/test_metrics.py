@@ -11,7 +11,7 @@ from wharfinger.httpd.messages import Request
 PODS = Series("apiserver", "", "", "pods", "namespace", "", "LIST", "v1")
 
 
-def test_the_text_of_all_metrics() -> None:
+def test_all_metrics_are_exposed_as_text() -> None:
     backend = Backend(MemoryStorage(), Catalog(), lambda: NOW)
     backend.put(backend.key(builtin("", "v1", "pods"), "a", "p"), {"metadata": {"name": "p"}})
     metrics = Metrics()
@@ -61,5 +61,5 @@ def test_the_text_of_all_metrics() -> None:
         ("GET", "/apis/apps", Series(subresource="/apis", verb="GET")),
     ],
 )
-def test_the_series_of_a_request(method: str, path: str, series: Series) -> None:
+def test_a_request_is_counted_in_the_series_of_its_route(method: str, path: str, series: Series) -> None:
     assert series_of(Catalog(), parse_route(path), Request(method, path, {}, {}, b"")) == series

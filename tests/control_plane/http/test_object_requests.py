@@ -66,7 +66,7 @@ async def test_an_object_is_created_updated_and_deleted() -> None:
     assert gone.body["reason"] == "NotFound"
 
 
-async def test_an_apply_that_creates_is_201_and_yaml() -> None:
+async def test_an_apply_in_yaml_creates_an_object_with_201() -> None:
     plane = new_plane()
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  x: '1'\n"
     path = f"{MAPS}/a?fieldManager=me"
@@ -97,7 +97,7 @@ async def test_the_user_agent_is_the_default_field_manager() -> None:
         ("GET", f"{MAPS}/a/nosuch"),
     ],
 )
-async def test_paths_that_name_no_resource(method: str, path: str) -> None:
+async def test_unknown_resource_paths_are_not_found(method: str, path: str) -> None:
     reply = await send(with_maps("a"), method, path)
     assert (reply.code, find(reply.body, "message")) == (404, "the server could not find the requested resource")
 
@@ -115,11 +115,11 @@ async def test_paths_that_name_no_resource(method: str, path: str) -> None:
         ("DELETE", "/apis/apps/v1/namespaces/default/deployments/a/scale"),
     ],
 )
-async def test_methods_that_are_not_allowed(method: str, path: str) -> None:
+async def test_disallowed_methods_are_refused(method: str, path: str) -> None:
     assert (await send(with_maps("a"), method, path, BODY)).code == 405
 
 
-async def test_media_types() -> None:
+async def test_unsupported_media_types_are_refused() -> None:
     plane = with_maps("a")
     assert (await send(plane, "GET", f"{MAPS}/a", accept="text/html")).code == 406
     assert (await send(plane, "POST", MAPS, BODY, accept="text/html")).code == 406
@@ -129,7 +129,7 @@ async def test_media_types() -> None:
     assert (await send(with_widgets(), "PATCH", f"{WIDGETS}/a", {}, content_type=PatchType.STRATEGIC.value)).code == 415
 
 
-async def test_yaml_in_requests_and_responses() -> None:
+async def test_requests_and_responses_may_be_yaml() -> None:
     text = yaml.safe_dump({"metadata": {"name": "a"}, "data": {"x": "text"}}).encode()
     reply = await send(new_plane(), "POST", MAPS, raw=text, content_type="application/yaml", accept="application/yaml")
 
@@ -137,7 +137,7 @@ async def test_yaml_in_requests_and_responses() -> None:
     assert find(to_json(yaml.safe_load(find_str(reply.body, "text"))), "data", "x") == "text"
 
 
-async def test_invalid_bodies() -> None:
+async def test_invalid_bodies_are_refused() -> None:
     plane = with_maps("a")
 
     created = await send(plane, "POST", MAPS, raw=b"{nonsense")
@@ -150,7 +150,7 @@ async def test_invalid_bodies() -> None:
     assert (await send(plane, "POST", MAPS, raw=b" " * (3 * 1024 * 1024 + 1))).code == 413
 
 
-async def test_invalid_options() -> None:
+async def test_invalid_options_are_refused() -> None:
     plane = with_maps("a")
 
     assert (await send(plane, "POST", f"{MAPS}?dryRun=Some", BODY)).code == 422
@@ -161,7 +161,7 @@ async def test_invalid_options() -> None:
     assert forced.code == 422
 
 
-async def test_delete_options_in_the_body_or_the_query() -> None:
+async def test_delete_options_are_read_from_body_or_query() -> None:
     plane = with_maps("a", "b")
 
     wrong = await send(plane, "DELETE", f"{MAPS}/a", {"preconditions": {"uid": "other"}})
@@ -171,7 +171,7 @@ async def test_delete_options_in_the_body_or_the_query() -> None:
     assert find(orphan.body, "metadata", "finalizers") == ["orphan"]
 
 
-async def test_lists_and_their_pages() -> None:
+async def test_a_list_is_divided_into_pages() -> None:
     plane = with_maps("a", "b", "c")
 
     first = await send(plane, "GET", f"{MAPS}?limit=2")
@@ -184,7 +184,7 @@ async def test_lists_and_their_pages() -> None:
     assert find(first.body, "items", 0, "kind") is None
 
 
-async def test_lists_of_a_custom_kind() -> None:
+async def test_items_of_a_custom_list_have_a_kind() -> None:
     plane = with_widgets()
     await send(plane, "POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
 
@@ -195,7 +195,7 @@ async def test_lists_of_a_custom_kind() -> None:
     assert find(listed.body, "metadata", "continue") == ""
 
 
-async def test_views() -> None:
+async def test_objects_are_served_as_tables_and_partial_metadata() -> None:
     plane = with_maps("a")
 
     table = await send(plane, "GET", MAPS, accept=TABLE)
@@ -220,7 +220,7 @@ async def test_a_collection_is_deleted_by_selection() -> None:
     assert names(await send(plane, "GET", MAPS)) == ["b"]
 
 
-async def test_a_dry_run_of_deletecollection() -> None:
+async def test_a_dry_run_of_deletecollection_deletes_nothing() -> None:
     plane = with_maps("a")
 
     answer = await send(plane, "DELETE", f"{MAPS}?dryRun=All")
@@ -229,7 +229,7 @@ async def test_a_dry_run_of_deletecollection() -> None:
     assert names(await send(plane, "GET", MAPS)) == ["a"]
 
 
-async def test_subresources() -> None:
+async def test_status_and_scale_are_read_and_written() -> None:
     plane = with_widgets(subresources={"status": {}, "scale": SCALE})
     body: JsonObject = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     created = await send(plane, "POST", WIDGETS, {**body, "spec": {"replicas": 2}})
@@ -297,7 +297,7 @@ def event(chunk: bytes) -> JsonObject:
         "/api/v1/configmaps?watch&fieldSelector=metadata.name=b&timeoutSeconds=1",
     ],
 )
-async def test_ways_to_watch_one_object(path: str, autojump_clock: MockClock) -> None:
+async def test_a_single_object_can_be_watched_by_path_or_selector(path: str, autojump_clock: MockClock) -> None:
     plane = with_maps("a", "b")
 
     async with watching(plane, path) as events:
@@ -308,7 +308,7 @@ async def test_ways_to_watch_one_object(path: str, autojump_clock: MockClock) ->
     assert plane.handler.metrics.watches.total() == 0
 
 
-async def test_a_watch_as_a_table_has_column_definitions_once(autojump_clock: MockClock) -> None:
+async def test_a_table_watch_sends_column_definitions_once(autojump_clock: MockClock) -> None:
     plane = with_maps("a", "b")
 
     async with watching(plane, f"{MAPS}?watch=true&timeoutSeconds=1", accept=TABLE) as events:
@@ -318,7 +318,7 @@ async def test_a_watch_as_a_table_has_column_definitions_once(autojump_clock: Mo
     assert columns[1:] == [0]
 
 
-async def test_a_watch_of_metadata_and_of_changes(autojump_clock: MockClock) -> None:
+async def test_a_watch_of_metadata_sends_partial_objects(autojump_clock: MockClock) -> None:
     plane = with_maps("a")
 
     async with watching(plane, f"{MAPS}?watch=true", accept=PARTIAL_LIST) as events:

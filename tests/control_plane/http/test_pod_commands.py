@@ -28,7 +28,7 @@ async def asked(
     return answer
 
 
-async def test_a_request_for_a_command_is_answered_with_a_websocket(tmp_path: Path) -> None:
+async def test_a_command_request_is_answered_with_a_websocket(tmp_path: Path) -> None:
     async with open_kubelet(tmp_path) as kubelet:
         await kubelet.start()
         answer = await asked(kubelet, COMMAND)
@@ -50,7 +50,7 @@ async def test_a_request_for_a_command_is_answered_with_a_websocket(tmp_path: Pa
         ({**COMMAND, "tty": ("true",)}, UPGRADE, "no terminal"),
     ],
 )
-async def test_refused_commands(
+async def test_invalid_command_requests_are_refused(
     tmp_path: Path, query: Mapping[str, tuple[str, ...]], headers: dict[str, str], said: str
 ) -> None:
     async with open_kubelet(tmp_path) as kubelet:
@@ -61,7 +61,7 @@ async def test_refused_commands(
         assert said.encode() in answer.body
 
 
-async def test_the_folder_of_a_pod_is_removed_with_it(tmp_path: Path) -> None:
+async def test_the_folder_of_a_deleted_pod_is_removed(tmp_path: Path) -> None:
     async with open_kubelet(tmp_path) as kubelet:
         uid = await kubelet.start()
         assert (await kubelet.run("touch", "file"))[0] == 0
@@ -77,7 +77,7 @@ async def test_the_folder_of_a_pod_is_removed_with_it(tmp_path: Path) -> None:
         assert [folder.name for folder in kubelet.folder.iterdir()] == [other]
 
 
-async def test_a_program_gets_few_variables_and_its_folder(tmp_path: Path) -> None:
+async def test_a_command_runs_in_the_pod_folder_with_few_variables(tmp_path: Path) -> None:
     async with open_kubelet(tmp_path) as kubelet:
         uid = await kubelet.start()
         _, out, _ = await kubelet.run(
@@ -91,7 +91,7 @@ async def test_a_program_gets_few_variables_and_its_folder(tmp_path: Path) -> No
         }  # fmt: skip
 
 
-async def test_output_on_stderr_that_is_not_read_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unread_output_on_stderr_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.control_plane.http.pod_commands.STDERR_CHUNKS", 0)
     async with open_kubelet(tmp_path) as kubelet:
         await kubelet.start()

@@ -27,11 +27,11 @@ def asked(query: dict[str, tuple[str, ...]] | None = None, **headers: str) -> Re
         (asked(user_agent="kubectl/v1.36"), False),
     ],
 )
-def test_clients_that_get_indented_json(request_: Request, pretty: bool) -> None:
+def test_browsers_and_pretty_requests_get_indented_json(request_: Request, pretty: bool) -> None:
     assert for_people(request_) is pretty
 
 
-def test_indented_json() -> None:
+def test_json_is_indented_as_in_go() -> None:
     answer = document_response(asked({"pretty": ("1",)}), {"a": ["<é>"], "b": {}, "c": []}, JSON)
 
     assert answer.body.decode() == '{\n  "a": [\n    "\\u003cé\\u003e"\n  ],\n  "b": {},\n  "c": []\n}'

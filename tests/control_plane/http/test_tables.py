@@ -18,7 +18,7 @@ ITEM: JsonObject = {
 META: JsonObject = {"resourceVersion": "9"}
 
 
-def test_tables() -> None:
+def test_a_table_has_columns_rows_and_partial_objects() -> None:
     table = list_view(CONFIG, [ITEM], META, View.TABLE, "Metadata", NOW)
 
     assert [find(column, "name") for column in find_list(table, "columnDefinitions")] == ["Name", "Data", "Age"]
@@ -50,7 +50,7 @@ def test_only_items_of_custom_lists_have_a_kind() -> None:
     assert custom["metadata"] == {"continue": "", "resourceVersion": "9"}
 
 
-def test_metadata_views() -> None:
+def test_metadata_views_contain_only_metadata() -> None:
     listed = list_view(CONFIG, [ITEM], META, View.METADATA_LIST, "", NOW)
 
     assert listed["kind"] == "PartialObjectMetadataList"

@@ -15,9 +15,7 @@ from wharfinger.httpd.messages import Response
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("policy", "code"), [("Fail", 500), ("Ignore", 201)])
 @pytest.mark.parametrize("fault", ["garbage", "error", "hangs", "refused", "untrusted"])
-async def test_a_webhook_that_does_not_answer_is_handled_by_the_failure_policy(
-    policy: str, code: int, fault: str
-) -> None:
+async def test_an_unavailable_webhook_follows_the_failure_policy(policy: str, code: int, fault: str) -> None:
     async with serving() as (hook, plane):
         client: JsonObject = {"url": hook.url, "caBundle": hook.ca}
         if fault == "refused":
@@ -33,7 +31,7 @@ async def test_a_webhook_that_does_not_answer_is_handled_by_the_failure_policy(
             assert 'failed calling webhook "c.example.com": failed to call webhook' in find_str(answer.body, "message")
 
 
-async def test_a_service_is_called_at_its_endpoints() -> None:
+async def test_a_service_webhook_is_called_at_its_endpoints() -> None:
     async with serving() as (hook, plane):
         service: JsonObject = {
             "apiVersion": "v1",

@@ -2,7 +2,7 @@ from tests.control_plane.support.samples import builtin
 from wharfinger.control_plane.storage.interface import Collection
 
 
-def test_names() -> None:
+def test_a_kind_has_resource_group_and_collection_names() -> None:
     deployment, pod = builtin("apps", "v1", "deployments").kind, builtin("", "v1", "pods").kind
 
     assert (deployment.resource, pod.resource) == ("deployments.apps", "pods")

@@ -33,7 +33,9 @@ POD_SPEC = DEPLOYMENT.at("spec", "template", "spec")
         (("containers", "image"), Relation.SCALAR, ()),
     ],
 )
-def test_fields_of_a_pod_template(path: tuple[str, ...], relation: Relation, keys: tuple[str, ...]) -> None:
+def test_pod_template_fields_have_relations_and_keys(
+    path: tuple[str, ...], relation: Relation, keys: tuple[str, ...]
+) -> None:
     found = POD_SPEC.at(*path)
     assert (found.relation, found.keys) == (relation, keys)
 
@@ -47,7 +49,7 @@ def test_all_kinds_have_the_same_metadata() -> None:
     assert metadata.field("labels").field("any").scalar is Scalar.STRING
 
 
-def test_rules_of_strategic_merge_patches() -> None:
+def test_fields_have_their_strategic_merge_rules() -> None:
     ports = POD_SPEC.at("containers", "ports")
     assert ports.merge_key == "containerPort"
     assert "merge" in ports.strategies
@@ -57,7 +59,7 @@ def test_rules_of_strategic_merge_patches() -> None:
     assert not POD_SPEC.field("tolerations").strategies
 
 
-def test_the_printed_form_of_an_empty_object() -> None:
+def test_an_empty_object_has_a_zero_form() -> None:
     template = {"metadata": {}, "spec": {"containers": None}}
     assert DEPLOYMENT.zero == {
         "metadata": {},
@@ -69,7 +71,7 @@ def test_the_printed_form_of_an_empty_object() -> None:
     assert "minReadySeconds" not in DEPLOYMENT.field("spec").pointers
 
 
-def test_quantities_and_arbitrary_values() -> None:
+def test_quantities_and_arbitrary_values_have_their_own_relation() -> None:
     assert POD_SPEC.at("containers", "resources", "limits").field("cpu").relation is Relation.QUANTITY
     schema = builtin_list_types("apiextensions.k8s.io", "v1", "CustomResourceDefinition").at(
         "spec", "versions", "schema"
@@ -79,7 +81,7 @@ def test_quantities_and_arbitrary_values() -> None:
     assert nested.field("type").relation is Relation.SCALAR
 
 
-def test_declared_names() -> None:
+def test_only_declared_fields_are_known() -> None:
     assert POD_SPEC.item.declares("anything")
     assert not POD_SPEC.declares("containerz")
     assert POD_SPEC.declares("containers")
@@ -160,7 +162,7 @@ SCHEMA: JsonObject = {
 }
 
 
-def test_custom_kinds() -> None:
+def test_shapes_of_custom_kinds_come_from_their_schema() -> None:
     spec = crd_list_types(SCHEMA).field("spec")
     assert {name: inner.relation for name, inner in spec.fields.items()} == {
         "color": Relation.SCALAR,

@@ -34,7 +34,7 @@ def test_structs_held_by_value_are_printed() -> None:
     }
 
 
-def test_empty_structs_held_by_pointer_are_kept() -> None:
+def test_empty_structs_held_by_pointer_are_printed() -> None:
     pod = form("Pod", {"spec": {"securityContext": {}, "volumes": [{"name": "v", "emptyDir": {}}], "hostname": ""}})
     assert pod["spec"] == {"containers": None, "securityContext": {}, "volumes": [{"name": "v", "emptyDir": {}}]}
 
@@ -47,7 +47,7 @@ def test_a_null_text_in_a_map_is_empty() -> None:
     assert form("ConfigMap", {"metadata": {}, "data": {"a": None, "b": "1"}})["data"] == {"a": "", "b": "1"}
 
 
-def test_numbers_that_are_zero() -> None:
+def test_zero_numbers_are_printed_only_if_held_by_pointer() -> None:
     spec: JsonObject = {"replicas": 0, "minReadySeconds": 0, "paused": False}
     formed = form("Deployment", {"spec": spec}, "apps")["spec"]
     assert formed == {
@@ -119,7 +119,7 @@ def test_only_the_metadata_of_a_custom_kind_changes() -> None:
         (None, None),
     ],
 )
-def test_quantities(given_: JsonValue, printed: JsonValue) -> None:
+def test_quantities_are_printed_in_canonical_form(given_: JsonValue, printed: JsonValue) -> None:
     assert canonical_quantity(given_) == printed
 
 

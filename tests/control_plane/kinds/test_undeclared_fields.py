@@ -21,7 +21,7 @@ def test_an_object_without_undeclared_fields_is_returned_itself() -> None:
     assert unknown == ()
 
 
-def test_the_paths_of_undeclared_fields() -> None:
+def test_undeclared_fields_are_removed_and_listed_by_path() -> None:
     obj: JsonObject = {
         "metadata": {"nam": "a"},
         "spec": {"template": {"spec": {"containers": [{"name": "a"}, {"name": "b", "imge": "x"}]}}},
@@ -42,7 +42,7 @@ def test_custom_kinds_are_pruned_by_their_schema() -> None:
     assert (pruned, unknown) == ({"spec": {"size": 1}}, ("other", "spec.junk"))
 
 
-def test_a_schema_that_keeps_unknown_fields() -> None:
+def test_a_schema_that_preserves_unknown_fields_prunes_nothing() -> None:
     lists = crd_list_types({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
 
     assert prune({"anything": {"goes": 1}}, lists)[1] == ()

@@ -54,7 +54,7 @@ SERVERS_OWN: Final = {"32-generation-status-builtin/14", "46-crd-versions/10", "
 
 
 @pytest.mark.parametrize("step", CREATIONS, ids=str)
-def test_recorded_creations(step: Step) -> None:
+def test_managed_fields_agree_with_recorded_creations(step: Step) -> None:
     answer = as_object(step.response, "answer")
     custom = list_types_of(answer, step.scenario)
     created = apply_defaults(without_status(as_object(step.request, "request")))
@@ -68,7 +68,7 @@ def test_recorded_creations(step: Step) -> None:
 @pytest.mark.parametrize(
     ("step", "live", "answer"), [case for case in MERGES + STRATEGIC if str(case[0]) not in SERVERS_OWN], ids=str
 )
-def test_recorded_patches(step: Step, live: JsonObject, answer: JsonObject) -> None:
+def test_managed_fields_agree_with_recorded_patches(step: Step, live: JsonObject, answer: JsonObject) -> None:
     lists = list_types_of(answer, step.scenario)
     patch = as_object(step.request, "patch")
     strategic = step.content_type == "application/strategic-merge-patch+json"
@@ -154,7 +154,7 @@ def test_metadata_of_the_server_is_not_tracked() -> None:
     assert fields_of(write(None, obj, "one")) == {"one": {"f:data": {}, "f:metadata": {"f:generateName": {}}}}
 
 
-def test_an_object_stored_without_entries_stays_untracked() -> None:
+def test_an_object_stored_without_entries_remains_untracked() -> None:
     before = config_map(a="1")
     after = write(before, config_map(a="2"), "one")
     assert find(after, "metadata", "managedFields") is None
@@ -184,7 +184,7 @@ def test_an_empty_entry_in_the_request_removes_all_entries() -> None:
         [{"manager": 1, "operation": "Update"}],
     ],
 )
-def test_entries_that_cannot_be_read_are_ignored(managed: list[JsonValue]) -> None:
+def test_invalid_entries_are_ignored(managed: list[JsonValue]) -> None:
     one = write(None, config_map(a="1"), "one")
     assert fields_of(write(one, config_map(managed=managed, a="1"), "one")) == fields_of(one)
 

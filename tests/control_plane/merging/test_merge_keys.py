@@ -31,7 +31,9 @@ def named(names: str) -> list[JsonValue]:
     ],
 )
 @pytest.mark.parametrize("key", ["", "name"])
-def test_order(merged: str, order: str, live: str, result: str, key: str) -> None:
+def test_merged_lists_follow_the_requested_and_the_live_order(
+    merged: str, order: str, live: str, result: str, key: str
+) -> None:
     def items(names: str) -> list[JsonValue]:
         return named(names) if key else [*names]
 
@@ -47,20 +49,20 @@ def test_order(merged: str, order: str, live: str, result: str, key: str) -> Non
         (([1], [1.0]), "list element types are not identical: [[1] [1]]"),
     ],
 )
-def test_are_objects(lists: tuple[list[JsonValue], list[JsonValue]], why: str) -> None:
+def test_mixed_and_empty_lists_are_refused(lists: tuple[list[JsonValue], list[JsonValue]], why: str) -> None:
     with pytest.raises(PatchError) as caught:
         are_objects(*lists)
     assert str(caught.value) == why
 
 
-def test_lists_of_lists() -> None:
+def test_lists_of_lists_are_refused() -> None:
     with pytest.raises(PatchContentError):
         are_objects([[1]], [[2]])
     assert are_objects([{}], [{}])
     assert not are_objects(["a"], [])
 
 
-def test_the_identity_of_items() -> None:
+def test_items_are_identified_by_merge_key_or_value() -> None:
     assert identity_of(1) != identity_of(1.0)
     assert item_identity({"name": "a", "x": 1}, "name") == identity_of("a") == key_of({"name": "a"}, "name")
     with pytest.raises(PatchError, match="does not contain declared merge key: name"):
@@ -73,7 +75,7 @@ def test_the_identity_of_items() -> None:
     ("value", "said"),
     [("a", "string"), (1, "int64"), (1.5, "float64"), (True, "bool"), (None, "%!s(<nil>)"), ([], "[]interface {}")],
 )
-def test_the_names_of_types_in_go(value: JsonValue, said: str) -> None:
+def test_values_have_type_names_of_go(value: JsonValue, said: str) -> None:
     with pytest.raises(PatchError) as caught:
         as_objects([value])
     assert str(caught.value) == f"expected a map[string]interface {{}}, but received a {said}"

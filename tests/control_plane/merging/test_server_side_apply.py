@@ -39,7 +39,7 @@ ADMITTED: Final = {"serviceAccount", "serviceAccountName", "tolerations", "prior
 
 
 @pytest.mark.parametrize(("step", "live", "answer"), RECORDED, ids=str)
-def test_recorded_applies(step: Step, live: JsonObject | None, answer: JsonObject) -> None:
+def test_applies_agree_with_recorded_applies(step: Step, live: JsonObject | None, answer: JsonObject) -> None:
     applied = _apply_step(step, live)
     assert entries(applied) == entries(answer)
     if step.status == 201 and answer["kind"] == "Pod":
@@ -67,7 +67,7 @@ def _apply_step(step: Step, live: JsonObject | None) -> JsonObject:
     ("scenario", "number", "live_number"),
     [("14-apply-basic-configmap", 5, 4), ("16-apply-lists-podtemplate", 5, 4), ("40-crd-lifecycle-namespaced", 13, 12)],
 )
-def test_recorded_conflicts(scenario: str, number: int, live_number: int) -> None:
+def test_conflicts_agree_with_recorded_conflicts(scenario: str, number: int, live_number: int) -> None:
     step, live = steps(scenario)[number - 1], as_object(steps(scenario)[live_number - 1].response, "live")
     with pytest.raises(ApplyConflict) as caught:
         _apply_step(step, live)
@@ -80,7 +80,7 @@ def test_recorded_conflicts(scenario: str, number: int, live_number: int) -> Non
     ("scenario", "number", "error"),
     [("14-apply-basic-configmap", 13, ApplyRefusedError), ("16-apply-lists-podtemplate", 7, UndeclaredFieldError)],
 )
-def test_recorded_refusals(scenario: str, number: int, error: type[Exception]) -> None:
+def test_refusals_agree_with_recorded_refusals(scenario: str, number: int, error: type[Exception]) -> None:
     step = steps(scenario)[number - 1]
     with pytest.raises(error) as caught:
         _apply_step(step, None)
@@ -188,7 +188,7 @@ def test_a_last_applied_annotation_of_another_version_is_ignored(annotation: str
         ("ab", "", "ab"),
     ],
 )
-def test_order_of_merged_lists(live: str, intent: str, merged: str) -> None:
+def test_merged_lists_follow_the_intent_and_the_live_order(live: str, intent: str, merged: str) -> None:
     first = go(None, pod(*named(live)), "other") if live else None
     applied = go(first, pod(*named(intent)))
     assert "".join(str(find(item, "name")) for item in find_list(applied, "spec", "containers")) == merged
@@ -209,7 +209,7 @@ def test_duplicates_in_a_stored_list_survive_until_their_key_is_applied() -> Non
     assert find(healed, "spec", "containers") == [{"name": "a", "image": "3"}, {"name": "b"}]
 
 
-def test_nulls_and_empty_values_of_an_intent() -> None:
+def test_nulls_of_an_intent_are_merged_by_field_type() -> None:
     live = go(None, pod({"name": "a"}, hostname="h", nodeSelector={"a": "1"}, volumes=[{"name": "v"}]), "other")
     nulled = go(live, pod({"name": "a"}, volumes=None))
     assert find(nulled, "spec", "volumes") == [{"name": "v"}]
@@ -327,9 +327,7 @@ def test_an_apply_is_idempotent(history: list[tuple[str, JsonObject]], intent: J
 
 
 @given(history=HISTORIES, intent=INTENTS)
-def test_after_a_forced_apply_the_object_has_the_intent_and_its_manager_owns_it(
-    history: list[tuple[str, JsonObject]], intent: JsonObject
-) -> None:
+def test_a_forced_apply_sets_and_owns_the_intent(history: list[tuple[str, JsonObject]], intent: JsonObject) -> None:
     applied = go(_live(history), intent, force=True, lists=SCHEMA)
     assert _reads(applied, intent)
     wanted = fields_of(intent, SCHEMA)
@@ -337,7 +335,7 @@ def test_after_a_forced_apply_the_object_has_the_intent_and_its_manager_owns_it(
 
 
 @given(history=HISTORIES, intent=INTENTS)
-def test_an_unforced_apply_conflicts_exactly_where_a_forced_one_takes_fields(
+def test_an_apply_conflicts_exactly_if_force_would_take_fields(
     history: list[tuple[str, JsonObject]], intent: JsonObject
 ) -> None:
     live = _live(history)
@@ -351,7 +349,7 @@ def test_an_unforced_apply_conflicts_exactly_where_a_forced_one_takes_fields(
 
 
 @given(history=HISTORIES)
-def test_a_field_that_no_manager_applies_any_more_is_removed(history: list[tuple[str, JsonObject]]) -> None:
+def test_a_field_without_appliers_is_removed(history: list[tuple[str, JsonObject]]) -> None:
     live = _live(history)
     for manager in ("one", "two", "three"):
         live = go(live, _thing({}), manager, force=True, lists=SCHEMA)

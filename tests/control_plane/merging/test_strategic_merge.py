@@ -18,14 +18,14 @@ RECORDED: Final = list(patches("application/strategic-merge-patch+json"))
 
 
 @pytest.mark.parametrize(("step", "live", "answer"), RECORDED, ids=str)
-def test_recorded_patches(step: Step, live: JsonObject, answer: JsonObject) -> None:
+def test_patches_agree_with_recorded_patches(step: Step, live: JsonObject, answer: JsonObject) -> None:
     before = copy.deepcopy(live)
     patched = apply_defaults(strategic_merge(live, as_object(step.request, "patch"), DEPLOYMENT))
     assert content(patched) == content(answer)
     assert live == before
 
 
-def test_without_retain_keys_the_rest_of_a_union_stays() -> None:
+def test_a_union_is_merged_without_retain_keys() -> None:
     scenario = steps("12-strategic-deployment")
     live, step = as_object(scenario[3].response, "live"), scenario[8]
     assert step.status == 422
@@ -60,7 +60,7 @@ def named(*names: str) -> list[JsonValue]:
         ([{"name": "a", "args": ["1", "2"]}], [{"name": "a", "args": ["3"]}], [{"name": "a", "args": ["3"]}]),
     ],
 )
-def test_lists_by_key(live: JsonValue, patch: JsonValue, result: JsonValue) -> None:
+def test_lists_are_merged_by_key(live: JsonValue, patch: JsonValue, result: JsonValue) -> None:
     before: JsonObject = {"spec": {} if live is None else {"containers": live}}
     assert spec(strategic_merge(before, {"spec": {"containers": patch}}, POD)) == {"containers": result}
 
@@ -75,7 +75,7 @@ def test_lists_by_key(live: JsonValue, patch: JsonValue, result: JsonValue) -> N
         ("bz", "b", "abc"),
     ],
 )
-def test_order(order: str, patch: str | None, result: str) -> None:
+def test_lists_follow_the_order_directive(order: str, patch: str | None, result: str) -> None:
     change: JsonObject = {"$setElementOrder/containers": named(*order)}
     if patch is not None:
         change["containers"] = named(*patch)
@@ -84,13 +84,13 @@ def test_order(order: str, patch: str | None, result: str) -> None:
 
 
 @pytest.mark.parametrize(("order", "patch"), [("ab", "ba"), ("a", "b")])
-def test_an_order_that_contradicts_the_patch(order: str, patch: str) -> None:
+def test_an_order_that_contradicts_the_patch_is_refused(order: str, patch: str) -> None:
     change: JsonObject = {"$setElementOrder/containers": named(*order), "containers": named(*patch)}
     with pytest.raises(PatchError, match="doesn't match"):
         strategic_merge({"spec": {"containers": named("a", "b")}}, {"spec": change}, POD)
 
 
-def test_merged_scalars() -> None:
+def test_lists_of_scalars_are_merged() -> None:
     live: JsonObject = {"metadata": {"finalizers": ["a", "b"]}}
     assert strategic_merge(live, {"metadata": {"finalizers": ["c", "a"]}}, POD) == {
         "metadata": {"finalizers": ["c", "a", "b"]}
@@ -119,12 +119,12 @@ def test_merged_scalars() -> None:
         ({"annotations": {"$patch": "delete"}}, {"labels": {"a": "1"}}),
     ],
 )
-def test_directives_of_objects(patch: JsonObject, result: JsonObject) -> None:
+def test_objects_are_replaced_or_deleted_by_directives(patch: JsonObject, result: JsonObject) -> None:
     live: JsonObject = {"metadata": {"labels": {"a": "1"}}}
     assert strategic_merge(live, {"metadata": patch}, POD) == {"metadata": result}
 
 
-def test_retained_keys() -> None:
+def test_other_keys_are_removed_by_retain_keys() -> None:
     live: JsonObject = {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}
     volume: JsonObject = {"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "c"}}
     assert spec(strategic_merge(live, {"spec": {"volumes": [volume]}}, POD)) == {
@@ -153,7 +153,7 @@ def test_retained_keys() -> None:
         {"spec": {"$setElementOrder/containers": [{}], "containers": [{"name": "a"}]}},
     ],
 )
-def test_invalid_patches(patch: JsonObject) -> None:
+def test_invalid_patches_are_refused(patch: JsonObject) -> None:
     live: JsonObject = {"metadata": {"finalizers": ["a"], "labels": {}}, "spec": {"containers": [{"name": "a"}]}}
     with pytest.raises(PatchError):
         strategic_merge(live, patch, POD)

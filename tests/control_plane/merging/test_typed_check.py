@@ -35,7 +35,7 @@ SETS = crd_list_types(
         ({"tolerations": [{"x": 1}]}, ".spec.tolerations[0].x: field not declared in schema"),
     ],
 )  # fmt: skip
-def test_pods(spec: JsonObject, problem: str) -> None:
+def test_fields_of_a_wrong_type_are_reported(spec: JsonObject, problem: str) -> None:
     (found,) = type_problems({"spec": spec}, POD)
     assert problem in found
 
@@ -51,9 +51,9 @@ def test_pods(spec: JsonObject, problem: str) -> None:
         ({"map": ["x"]}, "may not have non-map elements"),
     ],
 )
-def test_sets_and_keyed_lists(obj: JsonObject, words: str) -> None:
+def test_invalid_sets_and_keyed_lists_are_reported(obj: JsonObject, words: str) -> None:
     assert words in next(type_problems(obj, SETS))
 
 
-def test_valid_values() -> None:
+def test_valid_values_have_no_problems() -> None:
     assert list(type_problems({"spec": {"containers": [{"image": "i"}], "hostname": None}}, POD)) == []

@@ -18,7 +18,7 @@ def paths_of(fields: FieldSet) -> set[FieldPath]:
     return set(fields.paths())
 
 
-def test_the_fields_of_an_applied_object() -> None:
+def test_fields_of_an_applied_object_are_collected() -> None:
     pod: JsonObject = {
         "metadata": {"labels": {"a": "1"}, "finalizers": ["x"], "annotations": {}},
         "spec": {
@@ -54,7 +54,7 @@ def test_unknown_fields_merge_by_their_form() -> None:
     assert owned.to_fields_v1() == {"f:spec": {".": {}, "f:a": {".": {}, "f:b": {}}, "f:l": {}}}
 
 
-def test_named_parents() -> None:
+def test_parents_of_named_fields_are_added() -> None:
     fields = FieldSet.of_paths(
         [("f:spec", "f:containers", 'k:{"name":"a"}', "f:image"), ("f:metadata", "f:labels", "f:x")]
     )
@@ -133,7 +133,9 @@ def container(name: str, **fields: JsonValue) -> JsonObject:
         ),
     ],
 )
-def test_compare(before: JsonObject, after: JsonObject, added: set[str], modified: set[str], removed: set[str]) -> None:
+def test_compare_finds_added_modified_and_removed_fields(
+    before: JsonObject, after: JsonObject, added: set[str], modified: set[str], removed: set[str]
+) -> None:
     found = compare(before, after, POD)
     assert [{path_text(path) for path in fields.paths()} for fields in found] == [added, modified, removed]
 

@@ -13,7 +13,7 @@ SERVICE = builtin_list_types("", "v1", "Service")
 LEASE = builtin_list_types("coordination.k8s.io", "v1", "Lease")
 
 
-def test_values_that_are_converted() -> None:
+def test_merged_values_are_converted_to_their_types() -> None:
     spec: JsonObject = {"priority": 3_000_000_000, "terminationGracePeriodSeconds": 5.0, "containers": [None], "x": 1}
     found = restored({"spec": spec, "metadata": {"labels": {"a": None}}, "y": 1}, POD)
 
@@ -46,7 +46,7 @@ def test_values_that_are_converted() -> None:
         ({"spec": {"renewTime": "x"}}, LEASE, 'parsing time "x"'),
     ],
 )
-def test_values_that_do_not_match_their_type(obj: JsonObject, lists: ListTypes, words: str) -> None:
+def test_values_of_a_wrong_type_are_refused(obj: JsonObject, lists: ListTypes, words: str) -> None:
     with pytest.raises(DecodingError) as caught:
         restored(obj, lists)
     assert words in str(caught.value)

@@ -23,7 +23,7 @@ from wharfinger.control_plane.objects.addresses import (
         ("", "must be a valid IP address"),
     ],
 )
-def test_legacy_address_fields(value: str, said: str | None) -> None:
+def test_legacy_addresses_are_checked_unless_unchanged(value: str, said: str | None) -> None:
     errors = legacy_ip_errors("f", value)
 
     assert [said in error.message for error in errors if said] == ([True] if said else [])
@@ -42,7 +42,7 @@ def test_legacy_address_fields(value: str, said: str | None) -> None:
         ("x", "must be a valid IP address"),
     ],
 )
-def test_unreachable_endpoint_addresses(value: str, said: str) -> None:
+def test_unreachable_endpoint_addresses_are_refused(value: str, said: str) -> None:
     assert [said in error.message for error in endpoint_ip_errors("f", value)] == ([True] if said else [])
 
 
@@ -59,12 +59,12 @@ def test_unreachable_endpoint_addresses(value: str, said: str) -> None:
         ("10.0.0.0/33", "must be a valid CIDR"),
     ],
 )
-def test_ranges(value: str, said: str) -> None:
+def test_legacy_cidrs_are_checked_unless_unchanged(value: str, said: str) -> None:
     assert [said in error.message for error in legacy_cidr_errors("f", value)] == ([True] if said else [])
     assert legacy_cidr_errors("f", value, [value]) == []
 
 
-def test_warnings() -> None:
+def test_non_canonical_addresses_cause_warnings() -> None:
     assert ip_warnings("f", "10.0.0.01") == ['f: non-standard IP address "10.0.0.01" is invalid: use "10.0.0.1"']
     assert ip_warnings("f", "::ffff:1.2.3.4") == [
         'f: non-standard IP address "::ffff:1.2.3.4" is invalid: use "1.2.3.4"'
@@ -85,7 +85,7 @@ def test_warnings() -> None:
     assert cidr_warnings("f", "10.0.0.0/24") == cidr_warnings("f", "x") == []
 
 
-def test_families() -> None:
+def test_ipv6_addresses_are_recognized() -> None:
     assert is_ipv6("fd00::1")
     assert not is_ipv6("::ffff:1.2.3.4")
     assert not is_ipv6("10.0.0.1")

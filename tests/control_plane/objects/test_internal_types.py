@@ -3,7 +3,7 @@
 from wharfinger.control_plane.objects.internal_types import internal_difference, internal_form
 
 
-def test_a_struct_has_all_its_fields() -> None:
+def test_the_internal_form_has_all_fields_of_a_struct() -> None:
     assert internal_form("core.Toleration", {"key": "a", "tolerationSeconds": 0}) == {
         "Key": "a",
         "Operator": "",

@@ -35,7 +35,7 @@ def _term(operator: str, *values: str) -> JsonObject:
         (_term("DoesNotExist"), {"k": ""}, False),
     ],
 )
-def test_selector_errors(selector: JsonValue, labels: JsonValue, taken: bool) -> None:
+def test_invalid_selectors_are_reported(selector: JsonValue, labels: JsonValue, taken: bool) -> None:
     assert selects(selector, labels) is taken
 
 
@@ -84,5 +84,5 @@ WEB: JsonObject = {"app": "web", "tier": "front"}
         ({"matchExpressions": [{"key": "tier", "operator": "Wrong"}]}, False),
     ],
 )
-def test_selects(selector: JsonValue, found: bool) -> None:
+def test_selectors_match_labels(selector: JsonValue, found: bool) -> None:
     assert selects(selector, WEB) is found

@@ -10,7 +10,7 @@ OBJECT: JsonObject = {
 }
 
 
-def test_existing_parts() -> None:
+def test_existing_fields_are_returned_by_type() -> None:
     assert part(OBJECT, "a", "b") == {"c": 1}
     assert parts(OBJECT, "a", "list") == [{"x": 1}, {}, {}]
     assert texts(OBJECT, "a", "texts") == ["a", ""]
@@ -18,7 +18,7 @@ def test_existing_parts() -> None:
     assert flag(OBJECT, "yes")
 
 
-def test_missing_parts_and_parts_of_other_types() -> None:
+def test_missing_and_mistyped_fields_read_as_empty() -> None:
     assert part(OBJECT, "a", "b", "c") is None
     assert part(None, "a") is None
     assert parts(OBJECT, "yes") == []
@@ -27,6 +27,6 @@ def test_missing_parts_and_parts_of_other_types() -> None:
     assert not flag(OBJECT, "a")
 
 
-def test_repeated() -> None:
+def test_indexes_of_repeated_texts_are_found() -> None:
     assert repeated(["a", "b", "a", "a", "c", "b"]) == {2, 3, 5}
     assert repeated([]) == set()

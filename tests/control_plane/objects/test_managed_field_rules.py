@@ -5,7 +5,7 @@ from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS
 from wharfinger.formats.json.value import JsonValue
 
 
-def test_names() -> None:
+def test_invalid_manager_names_are_refused() -> None:
     assert manager_errors("a" * 128, "f") == []
     assert [error.message for error in manager_errors("x" * 129, "f")] == ["Too long: may not be more than 128 bytes"]
     assert [error.message for error in manager_errors("é\u0007", "f")] == [
@@ -20,7 +20,7 @@ def test_the_errors_of_a_long_name_are_limited() -> None:
     assert MAX_ERROR_CHARS <= sum(map(len, said)) <= 2 * MAX_ERROR_CHARS
 
 
-def test_entries() -> None:
+def test_invalid_managed_field_entries_are_reported() -> None:
     entries: list[JsonValue] = [
         {"operation": "Apply", "fieldsType": "FieldsV1", "manager": "m"},
         {"subresource": "s" * 257},

@@ -19,7 +19,7 @@ def named(**metadata: object) -> JsonObject:
     return {"metadata": {"name": "a", "namespace": "n", **metadata}}  # type: ignore[dict-item]
 
 
-def test_the_orders_have_only_known_letters() -> None:
+def test_orders_of_rules_have_only_known_letters() -> None:
     for rules in METADATA.values():
         assert set(rules.create + rules.update + rules.status) <= set("MUO")
 
@@ -38,7 +38,7 @@ def test_each_layer_reports_its_errors() -> None:
     assert updated_errors(CONFIG, named(), named(), "MUO", list) == []
 
 
-def test_stored_metadata_is_checked_again_if_it_was_written_under_weaker_rules() -> None:
+def test_stored_metadata_is_checked_again_on_update() -> None:
     pod = builtin("", "v1", "pods").kind
     cron_job = builtin("batch", "v1", "cronjobs").kind
     bound, held, prefixed = named(labels={"a": "x y"}), named(finalizers=["foo"]), named(generateName="BAD_x")
@@ -48,26 +48,26 @@ def test_stored_metadata_is_checked_again_if_it_was_written_under_weaker_rules()
     assert updated_errors(CONFIG, prefixed, prefixed, "MUO", list)
 
 
-def test_namespaces_of_objects() -> None:
+def test_objects_have_a_namespace_only_if_namespaced() -> None:
     assert [error.message for error in created_errors(NODE, named(), list)] == ["Forbidden: not allowed on this type"]
     assert [error.field for error in created_errors(CONFIG, {"metadata": {"name": "a"}}, list)] == [
         "metadata.namespace"
     ]
 
 
-def test_annotations_that_are_too_long() -> None:
+def test_annotations_over_the_size_limit_are_refused() -> None:
     assert annotation_errors({"a": "x" * 262_145}, "f")[0].message == "Too long: may not be more than 262144 bytes"
     assert key_problems("a/b/c")[0].startswith("a valid label key must consist")
 
 
-def test_managed_fields() -> None:
+def test_invalid_managed_fields_are_reported() -> None:
     entry: JsonObject = {"operation": "Apply", "fieldsType": "FieldsV1", "subresource": "s" * 257}
     errors = created_errors(CONFIG, named(managedFields=[entry]), list)
 
     assert [error.field for error in errors] == ["metadata.managedFields[0].subresource"]
 
 
-def test_names_of_finalizers_of_custom_objects() -> None:
+def test_finalizer_names_of_custom_objects_are_checked() -> None:
     custom = replace(CONFIG, custom=True)
 
     assert created_errors(custom, named(finalizers=["plain"]), list) == []

@@ -36,14 +36,14 @@ from wharfinger.control_plane.objects import names
         (names.ip_problems, "1.2.3", 1),
     ],
 )
-def test_problems(rule: Callable[[str], list[str]], text: str, count: int) -> None:
+def test_invalid_names_are_reported(rule: Callable[[str], list[str]], text: str, count: int) -> None:
     assert len(rule(text)) == count
 
 
-def test_ports() -> None:
+def test_invalid_port_numbers_are_reported() -> None:
     assert names.port_problems(80) == []
     assert names.port_problems(0) == ["must be between 1 and 65535, inclusive"]
 
 
-def test_the_wording_of_a_rule_without_examples() -> None:
+def test_a_rule_without_examples_shows_its_regex() -> None:
     assert names.rule("what", "a+") == "what (regex used for validation is 'a+')"

@@ -21,7 +21,7 @@ def test_texts_match_their_formats(name: str, text: str, right: bool) -> None:
     assert FORMATS[name](text) is right
 
 
-def test_formats_of_types() -> None:
+def test_formats_are_known_for_their_type_only() -> None:
     assert known_format(("integer",), "int32") == "int32"
     assert (
         known_format(("integer",), "date") == known_format(("array",), "date") == known_format(("string",), "odd") == ""

@@ -23,7 +23,7 @@ KNOWN_TO_DIFFER: dict[tuple[str, int], str] = {
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_recorded(scenario: str) -> None:
+def test_answers_equal_the_recorded_scenario(scenario: str) -> None:
     found = replay_offline(load(scenario), simulate=scenario not in WITHOUT_CONTROLLERS)
     differ = {(scenario, step.number): differences for step, differences in found}
     unknown = {place: differences for place, differences in differ.items() if place not in KNOWN_TO_DIFFER}
@@ -31,6 +31,6 @@ def test_recorded(scenario: str) -> None:
     assert {place for place in KNOWN_TO_DIFFER if place[0] == scenario} == set(differ)
 
 
-def test_every_known_difference_is_of_a_recorded_step() -> None:
+def test_every_known_difference_has_a_recorded_step() -> None:
     steps = {(scenario, step.number) for scenario in SCENARIOS for step in load(scenario)}
     assert set(KNOWN_TO_DIFFER) - steps == set()

@@ -11,7 +11,7 @@ NAMES = sorted(path.stem for path in RECORDINGS.glob("*.jsonl"))
 @pytest.mark.measured  # what the API objects of many groups are judged by has no quicker tests
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", NAMES)
-def test_recording(name: str) -> None:
+def test_answers_equal_the_recording(name: str) -> None:
     wrong = replay_offline(load_file(RECORDINGS / f"{name}.jsonl"))
     said = (f"step {step.number} ({step.note}):\n  " + "\n  ".join(found) for step, found in wrong)
     assert not wrong, "\n".join(said)

@@ -32,7 +32,7 @@ GROUP = "/apis/authorization.k8s.io/v1"
         ("selfsubjectrulesreviews", {"spec": {}}, "no namespace on request"),
     ],
 )
-async def test_invalid_reviews(path: str, body: JsonObject, words: str) -> None:
+async def test_invalid_reviews_are_refused(path: str, body: JsonObject, words: str) -> None:
     async with (
         open_control_plane(simulate=False) as control_plane,
         httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test") as client,

@@ -40,7 +40,7 @@ async def make_pod(plane: ControlPlane) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_a_webhook_judges_a_connection_before_its_target_is_looked_up(case: str) -> None:
+async def test_a_webhook_refuses_a_connection_before_its_target_is_checked(case: str) -> None:
     path, kind, options = CASES[case]
     async with serving() as (hook, plane):
         await configure(hook, plane, rules=[RULE])
@@ -61,7 +61,7 @@ async def test_a_webhook_judges_a_connection_before_its_target_is_looked_up(case
         assert (await send(plane, "GET", path)).code == 404
 
 
-async def test_a_policy_judges_the_options() -> None:
+async def test_a_policy_refuses_a_connection_by_its_options() -> None:
     plane = new_plane()
     await bind_policy(plane, "Validating", rule=RULE, validations=[{"expression": "object.command[0] != 'sh'"}])
     refused = await send(plane, "GET", f"{PODS}/p/exec?command=sh")
@@ -71,7 +71,7 @@ async def test_a_policy_judges_the_options() -> None:
     assert (await send(plane, "GET", f"{PODS}/p/exec?command=ls")).code == 404
 
 
-async def test_what_admission_changes_is_what_the_connection_asks_for() -> None:
+async def test_a_connection_uses_the_options_changed_by_admission() -> None:
     change: JsonValue = {"op": "replace", "path": "/container", "value": "gone"}
     async with serving() as (hook, plane):
         await make_pod(plane)
@@ -83,7 +83,7 @@ async def test_what_admission_changes_is_what_the_connection_asks_for() -> None:
         assert find_str(after.body, "message") == "container gone is not valid for pod p"
 
 
-async def test_a_command_runs_once_webhooks_allow_it_with_the_arguments_that_they_leave(tmp_path: Path) -> None:
+async def test_a_command_runs_with_the_arguments_changed_by_webhooks(tmp_path: Path) -> None:
     async with serving() as (hook, _), open_kubelet(tmp_path) as kubelet:
         await kubelet.start()
         await configure_mutating(hook, kubelet.plane, "a", rules=[RULE])
@@ -108,7 +108,7 @@ async def test_a_mutating_policy_changes_the_options() -> None:
     assert "no kubelet" in find_str((await send(plane, "GET", f"{PODS}/p/exec?command=ls")).body, "message")
 
 
-async def test_no_label_selector_fits_options() -> None:
+async def test_label_selectors_never_match_connection_options() -> None:
     selector: JsonObject = {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}
     async with serving() as (hook, plane):
         await configure(hook, plane, rules=[RULE], objectSelector=selector)
@@ -116,6 +116,6 @@ async def test_no_label_selector_fits_options() -> None:
         assert hook.seen == []
 
 
-def test_only_false_and_0_switch_a_parameter_off() -> None:
+def test_only_false_zero_or_absence_disables_a_parameter() -> None:
     given = {"a": ("",), "b": ("TRUE",), "c": ("False",), "d": ("0",), "e": ()}
     assert [switched_on(given, name) for name in "abcdef"] == [True, True, False, False, False, False]

@@ -30,7 +30,7 @@ async def test_a_token_of_an_account_is_valid_for_requests_and_reviews() -> None
         assert gone == {"user": {}, "error": "[invalid bearer token, service account token has been invalidated]"}
 
 
-async def test_bindings_of_tokens() -> None:
+async def test_token_requests_check_bound_objects_and_lifetimes() -> None:
     async with (
         open_control_plane(simulate=False) as control_plane,
         httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test") as client,

@@ -68,7 +68,7 @@ def test_the_budget_does_not_protect_unready_pods() -> None:
         ),
     ],
 )
-def test_refusals(generation: int, state: JsonObject, code: int) -> None:
+def test_disallowed_evictions_are_refused(generation: int, state: JsonObject, code: int) -> None:
     with pytest.raises(StatusError) as caught:
         evict(asked(cluster(pod(), generation, **state)))
     assert caught.value.code == code
@@ -78,7 +78,7 @@ def test_refusals(generation: int, state: JsonObject, code: int) -> None:
     ("target", "code"),
     [({"name": "n1"}, 0), ({"kind": "Pod"}, 500), ({"kind": "Pod", "name": "n"}, 500)],
 )
-def test_bindings(target: JsonObject, code: int) -> None:
+def test_a_binding_assigns_an_unassigned_pod_to_a_node(target: JsonObject, code: int) -> None:
     view = cluster(pod())
     asked_ = asked(view, {"metadata": {"name": "p"}, "target": target})
     if code:

@@ -23,7 +23,7 @@ def asked(below: str, name: str = "p", **query: str) -> EndpointRequest:
     return EndpointRequest(view, builtin("", "v1", "pods"), "n", name, below, "GET", None, WriteOptions("m"), values)
 
 
-def test_a_simulated_pod() -> None:
+def test_a_simulated_pod_has_an_empty_log_and_no_streams() -> None:
     assert log(asked("log", tailLines="5")) == ""
     with pytest.raises(StatusError, match=r"there is no kubelet .*--pod-commands"):
         stream(asked("exec", container="a"))

@@ -17,7 +17,7 @@ from wharfinger.control_plane.service import open_control_plane
         ("nodes/nosuch/proxy", 404, 'nodes "nosuch" not found'),
     ],
 )
-async def test_no_backend_is_available(path: str, code: int, said: str) -> None:
+async def test_a_proxy_without_a_backend_is_an_error(path: str, code: int, said: str) -> None:
     async with (
         open_control_plane(simulate=False) as control_plane,
         httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test/api/v1/") as client,

@@ -31,7 +31,7 @@ def review(kind: str) -> tuple[str, JsonObject]:
 
 
 @pytest.mark.parametrize("kind", REVIEWS)
-async def test_webhooks_judge_each_kind_of_review(kind: str) -> None:
+async def test_webhooks_can_refuse_each_kind_of_review(kind: str) -> None:
     async with serving() as (hook, plane):
         await configure(hook, plane, rules=[RULE])
         path, body = review(kind)
@@ -49,7 +49,7 @@ async def test_webhooks_judge_each_kind_of_review(kind: str) -> None:
             assert len(hook.seen) == seen
 
 
-async def test_a_mutating_webhook_changes_the_question() -> None:
+async def test_a_mutating_webhook_changes_the_spec_of_a_review() -> None:
     async with serving() as (hook, plane):
         await configure_mutating(hook, plane, "a", rules=[RULE])
         hook.judge = lambda _: patch({"op": "replace", "path": "/spec/user", "value": "b"})
@@ -58,7 +58,7 @@ async def test_a_mutating_webhook_changes_the_question() -> None:
         assert find(answer.body, "spec", "user") == "b"
 
 
-async def test_policies_leave_reviews_alone() -> None:
+async def test_policies_do_not_apply_to_reviews() -> None:
     plane = new_plane()
     group = "/apis/admissionregistration.k8s.io/v1"
     rules: JsonObject = {"resourceRules": [RULE]}
@@ -109,7 +109,7 @@ async def with_objects(plane: ControlPlane) -> None:
 
 
 @pytest.mark.parametrize("case", CREATES)
-async def test_webhooks_judge_what_is_created_below_an_object(case: str) -> None:
+async def test_webhooks_can_refuse_creations_in_subresources(case: str) -> None:
     path, body, resource, subresource = CREATES[case]
     async with serving() as (hook, plane):
         await with_objects(plane)
@@ -130,7 +130,7 @@ async def test_webhooks_judge_what_is_created_below_an_object(case: str) -> None
 
 
 @pytest.mark.parametrize("case", CREATES)
-async def test_a_policy_judges_what_is_created_below_an_object(case: str) -> None:
+async def test_policies_can_refuse_creations_in_subresources(case: str) -> None:
     path, body, resource, _ = CREATES[case]
     plane = new_plane()
     await with_objects(plane)
@@ -150,7 +150,7 @@ async def test_a_dry_run_needs_a_webhook_without_side_effects() -> None:
         assert (await send(plane, "GET", f"{NAMESPACED}/pods/p")).code == 200
 
 
-async def test_a_mutating_webhook_changes_where_a_pod_is_bound_and_how_long_a_token_is_valid() -> None:
+async def test_a_mutating_webhook_changes_bindings_and_token_requests() -> None:
     async with serving() as (hook, plane):
         await with_objects(plane)
         await configure_mutating(hook, plane, "a", rules=[OF_CREATES])

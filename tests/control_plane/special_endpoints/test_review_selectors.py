@@ -21,7 +21,7 @@ LABELS = "spec.resourceAttributes.labelSelector"
         ({"fieldSelector": {}}, ["requirements"]),
     ],
 )
-def test_errors(attributes: JsonObject, fields: list[str]) -> None:
+def test_invalid_selectors_are_reported(attributes: JsonObject, fields: list[str]) -> None:
     found = selector_errors(attributes, "spec.resourceAttributes")
 
     assert [error.field.removeprefix(f"{FIELDS}.") for error in found] == fields
@@ -43,11 +43,11 @@ def test_errors(attributes: JsonObject, fields: list[str]) -> None:
         ),
     ],
 )
-def test_evaluation_errors(attributes: JsonObject, said: str) -> None:
+def test_unusable_selectors_give_an_evaluation_error(attributes: JsonObject, said: str) -> None:
     assert evaluation_error(attributes) == said
 
 
 @given(shapes("fieldSelector", "labelSelector", "rawSelector", "requirements", "key", "operator", "values"))
-def test_no_selector_makes_the_checks_fail(attributes: JsonObject) -> None:
+def test_arbitrary_selectors_do_not_crash(attributes: JsonObject) -> None:
     selector_errors(attributes, "")
     evaluation_error(attributes)

@@ -44,7 +44,7 @@ def test_a_token_identifies_its_account() -> None:
     assert user.extra["authentication.kubernetes.io/pod-name"] == ("p",)
 
 
-def test_a_token_is_invalid_when_it_expires_or_its_account_or_pod_is_deleted() -> None:
+def test_a_token_is_invalid_after_expiry_or_deletion_of_its_objects() -> None:
     clock = Clock()
     store = backend(clock)
     signer = TokenSigner(store)
@@ -63,7 +63,7 @@ def test_a_token_is_invalid_when_it_expires_or_its_account_or_pod_is_deleted() -
     assert signer.user(free) is None
 
 
-def test_audiences() -> None:
+def test_a_token_is_valid_for_its_audiences_only() -> None:
     signer = TokenSigner(backend(Clock()))
     token = signer.sign(ACCOUNT, ["vault", "x"], NOW, NOW + timedelta(hours=1))
 
@@ -92,6 +92,6 @@ SIGNER = TokenSigner(backend(Clock()))
 TOKEN = SIGNER.sign(ACCOUNT, [ISSUER], NOW, NOW + timedelta(hours=1))
 
 
-def test_documents() -> None:
+def test_discovery_and_key_documents_describe_the_issuer() -> None:
     assert len(find_list(SIGNER.key_set(), "keys")) == 1
     assert discovery_document("127.0.0.1:1")["issuer"] == ISSUER

@@ -3,7 +3,7 @@
 from wharfinger.control_plane.storage.interface import Collection, CompactedError, Key
 
 
-def test_places_sort_as_paths() -> None:
+def test_keys_sort_as_paths() -> None:
     pods = Collection("", "pods")
     keys = [Key(pods, "a", "b"), Key(pods, "a-b", "a"), Key(pods, "", "c")]
 

@@ -23,7 +23,7 @@ class ShortHistory(StorageMachine):
 
 
 @pytest.mark.slow
-def test_state_machine() -> None:
+def test_memory_storage_agrees_with_the_model() -> None:
     run_state_machine_as_test(
         WholeHistory,
         settings=settings(max_examples=scaled(500, 40), stateful_step_count=40, deadline=None),
@@ -31,7 +31,7 @@ def test_state_machine() -> None:
 
 
 @pytest.mark.slow
-def test_state_machine_with_a_short_history() -> None:
+def test_memory_storage_with_a_short_history_agrees_with_the_model() -> None:
     run_state_machine_as_test(
         ShortHistory,
         settings=settings(max_examples=scaled(500, 40), stateful_step_count=40, deadline=None),

@@ -18,7 +18,7 @@ def test_a_record_has_its_revision_and_the_given_object_is_unchanged() -> None:
     assert "resourceVersion" not in str(OBJ)
 
 
-def test_obj_stays_decoded_and_decode_caches_nothing() -> None:
+def test_obj_is_cached_and_decode_is_not() -> None:
     record = undecoded()
     assert record.decode() is not record.decode()
     assert record.obj is record.obj

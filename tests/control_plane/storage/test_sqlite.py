@@ -65,14 +65,14 @@ class Restarts(StorageMachine):
         shutil.rmtree(self.folder)
 
 
-def test_state_machine() -> None:
+def test_sqlite_storage_agrees_with_the_model_across_restarts() -> None:
     run_state_machine_as_test(
         Restarts,
         settings=settings(max_examples=scaled(200, 25), stateful_step_count=30, deadline=None),
     )
 
 
-def test_a_restart_keeps_objects_and_compacts_older_revisions(tmp_path: Path) -> None:
+def test_a_restart_preserves_objects_and_compacts_older_revisions(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "data.db"
     with open_sqlite_storage(path) as storage:
         first = storage.put(*pod("x", n=1))
@@ -222,7 +222,7 @@ def make(path: Path, *statements: str) -> Path:
         ),
     ],
 )
-def test_content_that_cannot_have_been_written_here_is_damage(statement: str, words: str, tmp_path: Path) -> None:
+def test_inconsistent_content_is_reported_as_damage(statement: str, words: str, tmp_path: Path) -> None:
     path = make(tmp_path / "data.db", statement)
     with pytest.raises(StorageFileError) as caught, open_sqlite_storage(path):
         pytest.fail("it was opened")
@@ -254,7 +254,7 @@ def test_changed_bytes_are_reported_as_damage_or_are_harmless(data: st.DataObjec
             assert str(path) in str(error)
 
 
-def test_a_schema_that_is_not_text_is_damage(tmp_path: Path) -> None:
+def test_a_schema_that_is_not_text_is_reported_as_damage(tmp_path: Path) -> None:
     path = make(tmp_path / "data.db")
     content = path.read_bytes()
     place = content.index(b"CHECK (id = 1)")
@@ -298,7 +298,7 @@ def test_files_of_other_programs_and_versions_are_not_changed(statement: str, wo
     assert path.read_bytes() == before
 
 
-def test_paths_that_cannot_be_opened(tmp_path: Path) -> None:
+def test_unusable_paths_are_reported_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path, words in (
         (tmp_path / "file" / "data.db", "cannot be created: Not a directory; choose another file"),
@@ -310,7 +310,7 @@ def test_paths_that_cannot_be_opened(tmp_path: Path) -> None:
         assert str(caught.value) == f"the data file {path} {words}"
 
 
-def test_a_commit_that_fails_changes_nothing(tmp_path: Path) -> None:
+def test_a_failed_commit_changes_nothing(tmp_path: Path) -> None:
     with open_sqlite_storage(tmp_path / "data.db") as storage:
         kept, gone = storage.put(*pod("x", n=1)), storage.put(*pod("y"))
         storage.commit()
@@ -341,7 +341,7 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["deep", "large"])
-def test_objects_that_could_not_be_read_back_are_refused(what: str, tmp_path: Path) -> None:
+def test_objects_too_large_or_deep_to_read_back_are_refused(what: str, tmp_path: Path) -> None:
     value: JsonValue = "x" * MAX_OBJECT_BYTES
     if what == "deep":
         for _ in range(MAX_DEPTH):

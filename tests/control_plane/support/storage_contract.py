@@ -41,7 +41,7 @@ class StorageContract:
         assert find(third.obj, "metadata", "resourceVersion") == str(third.revision)
         assert [first.type, third.type] == [ChangeType.ADDED, ChangeType.DELETED]
 
-    def test_what_is_given_is_not_altered(self) -> None:
+    def test_given_objects_are_not_altered(self) -> None:
         storage = self.new()
         key, obj = pod("x")
 
@@ -49,7 +49,7 @@ class StorageContract:
 
         assert "resourceVersion" not in obj["metadata"]  # type: ignore[operator]
 
-    def test_deleting_what_is_absent_is_an_error(self) -> None:
+    def test_deleting_an_absent_object_is_an_error(self) -> None:
         storage = self.new()
         revision = storage.revision
 
@@ -58,7 +58,7 @@ class StorageContract:
 
         assert storage.revision == revision
 
-    def test_a_list_is_in_the_order_of_paths(self) -> None:
+    def test_lists_are_in_the_order_of_paths(self) -> None:
         storage = self.new()
         for name, namespace in (("z", "a"), ("a", "a-b"), ("b", "a")):
             storage.put(*pod(name, namespace))
@@ -67,7 +67,7 @@ class StorageContract:
         assert names(storage.list(PODS, "a")) == ["a/b", "a/z"]
         assert storage.list(NODES) == ()
 
-    def test_an_older_list_shows_what_was(self) -> None:
+    def test_a_list_at_an_older_revision_shows_the_older_objects(self) -> None:
         storage = self.new()
         first = storage.put(*pod("x", n=1))
         second = storage.put(*pod("y"))
@@ -79,7 +79,7 @@ class StorageContract:
         assert then == (first.obj, second.obj)
         assert names(storage.list(PODS)) == ["a/x"]
 
-    def test_compaction_forgets_changes_and_older_lists(self) -> None:
+    def test_compaction_drops_changes_and_older_lists(self) -> None:
         storage = self.new()
         first = storage.put(*pod("x"))
         storage.put(*pod("y"))
@@ -95,7 +95,7 @@ class StorageContract:
         with pytest.raises(CompactedError):
             storage.list(PODS, at=first.revision)
 
-    def test_changes_are_of_one_collection(self) -> None:
+    def test_changes_are_listed_for_one_collection(self) -> None:
         storage = self.new()
         start = storage.revision
         change = storage.put(*pod("x"))

@@ -19,7 +19,7 @@ from wharfinger.control_plane.verbs.options import DeleteOptions
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
 
 
-def test_metadata_that_the_server_adds() -> None:
+def test_the_server_adds_metadata_on_creation() -> None:
     backend = new_backend()
     maps = config_maps(backend)
 
@@ -54,7 +54,7 @@ def test_server_owned_metadata_of_the_client_is_dropped() -> None:
     assert not {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} & set(metadata)
 
 
-def test_generated_names() -> None:
+def test_generated_names_are_unique_and_have_the_prefix() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     body: JsonObject = {"metadata": {"generateName": "run-"}}
@@ -80,7 +80,7 @@ def test_an_object_without_a_name_is_refused() -> None:
         made(backend, config_maps(backend), {})
 
 
-def test_a_name_that_is_in_use_is_refused() -> None:
+def test_a_name_in_use_is_refused() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
@@ -151,7 +151,7 @@ def test_the_server_sets_the_initial_status() -> None:
     assert find(made(backend, pods, pod), "status", "phase") == "Pending"
 
 
-def test_the_initial_status_of_a_custom_kind() -> None:
+def test_status_of_a_custom_object_is_dropped_if_it_is_a_subresource() -> None:
     bare, with_status = new_backend(), new_backend()
     ready: JsonObject = {"ready": True}
     plain = widgets(bare)

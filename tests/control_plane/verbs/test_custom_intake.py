@@ -37,14 +37,14 @@ HEAD: JsonObject = {"apiVersion": "example.com/v1", "kind": "Widget"}
         ({**HEAD, "metadata": {"name": 5}}, 400, "number into Go struct field ObjectMeta.name of type string"),
     ],
 )
-def test_invalid_bodies(body: JsonValue, code: int, words: str) -> None:
+def test_invalid_bodies_are_refused(body: JsonValue, code: int, words: str) -> None:
     with pytest.raises(StatusError) as caught:
         custom_object(WIDGET, Body(body))
     assert caught.value.code == code
     assert words in caught.value.message
 
 
-def test_strict_errors_about_fields() -> None:
+def test_unknown_and_duplicate_fields_are_strict_errors() -> None:
     metadata = b'"metadata":{"name":"a","x":1,"managedFields":[]}'
     text = b'{"apiVersion":"example.com/v1","kind":"Widget",' + metadata + b',"kind":"Widget","z":1}'
     found = custom_object(WIDGET, read_body(text, Encoding.JSON))
@@ -55,6 +55,6 @@ def test_strict_errors_about_fields() -> None:
     assert twice.strict == ('yaml: unmarshal errors:\n  line 3: key "kind" already set in map',)
 
 
-def test_a_patch_validates_the_version_like_a_field() -> None:
+def test_a_patched_api_version_is_validated_as_a_field() -> None:
     with pytest.raises(StatusError, match=r'apiVersion: Invalid value: "v1": must be example\.com/v1'):
         custom_object(WIDGET, Body({**HEAD, "apiVersion": "v1"}), patched=True)

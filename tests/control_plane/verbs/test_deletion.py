@@ -34,7 +34,7 @@ def test_an_object_without_finalizers_is_removed_at_once() -> None:
         delete(backend, maps, "default", "a", NOTHING)
 
 
-def test_some_kinds_answer_with_the_object() -> None:
+def test_deletion_of_some_kinds_returns_the_object() -> None:
     backend = new_backend()
     accounts = served(backend, "", "v1", "serviceaccounts")
     made(backend, accounts, thing(accounts))
@@ -65,7 +65,7 @@ def test_some_namespaces_cannot_be_deleted(name: str) -> None:
         delete(backend, served(backend, "", "v1", "namespaces"), "", name, NOTHING)
 
 
-def test_preconditions() -> None:
+def test_preconditions_must_match_the_object() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     obj = made(backend, maps, thing(maps))
@@ -186,7 +186,7 @@ def test_a_definition_is_not_removed_at_once() -> None:
     assert find(backend.get(kind, "default", "a"), "metadata", "deletionTimestamp")
 
 
-def test_held_by() -> None:
+def test_finalizers_prevent_removal() -> None:
     assert held_by("ConfigMap", {"metadata": {"finalizers": ["x/y"]}})
     assert not held_by("ConfigMap", {"metadata": {}, "spec": {"finalizers": ["kubernetes"]}})
     assert held_by("Namespace", {"spec": {"finalizers": ["kubernetes"]}})

@@ -14,7 +14,7 @@ def asked(
     return Request("DELETE", "/x", query or {}, {"content-type": content_type}, body)
 
 
-def test_parameters_are_ignored_if_there_is_a_body() -> None:
+def test_query_parameters_are_ignored_if_a_body_is_given() -> None:
     assert delete_options(asked(b"", {"orphanDependents": ("true",)})) == DeleteOptions(propagation="Orphan")
     assert delete_options(asked(b"{}", {"dryRun": ("All",)})) == DeleteOptions()
     assert delete_options(asked(b"null")) == DeleteOptions()
@@ -29,7 +29,7 @@ def test_parameters_are_ignored_if_there_is_a_body() -> None:
         (b'{"preconditions":5}', "number into Go struct field DeleteOptions.preconditions of type v1.Preconditions"),
     ],
 )
-def test_invalid_bodies(body: bytes, words: str) -> None:
+def test_invalid_bodies_are_refused(body: bytes, words: str) -> None:
     with pytest.raises(StatusError) as caught:
         delete_options(asked(body))
     assert caught.value.code == 400

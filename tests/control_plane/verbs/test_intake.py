@@ -31,14 +31,14 @@ def test_bodies_of_built_in_kinds_may_omit_kind_and_version() -> None:
         ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c (<empty>)"),
     ],
 )
-def test_bodies_that_are_no_config_map(body: JsonValue, words: str) -> None:
+def test_bodies_of_another_type_are_refused(body: JsonValue, words: str) -> None:
     with pytest.raises(StatusError) as caught:
         accepted(CONFIG, body, FieldValidation.WARN)
     assert caught.value.code == 400
     assert words in caught.value.message
 
 
-def test_undeclared_fields() -> None:
+def test_undeclared_fields_are_refused_warned_about_or_ignored() -> None:
     body: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "extra": 1, "metadata": {"name": "a"}}
 
     assert accepted(CONFIG, body, FieldValidation.WARN).warnings == ('unknown field "extra"',)
@@ -48,7 +48,7 @@ def test_undeclared_fields() -> None:
         accepted(CONFIG, body, FieldValidation.STRICT)
 
 
-def test_the_namespace_must_be_that_of_the_path() -> None:
+def test_the_namespace_must_match_the_path() -> None:
     assert check_namespace(CONFIG, {"metadata": {"name": "a"}}, "x")["metadata"] == {"name": "a", "namespace": "x"}
     with pytest.raises(StatusError, match="does not match the namespace sent on the request"):
         check_namespace(CONFIG, {"metadata": {"namespace": "y"}}, "x")
@@ -56,7 +56,7 @@ def test_the_namespace_must_be_that_of_the_path() -> None:
     assert check_namespace(cluster, {"metadata": {"namespace": "y"}}, "")["metadata"] == {}
 
 
-def test_the_name_must_be_that_of_the_path() -> None:
+def test_the_name_must_match_the_path() -> None:
     assert check_name({"metadata": {"name": "a"}}, "a")["metadata"] == {"name": "a"}
     with pytest.raises(StatusError, match=r"\(a based on URL\) was undeterminable: name must be provided"):
         check_name({"metadata": {}}, "a")

@@ -75,7 +75,7 @@ def stored(backend: Backend, which: str) -> tuple[Served, JsonObject]:
 
 @pytest.mark.parametrize("which", ["Pod", "ConfigMap", "Namespace", "Deployment"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_result_equals_that_of_the_common_path(which: str, change: str) -> None:
+def test_a_metadata_patch_gives_the_result_of_the_common_path(which: str, change: str) -> None:
     backend = new_backend()
     kind, old = stored(backend, which)
     data = encode_json({"metadata": CHANGES[change]})
@@ -118,7 +118,7 @@ def test_other_patches_take_the_common_path(which: str) -> None:
     assert with_patched_metadata(kind, old, OTHERS[which]) is None
 
 
-def test_other_members_are_those_of_the_stored_object() -> None:
+def test_a_metadata_patch_leaves_other_members_unchanged() -> None:
     backend = new_backend()
     kind, old = stored(backend, "Pod")
     result = patch(backend, kind, "default", "a", "", PatchType.MERGE, b'{"metadata": {"labels": {"b": "c"}}}', OTHER)
@@ -136,7 +136,7 @@ def test_an_invalid_label_gives_one_error_and_one_warning() -> None:
     assert len(options.warnings) == 1
 
 
-def test_an_invalid_stored_node_name_is_refused_as_before() -> None:
+def test_an_invalid_stored_node_name_is_refused() -> None:
     backend = new_backend()
     kind, old = stored(backend, "Pod")
     bound = {**old, "spec": {**find_object(old, "spec"), "nodeName": "a/b"}}  # as a binding may name it
@@ -146,7 +146,7 @@ def test_an_invalid_stored_node_name_is_refused_as_before() -> None:
 
 
 @pytest.mark.parametrize(("member", "code"), [(b'"resourceVersion": "1"', 409), (b'"uid": "x"', 422)])
-def test_a_version_or_a_uid_that_differs_is_refused(member: bytes, code: int) -> None:
+def test_a_different_resource_version_or_uid_is_refused(member: bytes, code: int) -> None:
     backend = new_backend()
     kind, _ = stored(backend, "Pod")
     with refused(code, "Conflict" if code == 409 else "Invalid"):

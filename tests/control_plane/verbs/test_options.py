@@ -39,14 +39,14 @@ QUERIES = st.dictionaries(
 )
 
 
-def test_the_default_manager() -> None:
+def test_the_default_manager_comes_from_the_user_agent() -> None:
     assert default_manager("kubectl/v1.37.1 (linux/amd64)") == "kubectl"
     assert default_manager("") == "unknown"
     assert default_manager("a\x00b/1") == "ab"
     assert len(default_manager("é" * 200).encode()) <= 128
 
 
-def test_writes() -> None:
+def test_write_options_are_parsed() -> None:
     options = parse_write_options(
         {"dryRun": ("All",), "fieldManager": ("me",), "force": ("true",)}, "x/1", "PatchOptions"
     )
@@ -70,7 +70,7 @@ def test_writes() -> None:
         ({"fieldManager": ("a\nb",)}, "invalid character U+000A (at position 1)"),
     ],
 )
-def test_writes_that_are_refused(query: dict[str, tuple[str, ...]], words: str) -> None:
+def test_invalid_write_options_are_refused(query: dict[str, tuple[str, ...]], words: str) -> None:
     with pytest.raises(StatusError) as caught:
         parse_write_options(query, "x", "CreateOptions")
     assert caught.value.code == 422
@@ -78,7 +78,7 @@ def test_writes_that_are_refused(query: dict[str, tuple[str, ...]], words: str) 
     assert words in caught.value.message
 
 
-def test_the_options_of_an_apply() -> None:
+def test_apply_options_need_a_field_manager() -> None:
     assert parse_write_options({"fieldManager": ("a",), "force": ("true",)}, "x", "PatchOptions", apply=True).force
     parse_write_options({}, "x", "PatchOptions", apply=False)
     with pytest.raises(StatusError, match="is required for apply patch"):
@@ -105,7 +105,9 @@ def test_the_options_of_an_apply() -> None:
         ({}, {"preconditions": {"uid": "u", "resourceVersion": "3"}}, DeleteOptions(uid="u", resource_version="3")),
     ],
 )
-def test_deletes(query: dict[str, tuple[str, ...]], body: JsonObject | None, options: DeleteOptions) -> None:
+def test_delete_options_are_parsed(
+    query: dict[str, tuple[str, ...]], body: JsonObject | None, options: DeleteOptions
+) -> None:
     assert parse_delete_options(query, body) == options
 
 
@@ -117,13 +119,13 @@ def test_deletes(query: dict[str, tuple[str, ...]], body: JsonObject | None, opt
         ({"dryRun": ["Some"]}, 422),
     ],
 )
-def test_deletes_that_are_refused(body: JsonObject, code: int) -> None:
+def test_invalid_delete_options_are_refused(body: JsonObject, code: int) -> None:
     with pytest.raises(StatusError) as caught:
         parse_delete_options({}, body)
     assert caught.value.code == code
 
 
-def test_lists() -> None:
+def test_list_options_are_parsed() -> None:
     options = parse_list_options(
         {"limit": ("5",), "labelSelector": ("a",), "resourceVersion": ("7",), "resourceVersionMatch": ("Exact",)}
     )
@@ -149,14 +151,14 @@ def test_lists() -> None:
         ({"watch": "1", "resourceVersionMatch": "Exact"}, 422, "forbidden for watch unless sendInitialEvents"),
     ],
 )
-def test_lists_that_are_refused(query: dict[str, str], code: int, words: str) -> None:
+def test_invalid_list_options_are_refused(query: dict[str, str], code: int, words: str) -> None:
     with pytest.raises(StatusError) as caught:
         parse_list_options({name: (value,) for name, value in query.items()})
     assert caught.value.code == code
     assert words in caught.value.message
 
 
-def test_the_resource_version_that_an_object_states() -> None:
+def test_the_resource_version_of_an_object_is_read() -> None:
     assert resource_version_of({"metadata": {"resourceVersion": "5"}}) == 5
     assert resource_version_of({"metadata": {"resourceVersion": "0"}}) is None
     assert resource_version_of({}) is None

@@ -38,7 +38,7 @@ def applier(manager: str, *, force: bool = False, dry_run: bool = False) -> Writ
     return WriteOptions(manager, dry_run=dry_run, force=force)
 
 
-def test_json_patch() -> None:
+def test_a_json_patch_applies_its_operations() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps, data={"x": "1"}))
@@ -54,7 +54,7 @@ def test_json_patch() -> None:
     assert backend.get(maps, "default", "a") == result.obj
 
 
-def test_a_json_patch_that_fails_changes_nothing() -> None:
+def test_a_failed_json_patch_changes_nothing() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     old = made(backend, maps, thing(maps, data={"x": "1"}))
@@ -83,7 +83,7 @@ def test_a_json_patch_that_fails_changes_nothing() -> None:
         ),
     ],
 )
-def test_invalid_patches(type_: PatchType, body: JsonValue, part: str) -> None:
+def test_invalid_patches_are_refused(type_: PatchType, body: JsonValue, part: str) -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
@@ -94,7 +94,7 @@ def test_invalid_patches(type_: PatchType, body: JsonValue, part: str) -> None:
     assert part in caught.value.message
 
 
-def test_merge_patch() -> None:
+def test_a_merge_patch_sets_and_removes_fields() -> None:
     backend = new_backend()
     kind = widgets(backend)
     made(backend, kind, thing(kind, spec={"size": 1, "color": "red"}))
@@ -133,7 +133,7 @@ def test_only_an_apply_creates_objects(type_: PatchType) -> None:
         do(backend, config_maps(backend), type_, [] if type_ is PatchType.JSON else {})
 
 
-def test_a_patch_with_a_resource_version() -> None:
+def test_a_patch_with_another_resource_version_is_a_conflict() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     old = made(backend, maps, thing(maps))
@@ -145,7 +145,7 @@ def test_a_patch_with_a_resource_version() -> None:
     assert do(backend, maps, PatchType.MERGE, body).obj["data"] == {"x": "1"}
 
 
-def test_a_patch_whose_result_is_no_object_of_the_kind() -> None:
+def test_a_patch_with_an_invalid_result_is_refused() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
@@ -162,7 +162,7 @@ def test_a_patch_whose_result_is_no_object_of_the_kind() -> None:
         do(backend, maps, PatchType.JSON, [{"op": "replace", "path": "", "value": 5}])
 
 
-def test_unknown_fields_of_a_patch() -> None:
+def test_unknown_fields_of_a_patch_cause_a_warning_or_an_error() -> None:
     backend = new_backend()
     kind = widgets(backend)
     made(backend, kind, thing(kind))
@@ -186,7 +186,7 @@ def test_a_patch_of_status_changes_only_the_status() -> None:
     assert (through_main["spec"], through_main["status"]) == ({"size": 2}, {"ready": True})
 
 
-def test_a_patch_that_removes_the_last_finalizer() -> None:
+def test_a_patch_that_removes_the_last_finalizer_deletes_the_object() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps, metadata={"finalizers": ["example.com/hold"]}))
@@ -218,7 +218,7 @@ def test_an_apply_without_changes_is_not_stored() -> None:
     assert find(first, "metadata", "resourceVersion") == str(backend.storage.revision)
 
 
-def test_conflicts_between_appliers() -> None:
+def test_conflicts_between_appliers_name_manager_and_fields() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     do(backend, maps, PatchType.APPLY, thing(maps, data={"x": "1"}), applier("one"))
@@ -233,7 +233,7 @@ def test_conflicts_between_appliers() -> None:
     assert do(backend, maps, PatchType.APPLY, other, applier("two", force=True)).obj["data"] == {"x": "2"}
 
 
-def test_a_dry_run_of_an_apply() -> None:
+def test_a_dry_run_of_an_apply_stores_nothing() -> None:
     backend = new_backend()
     maps = config_maps(backend)
 
@@ -241,7 +241,7 @@ def test_a_dry_run_of_an_apply() -> None:
     assert backend.get(maps, "default", "a") is None
 
 
-def test_invalid_intents() -> None:
+def test_invalid_intents_are_refused() -> None:
     backend = new_backend()
     maps = config_maps(backend)
 
@@ -263,7 +263,7 @@ def test_invalid_intents() -> None:
         )
 
 
-def test_an_apply_with_a_resource_version() -> None:
+def test_an_apply_with_another_resource_version_is_a_conflict() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     conditional = thing(maps, metadata={"resourceVersion": "1"})

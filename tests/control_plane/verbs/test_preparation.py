@@ -3,7 +3,7 @@ from wharfinger.control_plane.verbs.preparation import keeps_status, prepared
 from wharfinger.formats.json.value import find
 
 
-def test_the_initial_status() -> None:
+def test_some_kinds_get_an_initial_status() -> None:
     namespace = prepared(builtin("", "v1", "namespaces").kind, {"metadata": {"name": "a"}})
 
     assert find(namespace, "status", "phase") == "Active"

@@ -33,7 +33,7 @@ def filled(backend: Backend, *wanted: str) -> Served:
     return maps
 
 
-def test_one_object() -> None:
+def test_an_existing_object_is_read() -> None:
     backend = new_backend()
     maps = filled(backend, "a")
 
@@ -70,7 +70,7 @@ def test_a_list_of_one_or_of_all_namespaces_is_ordered() -> None:
     assert empty == Page(maps, (), backend.storage.revision)
 
 
-def test_selectors() -> None:
+def test_labels_and_fields_select_objects() -> None:
     backend = new_backend()
     maps = filled(backend, "a", "b", "c")
 
@@ -91,7 +91,7 @@ def test_selectors() -> None:
         (ListOptions(field_selector="nothing"), "nothing"),
     ],
 )
-def test_invalid_selectors(options: ListOptions, part: str) -> None:
+def test_invalid_selectors_are_refused(options: ListOptions, part: str) -> None:
     backend = new_backend()
     with refused(400, "BadRequest", part):
         list_page(backend, config_maps(backend), "", options)
@@ -104,7 +104,7 @@ def test_cluster_scoped_kinds_cannot_be_selected_by_namespace() -> None:
         selection(nodes, ListOptions(field_selector="metadata.namespace=x"))
 
 
-def test_the_selection_of_one_name() -> None:
+def test_a_name_and_field_selector_select_one_object() -> None:
     maps = config_maps(new_backend())
     chosen = selection(maps, ListOptions(field_selector="metadata.namespace=n,metadata.name=a"), name="a")
 
@@ -143,13 +143,13 @@ def test_the_remaining_count_is_unknown_with_a_selector() -> None:
     assert (names(rest), rest.continue_token) == (["e"], "")
 
 
-def test_a_limit_that_fits_exactly() -> None:
+def test_a_page_that_fits_exactly_has_no_token() -> None:
     backend = new_backend()
     page = list_page(backend, filled(backend, "a", "b"), "", ListOptions(limit=2))
     assert (names(page), page.continue_token, page.remaining) == (["a", "b"], "", None)
 
 
-def test_a_token_expires_with_the_history() -> None:
+def test_a_continue_token_expires_with_the_history() -> None:
     backend = new_backend()
     maps = filled(backend, "a", "b")
     token = list_page(backend, maps, "", ListOptions(limit=1)).continue_token
@@ -160,7 +160,7 @@ def test_a_token_expires_with_the_history() -> None:
         list_page(backend, maps, "", ListOptions(limit=1, continue_token=token))
 
 
-def test_a_token_excludes_a_resource_version() -> None:
+def test_a_continue_token_excludes_a_resource_version() -> None:
     backend = new_backend()
     maps = filled(backend, "a", "b")
     token = list_page(backend, maps, "", ListOptions(limit=1)).continue_token
@@ -170,7 +170,7 @@ def test_a_token_excludes_a_resource_version() -> None:
     assert names(list_page(backend, maps, "", ListOptions(continue_token=token, revision=0))) == ["b"]
 
 
-def test_lists_at_a_revision() -> None:
+def test_lists_at_an_exact_or_a_minimum_revision_are_read() -> None:
     backend = new_backend()
     maps = filled(backend, "a")
     then = backend.storage.revision
@@ -186,7 +186,7 @@ def test_lists_at_a_revision() -> None:
     assert names(unset) == ["a", "b"]
 
 
-def test_revisions_in_the_future_and_compacted_revisions() -> None:
+def test_future_and_compacted_revisions_are_refused() -> None:
     backend = new_backend()
     maps = filled(backend, "a")
     then, now = backend.storage.revision - 1, backend.storage.revision
@@ -198,7 +198,7 @@ def test_revisions_in_the_future_and_compacted_revisions() -> None:
         list_page(backend, maps, "", ListOptions(revision=now + 1))
 
 
-def test_tokens() -> None:
+def test_continue_tokens_round_trip() -> None:
     for name in ("a", "ab", "abc", "abcd"):
         assert read_token(write_token(17, f"n/{name}")) == (17, f"n/{name}")
 
@@ -228,6 +228,6 @@ def encoded(text: str) -> str:
         (encoded("x" * 5000), "continue key is not valid"),
     ],
 )
-def test_invalid_tokens(token: str, part: str) -> None:
+def test_invalid_continue_tokens_are_refused(token: str, part: str) -> None:
     with refused(400, "BadRequest", part):
         read_token(token)

@@ -25,7 +25,7 @@ NAMED: JsonObject = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata"
 PATHS = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
 
 
-def test_the_scale_of_a_deployment() -> None:
+def test_the_scale_of_a_deployment_shows_replicas_and_selector() -> None:
     backend = new_backend()
     kind = deployments(backend)
     obj = made(backend, kind, deployment(kind, replicas=3))
@@ -87,7 +87,7 @@ def test_a_scale_of_an_old_version_is_a_conflict() -> None:
         replace_scale(backend, kind, "default", "a", changed(read, spec={"replicas": 3}), OPTIONS)
 
 
-def test_a_dry_run() -> None:
+def test_a_dry_run_does_not_scale() -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
@@ -106,7 +106,7 @@ def test_a_dry_run() -> None:
         (PatchType.JSON, [{"op": "replace", "path": "/spec/replicas", "value": 6}]),
     ],
 )
-def test_patches_of_a_scale(type_: PatchType, body: JsonValue) -> None:
+def test_patches_of_a_scale_change_replicas(type_: PatchType, body: JsonValue) -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
@@ -125,7 +125,7 @@ def test_a_scale_is_applied() -> None:
     assert find(patch_scale(backend, kind, "default", "a", PatchType.APPLY, intent, forced), "spec", "replicas") == 6
 
 
-def test_missing_objects_and_kinds_without_scale() -> None:
+def test_objects_without_a_scale_are_not_found() -> None:
     backend = new_backend()
     kind, maps = deployments(backend), config_maps(backend)
     made(backend, maps, thing(maps))
@@ -186,7 +186,7 @@ def test_a_body_that_is_no_scale_is_refused(body: JsonValue, part: str) -> None:
     assert find(backend.get(kind, "default", "a"), "spec", "replicas") == 1
 
 
-def test_replicas_below_a_value_that_is_no_object() -> None:
+def test_replicas_below_a_scalar_cannot_be_set() -> None:
     backend = new_backend()
     anything: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     kind = widgets(backend, subresources={"scale": SCALE}, schema={"openAPIV3Schema": anything})

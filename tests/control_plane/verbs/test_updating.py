@@ -39,7 +39,7 @@ def generation(obj: JsonObject) -> object:
     return find(obj, "metadata", "generation")
 
 
-def test_a_replaced_object() -> None:
+def test_a_replaced_object_keeps_its_identity() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     old = made(backend, maps, thing(maps, data={"x": "1"}))
@@ -73,14 +73,14 @@ def test_an_update_without_changes_is_not_stored() -> None:
     assert backend.storage.revision == version(old)
 
 
-def test_same_ignores_the_times_of_managed_fields() -> None:
+def test_times_of_managed_fields_are_no_change() -> None:
     first: JsonObject = {"metadata": {"managedFields": [{"manager": "m", "time": "1"}]}}
     second: JsonObject = {"metadata": {"managedFields": [{"manager": "m", "time": "2"}]}}
     assert same(first, second)
     assert not same(first, {"metadata": {"managedFields": [{"manager": "n", "time": "1"}]}})
 
 
-def test_true_is_not_one() -> None:
+def test_booleans_and_numbers_are_different_values() -> None:
     assert not same({"spec": {"x": 1}}, {"spec": {"x": True}})
     assert same({"spec": {"x": 1}}, {"spec": {"x": 1.0}})
 
@@ -103,7 +103,7 @@ def test_updates_of_some_built_in_kinds_need_a_resource_version() -> None:
         put(backend, leases, thing(leases, spec={"holderIdentity": "b"}))
 
 
-def test_updates_of_missing_objects() -> None:
+def test_an_update_of_a_missing_object_is_refused_or_creates_it() -> None:
     backend = new_backend()
     maps, roles = config_maps(backend), served(backend, "rbac.authorization.k8s.io", "v1", "roles")
 
@@ -152,7 +152,7 @@ def test_the_generation_grows_only_with_the_spec() -> None:
     assert [generation(obj) for obj in (old, labelled, reported, scaled)] == [1, 1, 1, 2]
 
 
-def test_kinds_without_a_generation() -> None:
+def test_some_kinds_have_no_generation() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps))
@@ -227,7 +227,7 @@ def test_removing_the_last_finalizer_removes_the_object() -> None:
     assert backend.storage.revision == version(kept) + 1
 
 
-def test_no_new_finalizers_while_being_deleted() -> None:
+def test_an_object_being_deleted_accepts_no_new_finalizers() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     made(backend, maps, thing(maps, metadata={"finalizers": [HOLD]}))
@@ -239,7 +239,7 @@ def test_no_new_finalizers_while_being_deleted() -> None:
     assert find(unmarked, "metadata", "deletionTimestamp") == find(marked, "metadata", "deletionTimestamp")
 
 
-def test_dry_runs() -> None:
+def test_dry_runs_change_nothing() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     old = made(backend, maps, thing(maps, metadata={"finalizers": [HOLD]}))
@@ -264,7 +264,7 @@ def test_unknown_fields_give_warnings() -> None:
         replace(backend, kind, "default", "a", "", body, strict)
 
 
-def test_immutable_fields() -> None:
+def test_immutable_fields_cannot_be_changed() -> None:
     backend = new_backend()
     maps = config_maps(backend)
     old = made(backend, maps, thing(maps, immutable=True, data={"x": "1"}))

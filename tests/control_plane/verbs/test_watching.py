@@ -115,11 +115,11 @@ LEFT: JsonObject = {"metadata": {"name": "a", "labels": {"x": "y"}, "resourceVer
         (change(ChangeType.ADDED, IN, None, namespace="other"), None),
     ],
 )
-def test_the_event_of_a_change(made_change: Change, event: tuple[str, JsonObject] | None) -> None:
+def test_changes_become_events_of_the_selection(made_change: Change, event: tuple[str, JsonObject] | None) -> None:
     assert event_for(made_change, "default", chosen("x=y")) == event
 
 
-def test_the_event_of_a_change_in_any_namespace() -> None:
+def test_changes_in_any_namespace_become_events() -> None:
     assert event_for(change(ChangeType.ADDED, OUT, None, namespace="other"), "", chosen()) == ("ADDED", OUT)
 
 
@@ -129,7 +129,7 @@ def test_a_bookmark_has_only_a_revision() -> None:
     assert find(bookmark(maps, 7, initial_end=True), "metadata", "annotations") == {"k8s.io/initial-events-end": "true"}
 
 
-def test_signals_wake_streams() -> None:
+def test_change_signals_wake_waiting_streams() -> None:
     signals = ChangeSignals()
     waiting, other = signals.next(MAPS), signals.next(Collection("", "pods"))
 
@@ -143,7 +143,7 @@ def test_signals_wake_streams() -> None:
     assert other.is_set()
 
 
-async def test_changes_after_a_revision(autojump_clock: MockClock) -> None:
+async def test_a_watch_from_a_revision_sends_later_changes(autojump_clock: MockClock) -> None:
     rig = Rig()
     start = rig.backend.storage.revision
     rig.make("a")
@@ -241,7 +241,7 @@ async def test_a_short_watch_gets_its_bookmark_at_once(autojump_clock: MockClock
 
 
 @pytest.mark.parametrize(("asked", "lasts"), [(None, 1800), (0, 1800), (-5, 1800), (7, 7), (10**9, 86_400)])
-async def test_timeouts(asked: int | None, lasts: int, autojump_clock: MockClock) -> None:
+async def test_a_watch_ends_after_its_timeout(asked: int | None, lasts: int, autojump_clock: MockClock) -> None:
     rig = Rig()
     assert await rest(rig.watch(ListOptions(timeout_seconds=asked))) == []
     assert trio.current_time() == lasts
@@ -280,7 +280,7 @@ async def test_a_reader_that_falls_behind_the_history_is_expired(autojump_clock:
         assert [event[:2] for event in await rest(events)] == [("ERROR", "Expired")]
 
 
-async def test_a_slow_reader_misses_nothing(autojump_clock: MockClock) -> None:
+async def test_a_slow_reader_receives_every_change(autojump_clock: MockClock) -> None:
     rig = Rig()
     rig.make("a")
     async with aclosing(rig.watch(ListOptions(timeout_seconds=3))) as events:

@@ -33,7 +33,7 @@ from wharfinger.formats.json.value import JsonValue
         (b"a: &x 1\nb: *x\n1: yes\n", Encoding.YAML, {"a": 1, "b": 1, "1": True}),
     ],
 )
-def test_bodies(data: bytes, encoding: Encoding, value: JsonValue) -> None:
+def test_bodies_are_decoded_by_encoding(data: bytes, encoding: Encoding, value: JsonValue) -> None:
     assert decode(data, encoding) == value
 
 
@@ -49,7 +49,7 @@ def test_bodies(data: bytes, encoding: Encoding, value: JsonValue) -> None:
         (b"nonsense", Encoding.PROTOBUF),
     ],
 )
-def test_bad_bodies(data: bytes, encoding: Encoding) -> None:
+def test_undecodable_bodies_are_refused(data: bytes, encoding: Encoding) -> None:
     with pytest.raises(StatusError) as caught:
         decode(data, encoding)
     assert caught.value.code == 400
@@ -83,20 +83,20 @@ def test_a_body_that_is_too_large_is_refused() -> None:
         (b"9" * 5000, Encoding.JSON, "json: cannot unmarshal number 999"),
     ],
 )
-def test_messages_about_invalid_bodies(data: bytes, encoding: Encoding, complaint: str) -> None:
+def test_errors_of_invalid_bodies_are_those_of_go(data: bytes, encoding: Encoding, complaint: str) -> None:
     with pytest.raises(BodyError) as caught:
         read_body(data, encoding)
     assert str(caught.value).startswith(complaint)
 
 
 @pytest.mark.slow
-def test_text_that_is_not_valid_utf_8() -> None:
+def test_invalid_utf_8_is_replaced() -> None:
     assert read_body(b'{"a":"\xff","b":"\\ud800"}', Encoding.JSON).value == {"a": "\ufffd", "b": "\ufffd"}
     assert read_body(b'"' + b"\xff" * (BODY_LIMIT - 2) + b'"', Encoding.JSON).value == "\ufffd" * (BODY_LIMIT - 2)
     assert read_body('a: "€"'.encode("utf-16"), Encoding.YAML).value == {"a": "€"}
 
 
-def test_duplicate_keys_in_yaml() -> None:
+def test_duplicate_keys_in_yaml_are_reported() -> None:
     body = read_body(b"a: 1\nb: 1.0\na: 3\n---\nother\n", Encoding.YAML)
 
     assert (body.value, body.repeats) == ({"a": 3, "b": 1}, ('line 3: key "a" already set in map',))
@@ -107,11 +107,11 @@ def test_duplicate_keys_in_yaml() -> None:
     ("data", "summary"),
     [(b"", "<empty>"), (b"{}", "{}"), (b"{" + b"a" * 40, "{" + "a" * 29 + " ..."), (b"x" * 31, "78" * 30 + " ...")],
 )
-def test_summaries(data: bytes, summary: str) -> None:
+def test_long_bodies_are_summarized(data: bytes, summary: str) -> None:
     assert Body(None, data).summary == summary
 
 
-def test_numbers_as_go_writes_them() -> None:
+def test_numbers_are_written_as_in_go() -> None:
     read: JsonValue = {"a": [1.0, 1.5, True, 2**63 - 1, 2**63, 12345678901234567890, 1e21, -0.0, Spelled("1e2")]}
     plain = with_plain_numbers(read)
 
@@ -119,7 +119,7 @@ def test_numbers_as_go_writes_them() -> None:
     assert json.loads(encode(plain, Encoding.JSON)) == plain
 
 
-def test_encoding() -> None:
+def test_objects_are_encoded_as_json_or_yaml() -> None:
     assert encode({"b": 1, "a": "é"}, Encoding.JSON) == '{"b":1,"a":"é"}\n'.encode()
     assert encode({"b": 1, "a": [{"d": 1, "c": "é"}]}, Encoding.YAML) == "a:\n- c: é\n  d: 1\nb: 1\n".encode()
     assert encode({"b": 2**70}, Encoding.YAML) == b'{"b":1180591620717411303424}\n'

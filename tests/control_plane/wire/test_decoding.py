@@ -31,7 +31,7 @@ def read(text: str) -> Decoded:
         ('{"metadata":{"managedFields":[{"fieldsV1":1.5}]}}', {"metadata": {"managedFields": [{"fieldsV1": 1.5}]}}),
     ],
 )
-def test_decoded_objects(body: str, result: JsonObject) -> None:
+def test_nulls_and_repeated_members_are_decoded_as_in_go(body: str, result: JsonObject) -> None:
     assert read(body).obj == result
 
 
@@ -52,13 +52,13 @@ def test_decoded_objects(body: str, result: JsonObject) -> None:
         ),
     ],
 )
-def test_errors_of_wrong_types(body: str, words: str) -> None:
+def test_values_of_a_wrong_type_are_refused(body: str, words: str) -> None:
     with pytest.raises(DecodingError) as caught:
         read(body)
     assert words in str(caught.value)
 
 
-def test_errors_of_strict_decoding() -> None:
+def test_strict_decoding_lists_unknown_and_duplicate_fields() -> None:
     found = read(
         '{"spec":{"containers":[{"x":1,"x":1,"env":[{"y":1}]}],"nodeSelector":{"a":"","a":""}},"a\\u0000":1}'
     ).strict
@@ -72,7 +72,7 @@ def test_errors_of_strict_decoding() -> None:
     assert len(decoded({f"f{index}": 1 for index in range(200)}, POD).strict) == 100
 
 
-def test_structs_without_fields_and_values_of_any_type() -> None:
+def test_empty_structs_and_arbitrary_values_are_decoded() -> None:
     subresources = DEFINITION.at("spec", "versions", "subresources")
 
     assert decoded({"status": {"x": 1}}, subresources).strict == ('unknown field "status.x"',)

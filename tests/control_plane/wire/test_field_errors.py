@@ -15,11 +15,11 @@ from wharfinger.formats.json.value import JsonValue
         ({"a": ["<&>"]}, '{"a":["\\u003c\\u0026\\u003e"]}'),
     ],
 )
-def test_values_are_shown_as_go_shows_them(value: JsonValue, shown: str) -> None:
+def test_values_are_formatted_as_in_go(value: JsonValue, shown: str) -> None:
     assert errors.shown(value) == shown
 
 
-def test_messages() -> None:
+def test_messages_have_the_format_of_kubernetes() -> None:
     assert str(errors.invalid("f", "a", "why")) == 'f: Invalid value: "a": why'
     assert str(errors.required("f")) == "f: Required value"
     assert str(errors.required("f", "why")) == "f: Required value: why"

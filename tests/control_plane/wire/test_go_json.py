@@ -43,11 +43,11 @@ from wharfinger.control_plane.wire.go_json import (
         (b"[" * 10_001, "exceeded max depth"),
     ],
 )
-def test_syntax(data: bytes, complaint: str) -> None:
+def test_syntax_errors_are_those_of_go(data: bytes, complaint: str) -> None:
     assert syntax_error(data) == complaint
 
 
-def test_repeated_members() -> None:
+def test_repeated_members_are_listed_by_path() -> None:
     data = b'{"a":{"b":1,"b":2.50,"c:":[{"d":1,"d":1}]},"a\\"":":"}'
     value = closely_read(data)
 
@@ -69,7 +69,7 @@ def test_repeated_members() -> None:
         (rb'"\\ud800\\\ud800"', '"\\\\ud800\\\\\ufffd"'),
     ],
 )
-def test_invalid_text_that_go_replaces(data: bytes, text: str) -> None:
+def test_invalid_text_is_replaced_as_in_go(data: bytes, text: str) -> None:
     assert whole_text(data).decode() == text
     assert closely_read(data) == json.loads(text)
 
@@ -84,11 +84,11 @@ def test_invalid_text_that_go_replaces(data: bytes, text: str) -> None:
         (b'"1e400"', ""),
     ],
 )
-def test_numbers_that_are_too_large(data: bytes, number: str) -> None:
+def test_numbers_out_of_range_are_found(data: bytes, number: str) -> None:
     assert large_number(data) == number
 
 
-def test_constants_that_are_not_json() -> None:
+def test_constants_that_are_not_json_are_refused() -> None:
     with pytest.raises(ValueError, match="NaN is not valid JSON"):
         closely_read(b"NaN")
 

@@ -19,11 +19,11 @@ from wharfinger.control_plane.wire.go_numbers import go_float, go_number, is_mul
         (0.0, "0"),
     ],
 )
-def test_floats(value: float, text: str) -> None:
+def test_floats_are_formatted_as_in_go(value: float, text: str) -> None:
     assert go_float(value) == go_number(value) == text
 
 
-def test_kinds_of_numbers() -> None:
+def test_numbers_are_converted_and_classified_as_in_go() -> None:
     assert (native(2**63), native(5), native(10**400)) == (float(2**63), 5, math.inf)
     assert (
         is_whole(2.0),

@@ -21,6 +21,6 @@ def test_fields_have_the_order_of_the_struct() -> None:
     )
 
 
-def test_values_in_the_format_of_fmt() -> None:
+def test_values_are_formatted_as_by_fmt() -> None:
     assert map_text({"b": [1, 1.5, 2.0, None, True, "x y"], "a": {}}) == "map[a:map[] b:[1 1.5 2 <nil> true x y]]"
     assert map_text([10**400, 2**63, -(2**63)]) == "[+Inf 9.223372036854776e+18 -9223372036854775808]"

@@ -36,7 +36,7 @@ TABLE = Representation(Encoding.JSON, View.TABLE)
         ("application/vnd.kubernetes.protobuf,application/json", JSON),
     ],
 )
-def test_accept(accept: str, chosen: Representation) -> None:
+def test_the_accept_header_selects_encoding_and_view(accept: str, chosen: Representation) -> None:
     assert negotiate(accept, (View.TABLE,)) == chosen
 
 
@@ -56,7 +56,7 @@ def test_unacceptable_types_are_refused(accept: str) -> None:
     assert caught.value.code == 406
 
 
-def test_bodies() -> None:
+def test_the_content_type_selects_the_encoding_of_a_body() -> None:
     assert body_encoding("") is Encoding.JSON
     assert body_encoding("application/json; charset=utf-8") is Encoding.JSON
     assert body_encoding("application/yaml") is Encoding.YAML

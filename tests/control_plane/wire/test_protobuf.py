@@ -32,7 +32,7 @@ def envelope(api_version: str, kind: str, message: bytes) -> bytes:
     return MAGIC + field(1, field(1, api_version.encode()) + field(2, kind.encode())) + field(2, message)
 
 
-def test_a_body_of_kubectl() -> None:
+def test_a_protobuf_body_of_kubectl_is_decoded() -> None:
     obj = decode_envelope(KUBECTL_NAMESPACE)
 
     assert (obj["kind"], obj["apiVersion"]) == ("Namespace", "v1")
@@ -107,7 +107,9 @@ def test_every_built_in_kind_can_be_read() -> None:
         ("apps/v1", "ControllerRevision", field(2, b""), ("data",), None),
     ],
 )
-def test_fields(api_version: str, kind: str, message: bytes, path: tuple[str | int, ...], value: JsonValue) -> None:
+def test_fields_are_decoded_by_kind(
+    api_version: str, kind: str, message: bytes, path: tuple[str | int, ...], value: JsonValue
+) -> None:
     assert find(decode_envelope(envelope(api_version, kind, message)), *path) == value
 
 
@@ -118,7 +120,7 @@ def schema(message: bytes) -> JsonValue:
     return find(obj, "spec", "versions", 0, "schema", "openAPIV3Schema")
 
 
-def test_schemas() -> None:
+def test_schemas_of_definitions_are_decoded() -> None:
     string = field(5, b"string")
 
     assert find(schema(field(8, field(1, b"1"))), "default") == 1
@@ -151,7 +153,7 @@ def test_schemas() -> None:
         envelope("apps/v1", "ControllerRevision", field(2, field(1, b"{"))),
     ],
 )
-def test_invalid_bodies(data: bytes) -> None:
+def test_invalid_protobuf_bodies_are_refused(data: bytes) -> None:
     with pytest.raises(ProtobufError):
         decode_envelope(data)
 

@@ -8,7 +8,7 @@ from wharfinger.control_plane.wire.refusals import kind_complaint, refused, repe
 from wharfinger.formats.json.value import JsonValue
 
 
-def test_refusals() -> None:
+def test_refusals_have_the_messages_of_kubernetes() -> None:
     assert str(refused("Pod", "v1", "why", "Node")) == 'Pod in version "v1" cannot be handled as a Node: why'
     said = unreadable("Pod", "why", Body(None, b"x"))
     assert said.message.endswith("(must be of type Pod): couldn't get version/kind; json parse error: why (78)")
@@ -25,12 +25,12 @@ def test_refusals() -> None:
         (5, "cannot unmarshal number"),
     ],
 )
-def test_kinds(value: JsonValue, words: str) -> None:
+def test_a_kind_of_a_wrong_type_is_reported(value: JsonValue, words: str) -> None:
     assert words in kind_complaint(value)
     assert bool(words) == bool(kind_complaint(value))
 
 
-def test_repeated_keys_are_one_error() -> None:
+def test_repeated_keys_give_one_error() -> None:
     assert repeats_complaint(Body(None)) == []
     assert repeats_complaint(Body(None, repeats=("line 1: a", "line 2: b"))) == [
         "yaml: unmarshal errors:\n  line 1: a\n  line 2: b"

@@ -69,7 +69,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).filter(
         ("*", UnknownRoute()),
     ],
 )
-def test_paths(path: str, route: Route) -> None:
+def test_paths_are_parsed_to_routes(path: str, route: Route) -> None:
     assert parse_route(path) == route
 
 

@@ -54,7 +54,7 @@ def test_success_names_the_deleted_object() -> None:
     }
 
 
-def test_codes() -> None:
+def test_errors_have_their_http_codes() -> None:
     errors = [
         status.unauthorized(),
         status.method_not_allowed(),
@@ -72,7 +72,7 @@ def test_codes() -> None:
     assert [error.code for error in errors] == [401, 405, 409, 409, 409, 409, 410, 406, 415, 404, 403]
 
 
-def test_a_future_revision_says_when_to_retry() -> None:
+def test_a_future_revision_has_a_retry_time() -> None:
     error = status.too_large_revision(9, 3)
 
     assert (error.retry_after, error.message) == (1, "Timeout: Too large resource version: 9, current: 3")

@@ -20,7 +20,7 @@ from wharfinger.control_plane.cel.syntax.parser import parse
         ("{'a': 1}.?a", "optional_type(int)"),
     ],
 )
-def test_types(text: str, kind: str) -> None:
+def test_expressions_have_types(text: str, kind: str) -> None:
     assert str(type_of(text)) == kind
 
 
@@ -39,5 +39,5 @@ def test_types(text: str, kind: str) -> None:
         ("1.foo()", "undeclared reference to 'foo' (in container '')"),
     ],
 )
-def test_problems(text: str, problem: str) -> None:
+def test_type_errors_are_reported(text: str, problem: str) -> None:
     assert check(parse(text).root, {}, {}).issues[0].text == problem

@@ -13,10 +13,10 @@ def test_every_function_has_an_implementation_and_ids_are_unique() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_the_table_is_read_in_the_same_way_again() -> None:
+def test_reading_the_table_twice_gives_the_same_functions() -> None:
     assert functions.__wrapped__() == functions()
 
 
-def test_overloads() -> None:
+def test_an_overload_has_type_variables_and_parameters() -> None:
     [overload] = functions()["orValue"]
     assert (overload.member, sorted(overload.variables), len(overload.parameters)) == (True, ["A"], 2)

@@ -18,5 +18,5 @@ from wharfinger.control_plane.cel.syntax.parser import parse
         ("'%s'.format([1, 'a'])", []),
     ],
 )
-def test_issues(text: str, problems: list[str]) -> None:
+def test_invalid_literal_arguments_are_reported(text: str, problems: list[str]) -> None:
     assert [issue.text for issue in literal_issues(check(parse(text).root, {}, {}))] == problems

@@ -23,5 +23,5 @@ from wharfinger.control_plane.cel.values.values import Opaque, Value
         ("optional.none", [], 1),
     ],
 )
-def test_costs(function: str, given: list[Value], cost: int) -> None:
+def test_the_cost_of_a_call_depends_on_its_arguments(function: str, given: list[Value], cost: int) -> None:
     assert call_cost(function, (), given, None) == cost

@@ -18,5 +18,5 @@ from tests.control_plane.support.cel_evaluating import cost_of
         ("['b', 'a'].sort().size() > 1", 32),
     ],
 )
-def test_estimates(text: str, cost: int) -> None:
+def test_costs_of_library_functions_are_estimated(text: str, cost: int) -> None:
     assert cost_of(text) == cost

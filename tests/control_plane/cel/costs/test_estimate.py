@@ -15,5 +15,5 @@ from tests.control_plane.support.cel_evaluating import cost_of
         ("lists.range(5).size() > 1", 18),
     ],
 )
-def test_estimates(text: str, cost: int) -> None:
+def test_costs_of_expressions_are_estimated(text: str, cost: int) -> None:
     assert cost_of(text) == cost

@@ -47,5 +47,5 @@ AUTHORIZER = authorizer_of(Authorizer())
         ("dyn('a').path('b')", "no such overload: path(string, string)"),
     ],
 )
-def test_checks(text: str, found: object) -> None:
+def test_authorizer_checks_return_decisions(text: str, found: object) -> None:
     assert value_of(text, a=AUTHORIZER, r=resource_check(Check(Authorizer(), group="g", resource="r"))) == found

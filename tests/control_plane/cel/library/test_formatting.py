@@ -24,5 +24,5 @@ from tests.control_plane.support.cel_evaluating import value_of
         ("'%'.format([1])", "could not parse formatting clause: unexpected end of string"),
     ],
 )
-def test_values(text: str, value: object) -> None:
+def test_format_strings_return_text_or_errors(text: str, value: object) -> None:
     assert value_of(text) == value

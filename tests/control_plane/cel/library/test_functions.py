@@ -19,7 +19,7 @@ from wharfinger.control_plane.cel.values.values import CelError
         ("optional.of([1])[0].value()", 1),
     ],
 )
-def test_values(text: str, value: object) -> None:
+def test_functions_return_values_or_errors(text: str, value: object) -> None:
     assert value_of(text) == value
 
 
@@ -29,7 +29,7 @@ def test_arguments_of_other_types_have_no_overload(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "''", "0", "false", "null"])
-def test_optional_of_non_zero_value(text: str) -> None:
+def test_optional_of_zero_value_is_empty(text: str) -> None:
     assert value_of(f"optional.ofNonZeroValue({text}).hasValue()") is False
 
 
@@ -38,7 +38,7 @@ def test_maps_are_constructed_from_entries() -> None:
     assert value_of("{'a': 1, 'b': 1}.transformMapEntry(k, v, {v: k})[3]") != "a"
 
 
-def test_escaped_keys_of_patches() -> None:
+def test_keys_of_patches_are_escaped() -> None:
     assert library._escaped_key("a/b~c") == "a~1b~0c"
     with pytest.raises(CelError, match="no such overload"):
         library._escaped_key(1)

@@ -28,5 +28,5 @@ from tests.control_plane.support.cel_evaluating import value_of
         ("format.named('x').hasValue()", False),
     ],
 )
-def test_values(text: str, value: object) -> None:
+def test_kubernetes_functions_return_values_or_errors(text: str, value: object) -> None:
     assert value_of(text) == value

@@ -25,5 +25,5 @@ from tests.control_plane.support.cel_evaluating import value_of
         ("[1, 2, 1].lastIndexOf(1)", 2),
     ],
 )
-def test_values(text: str, value: object) -> None:
+def test_list_functions_return_values_or_errors(text: str, value: object) -> None:
     assert value_of(text) == value

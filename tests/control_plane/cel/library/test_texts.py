@@ -25,5 +25,5 @@ from tests.control_plane.support.cel_evaluating import value_of
         ("'aaa'.replace('a', 'b', 2)", "bba"),
     ],
 )
-def test_values(text: str, value: object) -> None:
+def test_text_functions_return_values_or_errors(text: str, value: object) -> None:
     assert value_of(text) == value

@@ -21,5 +21,5 @@ from tests.control_plane.support.cel_evaluating import value_of
         ("timestamp('2026-01-02T03:04:05Z').getDayOfYear()", 1),
     ],
 )
-def test_values(text: str, value: object) -> None:
+def test_time_functions_return_values_or_errors(text: str, value: object) -> None:
     assert value_of(text) == value

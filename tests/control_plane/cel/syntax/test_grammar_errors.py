@@ -9,18 +9,18 @@ from wharfinger.control_plane.cel.syntax import grammar_errors
 from wharfinger.control_plane.cel.syntax.grammar_errors import TOO_DEEP, syntax_errors
 
 
-def test_positions_of_errors() -> None:
+def test_syntax_errors_have_positions() -> None:
     assert syntax_errors("1 +").startswith("ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting")
     assert "mismatched input 'false' expecting IDENTIFIER" in syntax_errors("true.false")
     assert "'?'" in syntax_errors("a[")
 
 
-def test_an_expression_that_the_library_accepts_is_too_deep() -> None:
+def test_an_expression_accepted_by_the_library_is_reported_as_too_deep() -> None:
     assert syntax_errors("1 + 1") == TOO_DEEP
 
 
 @pytest.mark.parametrize("command", [("/bin/false",), ("/there/is/no/such/program",)], ids=["fails", "is missing"])
-def test_a_child_that_fails_gives_a_syntax_error(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_child_process_gives_a_syntax_error(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grammar_errors, "_COMMAND", command)
     assert syntax_errors(f"{command} is no expression") == "ERROR: <input>:1:1: Syntax error"
 

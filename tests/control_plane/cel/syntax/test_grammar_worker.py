@@ -7,7 +7,7 @@ from wharfinger.control_plane.cel.syntax import grammar_worker
 from wharfinger.control_plane.cel.syntax.grammar_worker import compile_errors
 
 
-def test_errors_are_those_of_the_library() -> None:
+def test_the_worker_returns_the_errors_of_the_library() -> None:
     assert "Syntax error: mismatched input '<EOF>' expecting" in compile_errors("1 +")
     assert compile_errors("1 + 1") == ""
 

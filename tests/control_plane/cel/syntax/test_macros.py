@@ -17,11 +17,11 @@ from wharfinger.control_plane.cel.syntax.parser import parse
         "a.sortBy(x, x)",
     ],
 )
-def test_loops(text: str) -> None:
+def test_loop_macros_become_folds(text: str) -> None:
     assert isinstance(parse(text).root, Fold)
 
 
-def test_optionals() -> None:
+def test_optional_macros_become_calls() -> None:
     assert isinstance(parse("a.optMap(x, x)").root, Call)
     assert isinstance(parse("a.optFlatMap(x, x)").root, Call)
 
@@ -36,5 +36,5 @@ def test_optionals() -> None:
         ("a.optMap(1, 1)", "optMap() variable name must be a simple identifier"),
     ],
 )
-def test_invalid_arguments(text: str, problem: str) -> None:
+def test_invalid_macro_arguments_are_reported(text: str, problem: str) -> None:
     assert [issue.text for issue in parse(text).issues] == [problem]

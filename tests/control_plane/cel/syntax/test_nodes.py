@@ -4,7 +4,7 @@ from wharfinger.control_plane.cel.syntax.nodes import children
 from wharfinger.control_plane.cel.syntax.parser import parse
 
 
-def test_the_parts_of_every_node() -> None:
+def test_every_node_lists_its_parts() -> None:
     for text, count in (
         ("a.b", 1),
         ("f(1, 2)", 2),

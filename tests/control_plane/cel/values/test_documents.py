@@ -14,7 +14,7 @@ def test_a_document_is_read_as_a_map() -> None:
     assert equal(found, CelMap([("a", [1, CelMap([("b", None)])]), ("c", float(2**64))]))
 
 
-def test_a_map_with_one_more_entry() -> None:
+def test_inserting_an_existing_key_is_an_error() -> None:
     made = DocumentMap({"a": 1}).inserted("b", 2)
 
     assert equal(made, CelMap([("a", 1), ("b", 2)]))

@@ -8,7 +8,7 @@ from wharfinger.control_plane.cel.values.values import NONE, CelError, CelMap, O
 MAP = CelMap([("a", 1)])
 
 
-def test_lookups() -> None:
+def test_maps_lists_and_optionals_are_looked_up() -> None:
     assert (selected(MAP, "a"), has(MAP, "b"), found(MAP, "b"), found([5], 0)) == (
         1,
         False,
@@ -27,7 +27,7 @@ def test_lookups() -> None:
     )
 
 
-def test_lookups_that_fail() -> None:
+def test_invalid_lookups_are_errors() -> None:
     assert (has(1, "a"), found(1, "a")) == (False, NONE)
     with pytest.raises(CelError, match="no such key: a"):
         selected(1, "a")

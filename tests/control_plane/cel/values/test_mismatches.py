@@ -16,5 +16,5 @@ from wharfinger.control_plane.cel.values.values import CelMap, Duration
         ("split", (CelMap(), "a"), "no such overload: split(map, string)"),
     ],
 )
-def test_errors(function: str, given: tuple[object, ...], said: str) -> None:
+def test_operations_on_wrong_types_have_no_overload(function: str, given: tuple[object, ...], said: str) -> None:
     assert mismatch(function, given) == said

@@ -7,7 +7,7 @@ from wharfinger.control_plane.cel.values.values import CelError, Timestamp
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
-def test_fields_have_the_names_that_rules_use() -> None:
+def test_fields_have_escaped_names() -> None:
     schema: JsonObject = {"type": "object", "properties": {"a-b": {"type": "integer"}, "n": {"type": "number"}}}
     view = viewed({"a-b": 1, "n": 2, "x": 3}, schema)
     assert isinstance(view, ObjectView)
@@ -20,7 +20,7 @@ def test_fields_have_the_names_that_rules_use() -> None:
     assert (list(view.keys()), len(view)) == (["a__dash__b", "n"], 3)
 
 
-def test_maps_and_lists() -> None:
+def test_maps_and_lists_are_viewed_by_schema() -> None:
     view = viewed(
         {"k": [1]},
         {
@@ -45,11 +45,11 @@ def test_maps_and_lists() -> None:
         ("x", {"type": "string", "format": "date-time"}),
     ],
 )
-def test_values_that_do_not_match_the_schema(value: JsonValue, schema: JsonObject) -> None:
+def test_values_of_a_wrong_type_are_errors(value: JsonValue, schema: JsonObject) -> None:
     with pytest.raises(CelError):
         viewed(value, schema)
 
 
-def test_texts_with_formats() -> None:
+def test_formatted_texts_become_times_and_bytes() -> None:
     assert isinstance(viewed("2026-01-02", {"type": "string", "format": "date"}), Timestamp)
     assert viewed("YQ==", {"type": "string", "format": "byte"}) == b"a"

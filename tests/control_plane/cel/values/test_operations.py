@@ -44,7 +44,7 @@ from wharfinger.control_plane.cel.values.values import CelError, Duration, Times
         ("duration('1h') - duration('30m') == duration('30m')", True),
     ],
 )
-def test_values(text: str, value: object) -> None:
+def test_operators_return_values_or_errors(text: str, value: object) -> None:
     assert value_of(text) == value
 
 
@@ -90,7 +90,7 @@ BY_TYPE: list[tuple[Callable[[], Value], object]] = [
 
 
 @pytest.mark.parametrize(("operation", "result"), BY_TYPE)
-def test_each_type(operation: Callable[[], Value], result: object) -> None:
+def test_operations_accept_operands_of_every_type(operation: Callable[[], Value], result: object) -> None:
     found = operation()
     assert (type(found), found) == (type(result), result)
 
@@ -134,6 +134,6 @@ def test_each_type(operation: Callable[[], Value], result: object) -> None:
         (partial(operations.to_duration, []), operations.NO_OVERLOAD),
     ],
 )
-def test_errors(operation: Callable[[], Value], words: str) -> None:
+def test_invalid_operations_are_errors(operation: Callable[[], Value], words: str) -> None:
     with pytest.raises(CelError, match=words):
         operation()

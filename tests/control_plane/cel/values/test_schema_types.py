@@ -17,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject
         ("", None),
     ],
 )
-def test_names(name: str, known: str | None) -> None:
+def test_property_names_are_escaped(name: str, known: str | None) -> None:
     assert escaped(name) == known
 
 
@@ -36,13 +36,13 @@ def test_names(name: str, known: str | None) -> None:
         ({"x-kubernetes-int-or-string": True}, "dyn", REQUEST_BYTES - 2),
     ],
 )
-def test_types(schema: JsonObject, kind: str, most: int) -> None:
+def test_schemas_declare_types_and_sizes(schema: JsonObject, kind: str, most: int) -> None:
     declared = TypeTable().declared(schema, "x", root=False)
     assert declared is not None
     assert (str(declared.type), declared.most) == (kind, most)
 
 
-def test_schemas_without_a_type() -> None:
+def test_a_schema_without_a_type_declares_no_type() -> None:
     assert TypeTable().declared({"x-kubernetes-preserve-unknown-fields": True}, "x", root=False) is None
     table = TypeTable()
     assert table.declared({"type": "object"}, "x", root=True) is not None

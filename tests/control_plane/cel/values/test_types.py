@@ -44,10 +44,10 @@ def test_type_parameters_are_inferred() -> None:
         (Type("type", "type"), Type("type", "type", (INT,)), True),
     ],
 )
-def test_assignable(have: Type, want: Type, fits: bool) -> None:
+def test_types_are_assignable_to_compatible_types(have: Type, want: Type, fits: bool) -> None:
     assert Bindings().assignable(have, want) is fits
 
 
-def test_most_general() -> None:
+def test_the_most_general_type_is_found() -> None:
     assert most_general(listed(INT), listed(DYN)) == listed(DYN)
     assert unwrapped(optional(INT)) == (INT, True)

@@ -16,7 +16,7 @@ def after(*said: Condition, updated: str = "") -> JsonObject:
     return {"status": {"conditions": conditions({}, said, NOW, updated=updated)}}
 
 
-def test_a_new_condition() -> None:
+def test_a_new_condition_gets_transition_times() -> None:
     assert conditions({}, [Condition("A", "True", "R", "m")], NOW) == [
         {"type": "A", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": STARTED}
     ]

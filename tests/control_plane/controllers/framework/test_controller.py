@@ -52,7 +52,7 @@ async def test_a_failed_commit_is_logged(autojump_clock: MockClock, caplog: pyte
     assert "the disk is full" in caplog.text
 
 
-async def test_ages(autojump_clock: MockClock) -> None:
+async def test_ages_count_from_the_first_observation(autojump_clock: MockClock) -> None:
     ages, key = Ages(), Key(CONFIG_MAPS, "default", "a")
     assert ages.age(key, "one") == 0
     await trio.sleep(5)

@@ -14,7 +14,7 @@ from wharfinger.control_plane.controllers.framework.objects import (
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_owners() -> None:
+def test_controller_owners_are_recognized() -> None:
     owner: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "uid": "1"}}
     owned: JsonObject = {"metadata": {"ownerReferences": [{"uid": "0"}, owner_reference(owner)]}}
     assert is_controlled_by(owned, owner)
@@ -22,7 +22,7 @@ def test_owners() -> None:
     assert controller_of({"metadata": {"ownerReferences": [{"uid": "1"}, 3]}}) is None
 
 
-def test_accessors() -> None:
+def test_accessors_return_fields_or_defaults() -> None:
     obj: JsonObject = {"metadata": {"name": "a", "generation": 3}, "spec": {"replicas": 2}}
     obj["status"] = {"conditions": [3, {"type": "Ready", "status": "True"}]}
     assert (generation_of(obj), generation_of({}), replicas_of(obj), replicas_of({})) == (3, 0, 2, 1)

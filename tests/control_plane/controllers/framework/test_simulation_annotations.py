@@ -30,11 +30,11 @@ from wharfinger.formats.json.value import JsonObject
         ({"wharfinger.dev/never-scheduled": "true"}, SimulationOptions(never_scheduled=True, given=True)),
     ],
 )
-def test_read_options(annotations: JsonObject, found: SimulationOptions) -> None:
+def test_simulation_annotations_are_read(annotations: JsonObject, found: SimulationOptions) -> None:
     assert read_options(annotations) == found
 
 
-def test_changed_ignores_other_annotations() -> None:
+def test_changes_of_other_annotations_are_ignored() -> None:
     one: JsonObject = {"metadata": {"annotations": {"wharfinger.dev/fail": "true"}}}
     assert changed(one, {})
     assert not changed(one, {"metadata": {"annotations": {"wharfinger.dev/fail": "true", "note": "x"}}})

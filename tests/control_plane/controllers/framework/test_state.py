@@ -33,7 +33,7 @@ async def test_the_index_of_dependents_follows_changes(autojump_clock: MockClock
         assert state.owner_key("x", {"apiVersion": "example.com/v1", "kind": "What", "name": "n"}) is None
 
 
-async def test_writes(autojump_clock: MockClock) -> None:
+async def test_unchanged_and_missing_objects_are_not_written(autojump_clock: MockClock) -> None:
     async with open_plane(controllers=False) as (_, backend):
         state = ClusterState(backend)
         made = state.create(config_map("a"))

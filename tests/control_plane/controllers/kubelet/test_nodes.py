@@ -44,7 +44,7 @@ def node(**fields: JsonValue) -> JsonObject:
         ({"tolerations": [{"operator": "Exists", "effect": "NoExecute"}]}, node(taints=[TAINT]), False),
     ],
 )
-def test_a_node_fits_a_pod(pod: JsonObject, one: JsonObject, found: bool) -> None:
+def test_a_pod_fits_nodes_by_selector_and_tolerations(pod: JsonObject, one: JsonObject, found: bool) -> None:
     assert fits({"spec": pod}, one) is found
 
 

@@ -23,7 +23,7 @@ FACTS = StatusFacts("2026-01-01T00:00:00Z", "10.244.0.1")
         (Fate.PULL_FAILED, "Pending", "False"),
     ],
 )
-def test_phases(fate: Fate, phase: str, ready: str) -> None:
+def test_each_outcome_has_a_phase_and_readiness(fate: Fate, phase: str, ready: str) -> None:
     status = pod_status(POD, fate, FACTS)
     assert (status["phase"], find(status, "conditions", 2, "type"), find(status, "conditions", 2, "status")) == (
         phase,

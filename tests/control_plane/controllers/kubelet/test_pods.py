@@ -51,7 +51,7 @@ async def test_a_pod_without_a_controller_runs_after_a_delay(autojump_clock: Moc
         ({"never-scheduled": "true"}, "Always", "Pending", {}),
     ],
 )
-async def test_simulation_annotations(
+async def test_simulation_annotations_determine_phase_and_state(
     annotations: JsonObject, restart: str, phase: str, state: dict[str, JsonValue], autojump_clock: MockClock
 ) -> None:
     async with open_cluster() as client:
@@ -88,7 +88,7 @@ async def test_a_pod_is_ignored_if_another_manager_reports_its_status(autojump_c
             assert find(await seen(client, name), "status", "phase") == "Pending"
 
 
-async def test_init_containers_sidecars_and_gates(autojump_clock: MockClock) -> None:
+async def test_init_containers_finish_sidecars_run_and_gates_block_readiness(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         initial: list[JsonValue] = [
             {"name": "first", "image": "i"},
@@ -102,7 +102,7 @@ async def test_init_containers_sidecars_and_gates(autojump_clock: MockClock) -> 
         assert conditions_of(found)["Ready"] == ("False", "ReadinessGatesNotReady")
 
 
-async def test_a_pod_is_assigned_to_a_node_that_fits(autojump_clock: MockClock) -> None:
+async def test_a_pod_waits_for_a_node_that_fits(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "Node", "one", "", spec={"unschedulable": True}))
         await client.create(pod("p"))

@@ -49,7 +49,7 @@ def serves(backend: Backend, version: str = "v1") -> bool:
     return backend.catalog.find("example.com", version, "widgets") is not None
 
 
-def test_a_definition_is_served_and_established_when_its_creation_is_answered() -> None:
+def test_a_created_definition_is_served_and_established_at_once() -> None:
     backend = new_backend()
 
     answer = made(backend, served(backend, *DEFINITIONS), definition(), namespace="")
@@ -217,7 +217,7 @@ def restarted(backend: Backend) -> Backend:
     return assemble(backend.storage, lambda: NOW, None, None).backend
 
 
-def test_load_establishes_a_definition_that_an_earlier_process_only_created() -> None:
+def test_load_establishes_a_definition_that_was_only_created() -> None:
     before = new_backend()
     obj: JsonObject = definition()
     before.storage.put(Key(DEFINITION_OBJECTS, "", NAME), obj)

@@ -30,7 +30,7 @@ async def test_a_job_starts_at_each_scheduled_time_and_old_jobs_are_deleted(auto
 
 
 @pytest.mark.parametrize(("policy", "running"), [("Allow", 3), ("Forbid", 1), ("Replace", 1)])
-async def test_concurrency_policy(policy: str, running: int, autojump_clock: MockClock) -> None:
+async def test_the_concurrency_policy_limits_running_jobs(policy: str, running: int, autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(cron({"wharfinger.dev/never-ready": "true"}, concurrencyPolicy=policy))
         await trio.sleep(1800 + 5)

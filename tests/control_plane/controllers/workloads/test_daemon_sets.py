@@ -25,7 +25,7 @@ async def test_a_daemon_set_without_nodes_has_no_pods(autojump_clock: MockClock)
         assert [await counts(client, name) for name in ("agent", "stuck", "slow")] == [(0, 0), (1, 0), (1, 1)]
 
 
-async def test_each_node_has_one_pod(autojump_clock: MockClock) -> None:
+async def test_each_matching_node_gets_one_pod(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         for name in ("one", "two"):
             await client.create(obj("v1", "Node", name, "", metadata={"labels": {"disk": name}}))
@@ -43,7 +43,7 @@ async def test_each_node_has_one_pod(autojump_clock: MockClock) -> None:
         assert await counts(client) == (0, 0)
 
 
-async def test_a_rollout(autojump_clock: MockClock) -> None:
+async def test_a_changed_template_replaces_all_pods(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         for name in ("one", "two"):
             await client.create(obj("v1", "Node", name, ""))

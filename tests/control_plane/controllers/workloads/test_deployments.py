@@ -63,7 +63,7 @@ async def test_pods_are_created_and_counted(autojump_clock: MockClock) -> None:
         assert {"ScalingReplicaSet", "SuccessfulCreate", "Scheduled"} <= reasons
 
 
-async def test_a_rollout_and_a_rollback(autojump_clock: MockClock) -> None:
+async def test_a_rollback_reuses_the_replica_set_of_the_old_template(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=4))
         await settle()
@@ -147,7 +147,7 @@ async def test_delays_count_from_the_creation_of_the_pod(autojump_clock: MockClo
         assert conditions_of(await web(client))["Available"][0] == "True"
 
 
-async def test_min_ready_seconds(autojump_clock: MockClock) -> None:
+async def test_a_pod_is_available_after_min_ready_seconds(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", minReadySeconds=20))
         await settle()
@@ -185,7 +185,7 @@ async def test_orphaned_sets_are_adopted_by_a_new_deployment_of_the_same_name(au
         assert {find(pod, "metadata", "uid") for pod in await listed(client, "v1", "Pod")} == before
 
 
-async def test_a_set_name_that_is_in_use_counts_as_a_collision(autojump_clock: MockClock) -> None:
+async def test_a_replica_set_name_in_use_counts_as_a_collision(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=0))
         await settle()

@@ -19,7 +19,7 @@ async def seen(client: ClusterClient, name: str = "j") -> JsonObject:
     return found
 
 
-async def test_a_job_completes(autojump_clock: MockClock) -> None:
+async def test_a_job_completes_after_all_completions(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", completions=3, parallelism=2))
         await settle()
@@ -35,7 +35,7 @@ async def test_a_job_completes(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("restart", ["Never", "OnFailure"])
-async def test_a_job_fails(restart: str, autojump_clock: MockClock) -> None:
+async def test_a_job_fails_beyond_its_backoff_limit(restart: str, autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", FAIL, restart=restart, backoffLimit=2))
         await settle()
@@ -46,7 +46,7 @@ async def test_a_job_fails(restart: str, autojump_clock: MockClock) -> None:
         assert [find(pod, "status", "phase") for pod in pods] == (["Failed"] * 3 if restart == "Never" else [])
 
 
-async def test_the_active_deadline_and_the_ttl_after_the_end(autojump_clock: MockClock) -> None:
+async def test_a_job_ends_at_its_deadline_and_is_deleted_after_its_ttl(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", NEVER, activeDeadlineSeconds=20, ttlSecondsAfterFinished=30))
         await settle()
@@ -85,7 +85,7 @@ async def test_a_suspended_job_has_no_pods(autojump_clock: MockClock) -> None:
         assert conditions_of(found)["Complete"][0] == "True"
 
 
-async def test_indexed_jobs(autojump_clock: MockClock) -> None:
+async def test_indexed_jobs_create_a_pod_for_each_index(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", completions=4, parallelism=3, completionMode="Indexed"))
         await settle()
@@ -96,7 +96,7 @@ async def test_indexed_jobs(autojump_clock: MockClock) -> None:
         assert find(pods[2], "spec", "hostname") == "j-2"
 
 
-async def test_a_queue_without_completions(autojump_clock: MockClock) -> None:
+async def test_a_work_queue_job_completes_without_completions(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", parallelism=3, completions=None))
         await settle()

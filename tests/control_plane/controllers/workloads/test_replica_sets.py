@@ -30,7 +30,7 @@ async def names(client: ClusterClient) -> list[str]:
 
 
 @pytest.mark.parametrize(("kind", "version"), [("ReplicaSet", "apps/v1"), ("ReplicationController", "v1")])
-async def test_a_set_is_scaled_up_and_down(kind: str, version: str, autojump_clock: MockClock) -> None:
+async def test_a_replica_set_is_scaled_up_and_down(kind: str, version: str, autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(one(kind, 3))
         await settle()
@@ -59,7 +59,7 @@ async def test_a_deleted_pod_is_replaced_and_an_orphan_is_adopted(autojump_clock
         assert ("mine" in after, len(after)) == (False, 2)
 
 
-async def test_a_set_has_at_most_max_pods(autojump_clock: MockClock) -> None:
+async def test_a_replica_set_has_at_most_max_pods(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(one("ReplicaSet", 0))
         assert MOST_PODS == 500

@@ -7,7 +7,7 @@ from wharfinger.control_plane.controllers.workloads.revisions import revision_ha
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_the_template_in_a_revision() -> None:
+def test_the_template_is_read_from_a_revision() -> None:
     template: JsonObject = {"metadata": {}, "spec": {}}
     assert template_of({"data": {"spec": {"template": {**template, "$patch": "replace"}}}}) == template
     assert revision_hashes([{"metadata": {"labels": {"controller-revision-hash": "a"}}}, {}]) == {"a", ""}

@@ -44,7 +44,7 @@ def test_shares_of_ten_replicas(value: JsonValue, up: bool, found: int) -> None:
         ({"spec": {"replicas": 3, "strategy": {"type": "Recreate"}}}, (0, 0)),
     ],
 )
-def test_bounds(given: JsonObject, found: tuple[int, int]) -> None:
+def test_surge_and_unavailability_are_rounded_for_the_replicas(given: JsonObject, found: tuple[int, int]) -> None:
     assert bounds(given) == found
 
 
@@ -68,6 +68,6 @@ def test_a_new_scale_is_distributed_proportionally() -> None:
     assert sum(scale.replicas for scale in fewer) == 5
 
 
-def test_the_desired_replicas_annotation() -> None:
+def test_the_desired_replicas_annotation_is_read() -> None:
     assert desired_of({"metadata": {"annotations": {"deployment.kubernetes.io/desired-replicas": "7"}}}) == 7
     assert desired_of({"metadata": {"annotations": {"deployment.kubernetes.io/desired-replicas": "x"}}}) is None

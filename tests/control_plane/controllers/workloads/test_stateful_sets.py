@@ -57,7 +57,7 @@ async def test_pods_are_created_in_order(autojump_clock: MockClock) -> None:
         assert find(await seen(client), "readyReplicas") == 3
 
 
-async def test_parallel_pod_management(autojump_clock: MockClock) -> None:
+async def test_parallel_pod_management_creates_all_pods_at_once(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         never: JsonObject = {"wharfinger.dev/never-ready": "true"}
         await client.create(db(never, replicas=3, podManagementPolicy="Parallel"))
@@ -109,7 +109,7 @@ async def test_the_on_delete_strategy_replaces_only_deleted_pods(autojump_clock:
         assert [image for _, image in await pods(client)] == ["i:2", "i:1"]
 
 
-def test_ordinals() -> None:
+def test_ordinals_are_read_from_pod_names() -> None:
     owner: JsonObject = {"metadata": {"name": "db"}}
     names = ("db-0", "db-12", "db-x", "other-1", "db")
     assert [ordinal(owner, {"metadata": {"name": name}}) for name in names] == [0, 12, None, None, None]

@@ -45,7 +45,7 @@ WEB = template(
 )
 
 
-def test_recorded_hashes() -> None:
+def test_hashes_agree_with_recorded_hashes() -> None:
     assert template_hash(WEB) == "849f4f86d9"
     assert template_hash(template("agent", name="a", image="registry.example/a:1")) == "687f5c849d"
     assert revision_hash(revision_data(template("db", name="db", image="registry.example/db:1<&")), 0) == "684b4497b"
