@@ -38,7 +38,7 @@ IDENTITY: Final[dict[str, Coverage]] = {
         _OWNERSHIP + "test_owned_marks_a_copy",
     ),
     "labels of the release": (
-        "tests/cluster/records/test_release.py::test_labels_that_are_helms_own_are_not_the_users",
+        "tests/cluster/records/test_release.py::test_helms_own_labels_are_not_user_labels",
         _SPEC + "test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends",
     ),
     "operation timeout": Elsewhere(
@@ -73,7 +73,7 @@ UPGRADE: Final[dict[str, Coverage]] = {
     "5 needed: a foreign release": _KEPT + "test_what_helm_installed_is_applied_though_it_reads_the_same",
     "5 needed: another checksum": (
         _ENGINE + "test_what_makes_a_revision",
-        "tests/cluster/releases/test_request.py::test_anything_else_is_another",
+        "tests/cluster/releases/test_request.py::test_any_changed_input_changes_the_fingerprint",
     ),
     "5 needed: a resource is absent": (
         _ENGINE + "test_what_is_deleted_comes_back_by_itself",
@@ -84,7 +84,7 @@ UPGRADE: Final[dict[str, Coverage]] = {
         _KEPT + "test_while_something_drifts_nothing_is_taken_for_unchanged",
     ),
     "6 needed: progress is told": (
-        "tests/cluster/test_release_words.py::test_only_objects_of_the_release_are_waited_for_each_told_once",
+        "tests/cluster/test_release_words.py::test_progress_lists_only_unfinished_objects_of_the_release",
         "tests/runtime/status/test_transitions.py::test_progress_is_told_while_something_is_under_way",
     ),
     "reasons": (
@@ -138,7 +138,7 @@ DRIFT: Final[dict[str, Coverage]] = {
     ),
     "period and jitter": _APART + "test_comparisons_of_many_daemons_do_not_fall_together",
     "pause and resume": (
-        "tests/cluster/test_drift_monitor_fights.py::test_an_owner_that_is_left_alone",
+        "tests/cluster/test_drift_monitor_fights.py::test_drift_of_a_paused_owner_is_corrected_after_the_resume",
         _APART + "test_a_pause_outlives_the_rows_that_it_began_with",
     ),
     "resume at zero": _APART + "test_to_go_on_where_nothing_was_paused_is_nothing",

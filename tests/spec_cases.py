@@ -209,7 +209,7 @@ STATUS: Final[dict[str, Coverage]] = {
         ),
     ),
     "waitingFor queued named if none started": (
-        "tests/cluster/releases/test_upgrade.py::test_progress_names_what_is_not_applied_and_why"
+        "tests/cluster/releases/test_upgrade.py::test_progress_lists_unapplied_objects_with_the_reason"
     ),
     "waitingFor dedupe": (
         "tests/runtime/status/test_progress.py::test_every_object_is_counted_once",
@@ -228,7 +228,7 @@ STATUS: Final[dict[str, Coverage]] = {
         "tests/runtime/status/test_package_status.py::test_phase",
     ),
     "health reducers": (
-        "tests/cluster/watch/test_readiness.py::test_cases",
+        "tests/cluster/watch/test_readiness.py::test_readiness_of_each_kind",
         "tests/cluster/health/test_health.py::test_the_health_of_a_release_has_one_state",
     ),
     "endpoints": (

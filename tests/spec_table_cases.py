@@ -92,9 +92,9 @@ TABLES: Final[dict[str, Coverage]] = {
     "radix tree x45": Elsewhere(
         "rows by key are in rpds' hash trie, which has tests of its own; what is ours is the log of versions beside it",
         (
-            _TABLES + "test_version_log.py::test_the_successor_has_what_is_not_over",
-            _TABLES + "test_version_log.py::test_what_is_over_is_never_much_more_than_what_is_not",
-            _TABLES + "test_contents.py::test_what_a_commit_does_not_change_is_the_same",
+            _TABLES + "test_version_log.py::test_the_compacted_log_has_all_versions_not_ended",
+            _TABLES + "test_version_log.py::test_ended_versions_never_far_outnumber_the_others",
+            _TABLES + "test_contents.py::test_unchanged_versions_are_shared_between_snapshots",
             _RANDOM,
         ),
     ),
@@ -245,7 +245,7 @@ WEAKNESSES: Final[dict[int, tuple[str, tuple[str, ...]]]] = {
         "unique values are not",
         (
             _TRANSACTION + "test_unique_secondary_keys",
-            "tests/cluster/releases/test_preflight.py::test_one_object_has_one_owner_even_before_it_is_written",
+            "tests/cluster/releases/test_preflight.py::test_an_object_has_one_owner_before_it_is_written",
         ),
     ),
     14: (

@@ -117,7 +117,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "drift is absence only, one list that fails makes all unknown, looking holds every package, pauses are lost",
         (
             "tests/cluster/drift/test_monitor.py::test_a_field_changed_by_another_process_is_corrected",
-            "tests/cluster/test_drift_random.py::test_exactly_what_others_changed_is_found",
+            "tests/cluster/test_drift_random.py::test_exactly_the_foreign_changes_are_found",
             "tests/runtime/test_kept.py::test_what_another_process_changes_is_taken_back_or_told",
             _APART + "test_a_kind_that_cannot_be_listed_makes_no_other_one_unknown",
             _APART + "test_while_a_call_hangs_everything_else_goes_on",
@@ -128,7 +128,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     16: (
         "health is told at changes of state only; DaemonSets and Jobs are not looked at",
         (
-            "tests/cluster/test_health_workloads.py::test_daemon_sets_and_jobs_are_observed_to_the_word",
+            "tests/cluster/test_health_workloads.py::test_every_status_change_of_daemon_sets_and_jobs_is_reported",
             _HEALTH + "test_a_release_becomes_healthy_and_every_change_of_words_is_told",
             "tests/cluster/health/test_health.py::test_a_changed_message_is_a_difference_and_a_further_ready_object_is_not",
             "tests/runtime/core/test_release_events.py::test_what_breaks_down_is_told_until_it_is_back",

@@ -10,7 +10,7 @@ from tests.cluster.support.clusters import loopback_cluster, memory_cluster
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CONTRACT)
-async def test_in_memory(name: str) -> None:
+async def test_the_contract_holds_in_memory(name: str) -> None:
     async with memory_cluster() as client:
         await CONTRACT[name](client)
 
@@ -18,6 +18,6 @@ async def test_in_memory(name: str) -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", CONTRACT)
-async def test_over_loopback(name: str, tmp_path: Path) -> None:
+async def test_the_contract_holds_over_loopback(name: str, tmp_path: Path) -> None:
     async with loopback_cluster(tmp_path) as client:
         await CONTRACT[name](client)

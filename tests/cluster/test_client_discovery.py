@@ -20,7 +20,7 @@ from wharfinger.kube.resource import ObjectKey
 KEY = ObjectKey(POD, "prod", "web")
 
 
-async def test_discovery_is_asked_once_and_again_on_a_miss() -> None:
+async def test_discovery_is_cached_and_repeated_on_a_miss() -> None:
     server = Server(in_turn())
     async with client_of(server) as (client, transport):
         assert await client.resource_type("v1", "Pod") == POD
@@ -49,7 +49,7 @@ async def test_discovery_is_asked_once_and_again_on_a_miss() -> None:
         assert client.statistics()["kinds"] == 3
 
 
-async def test_a_name_is_asked_again_on_a_miss() -> None:
+async def test_discovery_is_repeated_for_an_unknown_name() -> None:
     async with client_of(Server(in_turn())) as (client, transport):
         assert await client.find_resource("pods") == POD
         assert await client.find_resource("POD", "v1") == POD
@@ -67,7 +67,7 @@ async def test_a_name_is_asked_again_on_a_miss() -> None:
             await client.find_resource("nodes", "metrics.example/v1beta1")
 
 
-async def test_many_misses_at_once_ask_once() -> None:
+async def test_simultaneous_misses_cause_one_discovery() -> None:
     async with client_of(Server(in_turn())) as (client, transport):
 
         async def miss(kind: str) -> None:
@@ -80,13 +80,13 @@ async def test_many_misses_at_once_ask_once() -> None:
         assert len(transport.requests) <= 4
 
 
-async def test_a_group_whose_server_is_down_is_named() -> None:
+async def test_a_group_with_an_unavailable_server_is_named() -> None:
     async with client_of(Server(in_turn())) as (client, _):
         with pytest.raises(UnknownKindError, match=r"the API server behind metrics\.example/v1beta1 does not answer"):
             await client.resource_type("metrics.example/v1beta1", "NodeMetrics")
 
 
-async def test_api_versions_are_asked_again_after_a_minute(autojump_clock: MockClock) -> None:
+async def test_api_versions_are_cached_for_a_minute(autojump_clock: MockClock) -> None:
     async with client_of(Server(in_turn())) as (client, transport):
         assert "apps/v1/Deployment" in await client.api_versions()
         await client.api_versions()
@@ -96,7 +96,7 @@ async def test_api_versions_are_asked_again_after_a_minute(autojump_clock: MockC
         assert len(transport.requests) == 4
 
 
-async def test_plain_discovery_survives_a_group_that_is_down() -> None:
+async def test_plain_discovery_tolerates_an_unavailable_group() -> None:
     documents: dict[str, JsonObject] = {
         "/api": {"kind": "APIVersions", "versions": ["v1"]},
         "/apis": {"kind": "APIGroupList", "groups": [{"versions": [{"groupVersion": "metrics.example/v1beta1"}]}]},
@@ -118,7 +118,7 @@ async def test_plain_discovery_survives_a_group_that_is_down() -> None:
             await client.api_versions()
 
 
-async def test_discovery_that_is_forbidden_is_an_error() -> None:
+async def test_forbidden_discovery_is_an_error() -> None:
     documents: dict[str, JsonObject] = {"/api": {"versions": ["v1"]}, "/apis": {"groups": []}}
 
     def script(request: httpx.Request) -> Answer:
@@ -141,7 +141,7 @@ async def count_discoveries(act: Callable[[HttpClusterClient], object], *answers
         return transport.paths.count("GET /apis")
 
 
-async def test_a_kind_that_is_no_longer_served_is_looked_up_again() -> None:
+async def test_a_kind_that_is_no_longer_served_is_discovered_again() -> None:
     gone = Reply(404, [b"404 page not found"])
     assert await count_discoveries(lambda client: client.get(KEY), gone) == 2
     assert await count_discoveries(lambda client: client.list(POD), gone) == 2
@@ -154,7 +154,7 @@ async def test_a_kind_that_is_no_longer_served_is_looked_up_again() -> None:
     assert await count_discoveries(watch, gone) == 2
 
 
-async def test_writing_a_definition_forgets_what_is_served() -> None:
+async def test_writing_a_definition_invalidates_discovery() -> None:
     crds: JsonObject = {
         "kind": "APIGroupDiscoveryList",
         "items": [

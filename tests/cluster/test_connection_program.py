@@ -45,27 +45,27 @@ class _Renewed:
         Connection("https://10.0.0.1", TokenFileAuthorization(Path("/token")), in_cluster=True),
     ],
 )
-def test_a_connection_is_the_same_after_it_was_passed_on(connection: Connection) -> None:
+def test_a_connection_survives_its_encoding(connection: Connection) -> None:
     assert decoded(encoded(connection)) == connection
 
 
-def test_every_field_of_a_connection_is_passed_on() -> None:
+def test_every_field_of_a_connection_is_encoded() -> None:
     default = Connection("")
     assert all(getattr(FULL, name) != getattr(default, name) for name in Connection.__slots__)
 
 
-def test_credentials_of_a_plugin_are_not_passed_on() -> None:
+def test_credentials_of_a_plugin_are_not_encoded() -> None:
     with pytest.raises(ShapeError, match="renewed"):
         encoded(Connection("https://one.example", _Renewed()))
 
 
-def test_a_refusal_is_the_error_that_it_was() -> None:
+def test_a_refusal_is_decoded_as_its_error() -> None:
     with pytest.raises(ConnectionConfigError, match="no such file"):
         decoded(encode_json({"refused": "kubeconfig: no such file"}))
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b"{", b"Traceback"])
-def test_another_output_is_no_connection(text: bytes) -> None:
+def test_other_output_is_refused(text: bytes) -> None:
     with pytest.raises(FormatError):
         decoded(text)
 

@@ -27,10 +27,10 @@ def other() -> JsonObject:
     return yaml_object(CONFIG.replace("name: c", "name: d"))
 
 
-async def test_a_kind_that_cannot_be_listed_makes_no_other_one_unknown(
+async def test_a_kind_that_cannot_be_listed_does_not_affect_others(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
-    """The comparison goes through kinds in their order; ConfigMaps come first here and cannot be listed."""
+    """Kinds are compared in their order; ConfigMaps come first here and cannot be listed."""
     secret = yaml_object(SECRET)
     async with drift_keeper(full_s=600) as keeper:
         for desired in (config, secret):
@@ -50,10 +50,10 @@ async def test_a_kind_that_cannot_be_listed_makes_no_other_one_unknown(
 
 
 @pytest.mark.parametrize("hangs", ["c", "configmaps"], ids=["a look at an object", "a list"])
-async def test_while_a_call_hangs_everything_else_goes_on(
+async def test_a_hanging_call_blocks_nothing_else(
     hangs: str, autojump_clock: MockClock, config: JsonObject, other: JsonObject
 ) -> None:
-    """Who pauses, who asks, and what drifts elsewhere: nobody waits for the answer that does not come."""
+    """Pauses, queries and the drift of other objects do not wait for the missing answer."""
     async with drift_keeper(full_s=600) as keeper:
         await keeper.put(config)
         await keeper.put(other)
@@ -79,8 +79,8 @@ async def test_while_a_call_hangs_everything_else_goes_on(
         assert await value_of(keeper, config) == "x"
 
 
-async def test_a_pause_outlives_the_rows_that_it_began_with(autojump_clock: MockClock, config: JsonObject) -> None:
-    """Every upgrade replaces rows and baselines; only who paused ends the pause."""
+async def test_a_pause_outlives_the_rows_at_its_beginning(autojump_clock: MockClock, config: JsonObject) -> None:
+    """Every upgrade replaces rows and baselines; only an explicit resume ends the pause."""
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         keeper.monitor.pause_corrections(OWNER)
@@ -100,8 +100,8 @@ async def test_a_pause_outlives_the_rows_that_it_began_with(autojump_clock: Mock
         assert await value_of(keeper, config) == "x"
 
 
-async def test_to_go_on_where_nothing_was_paused_is_nothing(autojump_clock: MockClock, config: JsonObject) -> None:
-    """All objects are looked at once, and nothing is told or written."""
+async def test_resuming_without_a_pause_changes_nothing(autojump_clock: MockClock, config: JsonObject) -> None:
+    """All objects are read once, and nothing is reported or written."""
     async with drift_keeper() as keeper:
         await keeper.put(config)
         keeper.sent.requests.clear()
@@ -112,7 +112,7 @@ async def test_to_go_on_where_nothing_was_paused_is_nothing(autojump_clock: Mock
 
 
 @pytest.mark.parametrize(("drawn", "period_s"), [(0.0, 540), (0.5, 600), (1.0, 660)])
-async def test_comparisons_of_many_daemons_do_not_fall_together(
+async def test_comparisons_of_several_daemons_are_spread(
     drawn: float, period_s: int, autojump_clock: MockClock
 ) -> None:
     async with drift_keeper(full_s=600, draw=lambda: drawn) as keeper:

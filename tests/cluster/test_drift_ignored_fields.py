@@ -38,14 +38,14 @@ def spec_of(obj: JsonObject) -> JsonObject:
     return spec
 
 
-async def test_replicas_that_a_machine_has_are_left_to_it() -> None:
+async def test_replicas_set_by_an_autoscaler_are_left_out() -> None:
     rest = await left_out(patch("kube-controller-manager", {"spec": {"replicas": 9}}, "scale"), BUILT_IN[0])
 
     assert "replicas" not in spec_of(rest)
     assert spec_of(rest).keys() == spec_of(yaml_object(DEPLOYMENT)).keys() - {"replicas"}
 
 
-async def test_replicas_that_no_other_has_are_ours() -> None:
+async def test_replicas_set_by_no_other_manager_are_applied() -> None:
     desired = yaml_object(DEPLOYMENT)
 
     assert await left_out(patch("ed", {"metadata": {"labels": {"x": "1"}}}), BUILT_IN[0]) == desired
@@ -60,7 +60,7 @@ async def test_a_rule_for_other_objects_leaves_nothing_out() -> None:
 
 
 @pytest.mark.parametrize("pointer", ["/spec/template/spec/containers/0", "/spec/template/spec/containers/*/image"])
-async def test_a_field_of_an_item(pointer: str) -> None:
+async def test_a_field_of_a_list_item_is_left_out(pointer: str) -> None:
     rest = await left_out(replaced("ed", f"{AT}/0/image", "other:1"), IgnoreRule((pointer,)))
 
     containers = find(rest, "spec", "template", "spec", "containers")
@@ -71,7 +71,7 @@ async def test_a_field_of_an_item(pointer: str) -> None:
     assert containers == [{name: value for name, value in wanted[0].items() if name != "image"}, wanted[1]]
 
 
-async def test_what_a_hook_wrote_is_left_to_it_where_that_is_asked_for() -> None:
+async def test_fields_written_by_hooks_are_left_out_on_request() -> None:
     rest = await left_out(patch(MANAGER, {"spec": {"replicas": 9}}), IgnoreRule(("/no",)), own_updates=True)
 
     assert "replicas" not in spec_of(rest)

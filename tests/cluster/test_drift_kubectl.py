@@ -51,7 +51,7 @@ COMMANDS: Final[dict[str, tuple[tuple[str, ...], set[tuple[str, str]]]]] = {
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", COMMANDS)
-async def test_what_kubectl_does(name: str, tmp_path: Path) -> None:
+async def test_changes_by_kubectl_are_found(name: str, tmp_path: Path) -> None:
     arguments, expected = COMMANDS[name]
     desired = yaml_object(DEPLOYMENT)
     (tmp_path / "other.yaml").write_text(OTHER)
@@ -67,8 +67,8 @@ async def test_what_kubectl_does(name: str, tmp_path: Path) -> None:
             assert {(field.pointer, field.by) for field in (drift.fields if drift else ())} == expected
 
 
-async def test_a_client_side_apply_of_the_same_manifest_is_no_drift(tmp_path: Path) -> None:
-    """A person applies what the chart says: the values are the same, so we own them as before."""
+async def test_a_client_side_apply_of_the_same_manifest_is_not_drift(tmp_path: Path) -> None:
+    """A user applies the chart's manifest: the values are equal, so the ownership remains."""
     desired = yaml_object(DEPLOYMENT)
     (tmp_path / "same.yaml").write_bytes(write_yaml(desired).encode())
     async with loopback_cluster(tmp_path) as client:

@@ -14,7 +14,7 @@ def config() -> JsonObject:
     return yaml_object(CONFIG)
 
 
-async def test_a_fight_is_told_with_the_other_ones_name_and_ends_in_peace(
+async def test_a_fight_is_reported_with_the_other_writer_until_it_ends(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
     async with drift_keeper() as keeper:
@@ -37,7 +37,9 @@ async def test_a_fight_is_told_with_the_other_ones_name_and_ends_in_peace(
         assert len(keeper.corrected) == RULES.limit + 1
 
 
-async def test_an_owner_that_is_left_alone(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_drift_of_a_paused_owner_is_corrected_after_the_resume(
+    autojump_clock: MockClock, config: JsonObject
+) -> None:
     async with drift_keeper() as keeper:
         await keeper.put(config)
         keeper.monitor.pause_corrections(OWNER)
@@ -50,7 +52,7 @@ async def test_an_owner_that_is_left_alone(autojump_clock: MockClock, config: Js
         assert (keeper.tellings, await value_of(keeper, config)) == ([EDITED, ""], "x")
 
 
-async def test_drift_that_was_being_corrected_when_its_owner_was_left_alone(
+async def test_a_correction_interrupted_by_a_pause_is_made_after_the_resume(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
     async with drift_keeper() as keeper:

@@ -286,5 +286,5 @@ SERVER: Final = Server()
 @pytest.mark.slow
 @settings(max_examples=scaled(5_000, 100), deadline=None)
 @given(wanted=SPECS, writes=st.lists(WRITES, min_size=1, max_size=4))
-def test_exactly_what_others_changed_is_found(wanted: JsonObject, writes: list[Write]) -> None:
+def test_exactly_the_foreign_changes_are_found(wanted: JsonObject, writes: list[Write]) -> None:
     check(SERVER, wanted, writes)

@@ -44,9 +44,7 @@ def pid_of(ledger: ProcessLedger) -> int:
 
 
 @pytest.mark.slow
-async def test_what_was_applied_is_there_next_time_and_clients_find_it_where_it_was(
-    tmp_path: Path, ledger: ProcessLedger
-) -> None:
+async def test_applied_objects_and_the_kubeconfig_survive_a_restart(tmp_path: Path, ledger: ProcessLedger) -> None:
     folder = tmp_path / "state" / "embedded"
     async with open_embedded(folder, ledger) as kubeconfig, client_of(kubeconfig) as client:
         assert kubeconfig == folder / "kubeconfig"
@@ -69,7 +67,7 @@ async def test_what_was_applied_is_there_next_time_and_clients_find_it_where_it_
 
 
 @pytest.mark.slow
-async def test_a_port_that_another_writer_has_by_now_is_not_asked_for(tmp_path: Path, ledger: ProcessLedger) -> None:
+async def test_a_port_in_use_by_another_process_is_replaced(tmp_path: Path, ledger: ProcessLedger) -> None:
     async with open_embedded(tmp_path, ledger) as kubeconfig:
         before = load_connection(kubeconfig).server
     with socket.create_server(("127.0.0.1", int(before.rpartition(":")[2]))):
@@ -79,7 +77,7 @@ async def test_a_port_that_another_writer_has_by_now_is_not_asked_for(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_a_kubeconfig_that_says_nothing_is_written_anew(tmp_path: Path, ledger: ProcessLedger) -> None:
+async def test_an_invalid_kubeconfig_is_written_again(tmp_path: Path, ledger: ProcessLedger) -> None:
     (tmp_path / "kubeconfig").write_text("nonsense")
     async with open_embedded(tmp_path, ledger) as kubeconfig:
         assert load_connection(kubeconfig).server.startswith("https://127.0.0.1:")
@@ -96,7 +94,9 @@ async def test_the_block_is_cancelled_when_the_child_dies(tmp_path: Path, ledger
 
 
 @pytest.mark.slow
-async def test_that_the_child_died_is_said_rather_than_what_came_of_it(tmp_path: Path, ledger: ProcessLedger) -> None:
+async def test_the_death_of_the_child_is_reported_rather_than_its_consequences(
+    tmp_path: Path, ledger: ProcessLedger
+) -> None:
     with pytest.raises(EmbeddedError, match="died: exit status 0") as caught:
         async with open_embedded(tmp_path, ledger):
             os.kill(pid_of(ledger), signal.SIGTERM)
@@ -108,7 +108,7 @@ async def test_that_the_child_died_is_said_rather_than_what_came_of_it(tmp_path:
 
 
 @pytest.mark.slow
-async def test_what_the_block_raises_comes_out(tmp_path: Path, ledger: ProcessLedger) -> None:
+async def test_an_exception_of_the_block_is_raised(tmp_path: Path, ledger: ProcessLedger) -> None:
     with pytest.raises(ExceptionGroup) as caught:
         async with open_embedded(tmp_path, ledger):
             raise RuntimeError("mine")
@@ -117,7 +117,7 @@ async def test_what_the_block_raises_comes_out(tmp_path: Path, ledger: ProcessLe
 
 
 @pytest.mark.slow
-async def test_a_child_that_cannot_start_says_why(tmp_path: Path, ledger: ProcessLedger) -> None:
+async def test_a_child_that_cannot_start_reports_the_reason(tmp_path: Path, ledger: ProcessLedger) -> None:
     (tmp_path / "data.db").write_bytes(b"no database" * 100)
     with pytest.raises(EmbeddedError) as caught:
         async with open_embedded(tmp_path, ledger):
@@ -127,7 +127,7 @@ async def test_a_child_that_cannot_start_says_why(tmp_path: Path, ledger: Proces
     assert "is damaged (file is not a database); restore a copy of it, or move it" in said
 
 
-async def test_a_child_that_takes_too_long_is_ended(
+async def test_a_child_that_starts_too_slowly_is_ended(
     tmp_path: Path, ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded, "START_S", 0.0)
@@ -136,7 +136,7 @@ async def test_a_child_that_takes_too_long_is_ended(
             pytest.fail("it came up")
 
 
-async def test_a_folder_that_cannot_be_made(tmp_path: Path, ledger: ProcessLedger) -> None:
+async def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path, ledger: ProcessLedger) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError):
         async with open_embedded(tmp_path / "file" / "embedded", ledger):
@@ -144,7 +144,7 @@ async def test_a_folder_that_cannot_be_made(tmp_path: Path, ledger: ProcessLedge
 
 
 @pytest.mark.slow
-async def test_what_a_service_is_told_is_not_told_to_the_child(tmp_path: Path, ledger: ProcessLedger) -> None:
+async def test_service_manager_variables_are_not_passed_to_the_child(tmp_path: Path, ledger: ProcessLedger) -> None:
     environ = {**os.environ, "NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "1", "LISTEN_FDS": "1", "HARBOUR": "x"}
     async with open_embedded(tmp_path, ledger, environ=environ):
         env = Path(f"/proc/{pid_of(ledger)}/environ").read_bytes().split(b"\0")
@@ -153,7 +153,7 @@ async def test_what_a_service_is_told_is_not_told_to_the_child(tmp_path: Path, l
     assert names.isdisjoint({b"NOTIFY_SOCKET", b"WATCHDOG_USEC", b"LISTEN_FDS"})
 
 
-def test_the_child_of_a_parent_that_was_killed_stops_by_itself(tmp_path: Path) -> None:
+def test_the_child_of_a_killed_parent_ends_by_itself(tmp_path: Path) -> None:
     with program(sys.executable, "-m", "tests.cluster.support.embedded_parent", str(tmp_path)) as parent:
         pid = int(parent.wait_line(""))
         child = os.pidfd_open(pid)

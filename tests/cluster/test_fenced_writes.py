@@ -85,7 +85,7 @@ async def refused(found: Leaders, refusals: list[FencedError]) -> None:
     refusals.append(caught.value)
 
 
-async def test_a_write_that_waited_for_its_connection(tmp_path: Path) -> None:
+async def test_a_write_that_waited_for_its_connection_is_fenced(tmp_path: Path) -> None:
     refusals: list[FencedError] = []
     async with leaders(tmp_path) as found:
         found.proxy.drop()
@@ -102,7 +102,7 @@ async def test_a_write_that_waited_for_its_connection(tmp_path: Path) -> None:
         assert await found.value() == "new"
 
 
-async def test_a_write_that_waited_for_its_turn(tmp_path: Path) -> None:
+async def test_a_write_that_waited_for_its_turn_is_fenced(tmp_path: Path) -> None:
     refusals: list[FencedError] = []
     async with leaders(tmp_path, at_once=1) as found:
         with trio.fail_after(PATIENCE_S):
@@ -119,7 +119,7 @@ async def test_a_write_that_waited_for_its_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_write_that_waited_for_its_next_attempt(tmp_path: Path) -> None:
+async def test_a_write_that_waited_for_its_next_attempt_is_fenced(tmp_path: Path) -> None:
     refusals: list[FencedError] = []
     busy = ErrorAnswer(429, "TooManyRequests", "slow down", retry_after_s=1)
     rule = Rule(busy, Selection(verbs=frozenset({"patch"})), skip=1, times=1)

@@ -52,10 +52,10 @@ JOB: Final = ResourceType("batch", "v1", "Job", "jobs", namespaced=True)
     ],
     ids=["DaemonSet", "Job"],
 )
-async def test_daemon_sets_and_jobs_are_observed_to_the_word(
+async def test_every_status_change_of_daemon_sets_and_jobs_is_reported(
     resource: ResourceType, spec: JsonObject, steps: list[JsonObject], expected: list[str], autojump_clock: MockClock
 ) -> None:
-    """Each step changes what is to be said of the object, and most of them not in which state the release is."""
+    """Each step changes the message of the object, but most steps do not change the state of the release."""
     pod: JsonObject = {"containers": [{"name": "main", "image": "a"}], "restartPolicy": "Always"}
     if resource is JOB:
         pod["restartPolicy"] = "Never"

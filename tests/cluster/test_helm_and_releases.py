@@ -86,7 +86,7 @@ async def bench(folder: Path) -> AsyncIterator[Bench]:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
-async def test_helm_sees_our_releases(helm: str, tmp_path: Path) -> None:
+async def test_helm_lists_our_releases(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.engine.upgrade(request(config_map("a", v="1"), size=1))
         wanted = request(config_map("a", v="2"), deployment("web"), size=2, text="ünïcode")
@@ -115,7 +115,7 @@ async def test_helm_sees_our_releases(helm: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_user_rolls_back_and_the_engine_goes_on_from_there(helm: str, tmp_path: Path) -> None:
+async def test_a_users_rollback_is_continued_by_the_engine(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
         await at.engine.upgrade(request(config_map("a", v="2")))
@@ -131,7 +131,7 @@ async def test_a_user_rolls_back_and_the_engine_goes_on_from_there(helm: str, tm
 
 
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_user_uninstalls(helm: str, tmp_path: Path) -> None:
+async def test_a_users_uninstall_is_followed_by_a_new_install(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.engine.upgrade(request(config_map("a"), deployment("web")))
         await at.run(helm, "uninstall", "web")
@@ -142,7 +142,7 @@ async def test_a_user_uninstalls(helm: str, tmp_path: Path) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
-async def test_the_engine_takes_over_what_helm_installed(helm: str, tmp_path: Path) -> None:
+async def test_the_engine_takes_over_a_release_of_helm(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.run(helm, "install", "web", str(at.chart()))
         (record,) = await at.engine.history("web", "default")
@@ -162,7 +162,7 @@ async def test_the_engine_takes_over_what_helm_installed(helm: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("helm", HELMS)
-async def test_each_waits_while_the_other_is_at_work(helm: str, tmp_path: Path) -> None:
+async def test_helm_and_the_engine_wait_for_each_other(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
         (record,) = await at.engine.history("web", "default")
@@ -220,7 +220,7 @@ class Told:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_field_that_helm_wrote_goes_when_it_leaves_the_chart(helm: str, tmp_path: Path) -> None:
+async def test_a_field_written_by_helm_is_removed_with_the_chart(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.run(helm, "install", "web", str(at.chart("w: '1'")))
         await at.engine.upgrade(request(config_map("a", v="2")))
@@ -235,7 +235,7 @@ async def test_a_field_that_helm_wrote_goes_when_it_leaves_the_chart(helm: str, 
 
 
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_users_upgrade_is_noticed_and_not_fought(helm: str, tmp_path: Path) -> None:
+async def test_a_users_upgrade_is_noticed_and_not_corrected(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         told = Told()
         at.engine.listen(told)

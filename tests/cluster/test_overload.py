@@ -60,7 +60,7 @@ async def write(client: ClusterClient, number: int, pause_s: float) -> None:
 
 
 @pytest.mark.slow
-async def test_half_of_all_calls_refused_for_a_minute_fails_nothing_and_causes_no_storm(
+async def test_a_minute_of_refusing_half_of_all_calls_fails_nothing_and_causes_no_storm(
     autojump_clock: MockClock,
 ) -> None:
     draw = random.Random(7)  # noqa: S311
@@ -89,7 +89,7 @@ async def test_half_of_all_calls_refused_for_a_minute_fails_nothing_and_causes_n
     assert max(server.seconds.values()) <= 2 * CEILING
 
 
-async def test_a_server_that_refuses_everything_is_hardly_asked(autojump_clock: MockClock) -> None:
+async def test_a_server_that_refuses_everything_receives_few_requests(autojump_clock: MockClock) -> None:
     async with open_control_plane(simulate=False) as plane:
         server = Overloaded(plane.transport(), lambda: begun + 1 < trio.current_time() < begun + 21)
         begun = trio.current_time()

@@ -164,7 +164,7 @@ async def bench(folder: Path) -> AsyncIterator[Bench]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
-async def test_helm_shows_everything(helm: str, tmp_path: Path) -> None:
+async def test_helm_shows_all_records(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.install(record(1, "one", status=ReleaseStatus.SUPERSEDED), record(2, "two"))
         (listed,) = (find(await at.json(helm, "list"), 0),)
@@ -185,7 +185,7 @@ async def test_helm_shows_everything(helm: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
-async def test_helm_goes_by_the_newest_of_several_deployed_revisions(helm: str, tmp_path: Path) -> None:
+async def test_helm_uses_the_newest_of_several_deployed_revisions(helm: str, tmp_path: Path) -> None:
     """A quick change leaves the revision before it deployed for a minute."""
 
     async def statuses() -> list[str]:
@@ -203,7 +203,7 @@ async def test_helm_goes_by_the_newest_of_several_deployed_revisions(helm: str, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
-async def test_what_a_user_does_is_told(helm: str, tmp_path: Path) -> None:
+async def test_changes_by_a_users_helm_are_reported(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.install(record(1, "one", status=ReleaseStatus.SUPERSEDED), record(2, "two"))
         await at.run(helm, "upgrade", "web", at.chart("three"))
@@ -239,7 +239,7 @@ async def test_what_a_user_does_is_told(helm: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_record_beyond_what_a_secret_holds(helm: str, tmp_path: Path) -> None:
+async def test_helm_reads_a_record_larger_than_a_secret(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         large = record(2, "two", size=3 * 1024 * 1024)
         await at.install(record(1, "one", status=ReleaseStatus.SUPERSEDED), large)
@@ -268,7 +268,7 @@ async def test_a_record_beyond_what_a_secret_holds(helm: str, tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_user_goes_back_from_a_large_record_to_a_small_one(helm: str, tmp_path: Path) -> None:
+async def test_a_user_rolls_back_from_a_large_record_to_a_small_one(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         large = record(2, "two", size=3 * 1024 * 1024)
         await at.install(record(1, "one", status=ReleaseStatus.SUPERSEDED), large)
@@ -294,7 +294,7 @@ async def test_a_user_goes_back_from_a_large_record_to_a_small_one(helm: str, tm
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_user_upgrades_a_large_record(helm: str, tmp_path: Path) -> None:
+async def test_a_user_can_upgrade_from_a_large_record(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.install(record(1, "one", size=3 * 1024 * 1024))
         await at.run(helm, "upgrade", "web", at.chart("three"))

@@ -8,8 +8,8 @@ from tests.cluster.support.release_requests import config_map, deployment, reque
 from wharfinger.cluster.watch.object_waits import Laggards
 
 
-async def test_only_objects_of_the_release_are_waited_for_each_told_once(autojump_clock: MockClock) -> None:
-    """Its records, its Lease and its reads are its own business; whoever is done is told no more."""
+async def test_progress_lists_only_unfinished_objects_of_the_release(autojump_clock: MockClock) -> None:
+    """Its records, its Lease and its reads are not listed, and finished objects are not listed again."""
     told: list[list[str]] = []
 
     def tell(laggards: Laggards) -> None:
@@ -33,7 +33,7 @@ async def test_only_objects_of_the_release_are_waited_for_each_told_once(autojum
     assert any(names == ["ConfigMap a"] for names in told), "b came before, and is not waited for any more"
 
 
-async def test_an_upgrade_that_has_nothing_to_do_waits_for_no_one(autojump_clock: MockClock) -> None:
+async def test_an_unchanged_upgrade_reports_no_progress(autojump_clock: MockClock) -> None:
     told: list[Laggards] = []
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a")))

@@ -85,7 +85,7 @@ async def live_many_lives(at: Bench, random: Random, weather: Weather, name: str
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(scaled(300, 8)))
-async def test_the_next_good_upgrade_puts_all_right(seed: int, autojump_clock: MockClock) -> None:
+async def test_the_next_successful_upgrade_restores_the_desired_state(seed: int, autojump_clock: MockClock) -> None:
     random = Random(seed)  # noqa: S311 - a story to be told again
     async with bench() as at:
         weather, wanted = Weather(at, random), dict[str, str]()

@@ -79,7 +79,7 @@ async def persons_revision(at: Bench, revision: int) -> None:
 # -- drift
 
 
-async def test_fields_that_others_change_are_taken_back_and_told(autojump_clock: MockClock) -> None:
+async def test_fields_changed_by_others_are_corrected_and_reported(autojump_clock: MockClock) -> None:
     async with bench() as at:
         told = Told(at.engine)
         wanted = request(config_map("a", v="1"))
@@ -91,7 +91,7 @@ async def test_fields_that_others_change_are_taken_back_and_told(autojump_clock:
         assert at.engine.unchanged(wanted) is not None
 
 
-async def test_while_something_drifts_nothing_is_taken_for_unchanged(autojump_clock: MockClock) -> None:
+async def test_a_release_with_drift_is_not_unchanged(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = request(config_map("a", v="1"))
         await at.engine.upgrade(wanted)
@@ -105,7 +105,7 @@ async def test_while_something_drifts_nothing_is_taken_for_unchanged(autojump_cl
 # -- other people's revisions
 
 
-async def test_a_revision_of_a_user_is_told_and_its_objects_are_left_alone(autojump_clock: MockClock) -> None:
+async def test_a_users_revision_is_reported_and_its_objects_are_not_corrected(autojump_clock: MockClock) -> None:
     async with bench() as at:
         told = Told(at.engine)
         wanted = request(config_map("a", v="1"))
@@ -125,7 +125,7 @@ async def test_a_revision_of_a_user_is_told_and_its_objects_are_left_alone(autoj
         assert (await at.client.get(key("a")))["data"] == {"v": "1"}
 
 
-async def test_a_release_that_a_user_has_last_is_not_restored(autojump_clock: MockClock) -> None:
+async def test_a_release_last_upgraded_by_a_user_is_not_restored(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await persons_revision(at, 1)
         await trio.sleep(1)
@@ -136,7 +136,7 @@ async def test_a_release_that_a_user_has_last_is_not_restored(autojump_clock: Mo
         assert at.engine.statistics().table.rows == 0
 
 
-async def test_a_fingerprint_is_enough_to_know(autojump_clock: MockClock) -> None:
+async def test_the_fingerprint_alone_identifies_an_applied_request(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = request(config_map("a", v="1"))
         assert at.engine.as_applied(OWNER, wanted.fingerprint) is None
@@ -149,7 +149,7 @@ async def test_a_fingerprint_is_enough_to_know(autojump_clock: MockClock) -> Non
 # -- after a restart
 
 
-async def test_what_is_restored_is_kept_as_it_was(autojump_clock: MockClock) -> None:
+async def test_a_restored_release_is_corrected_as_before(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
             await engine.upgrade(request(config_map("a", v="1"), config_map("b")))
@@ -186,7 +186,7 @@ async def test_a_release_whose_last_operation_failed_is_not_restored(autojump_cl
             ]
 
 
-async def test_nothing_is_pruned_before_all_that_is_expected_came(autojump_clock: MockClock) -> None:
+async def test_nothing_is_pruned_before_all_expected_releases_are_known(autojump_clock: MockClock) -> None:
     async with bench() as at:
         at.engine.expect([Owner("one", "default"), Owner("two", "default"), OWNER])
         assert len(at.engine.statistics().table.pending_initializers) == 3
@@ -200,7 +200,7 @@ async def test_nothing_is_pruned_before_all_that_is_expected_came(autojump_clock
 # -- health
 
 
-async def test_health_is_waited_for_and_told(autojump_clock: MockClock) -> None:
+async def test_health_is_waited_for_and_reported(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         told = Told(at.engine)
         laggards: list[Laggards] = []
@@ -220,7 +220,7 @@ async def test_health_is_waited_for_and_told(autojump_clock: MockClock) -> None:
 # -- definitions that come before their release
 
 
-async def test_definitions_may_come_before(autojump_clock: MockClock) -> None:
+async def test_definitions_may_be_applied_before_the_release(autojump_clock: MockClock) -> None:
     async with bench() as at:
         (crd,) = await at.engine.ensure_crds("web", "default", [widget_crd()])
         assert crd.name == "widgets.example.test"
@@ -234,7 +234,7 @@ async def test_definitions_may_come_before(autojump_clock: MockClock) -> None:
 # -- what is not known to be as wanted
 
 
-async def test_what_helm_installed_is_applied_though_it_reads_the_same(autojump_clock: MockClock) -> None:
+async def test_an_identical_release_of_helm_is_applied_nevertheless(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = request(config_map("a", v="hand"))
         await persons_revision(at, 1)
@@ -248,7 +248,7 @@ async def test_what_helm_installed_is_applied_though_it_reads_the_same(autojump_
         assert [find_str(one, "manager") for one in find_list(live, "metadata", "managedFields")] == ["wharfinger"]
 
 
-async def test_what_was_seen_before_hooks_ran_counts_no_more(autojump_clock: MockClock) -> None:
+async def test_objects_read_before_hooks_are_read_again(autojump_clock: MockClock) -> None:
     annotations = "annotations: {helm.sh/hook: pre-upgrade}"
     unwatched = DriftPolicy(DriftMode.OFF)
     async with bench() as at:

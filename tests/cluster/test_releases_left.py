@@ -38,8 +38,8 @@ async def give_away(at: Bench, name: str) -> None:
     assert at.engine.statistics().reconciler.keys.failing == 1
 
 
-async def test_an_object_that_fails_for_good_ends_no_wave_that_it_is_not_part_of(autojump_clock: MockClock) -> None:
-    """It left the chart; the wave waits for what is in it, and is not over because something else is hopeless."""
+async def test_a_permanently_failing_object_does_not_end_a_wave_it_is_not_part_of(autojump_clock: MockClock) -> None:
+    """The object is no longer in the chart; the wave waits for its own objects, whatever happens to others."""
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1"), config_map("b", v="1")))
         await give_away(at, "a")
@@ -54,7 +54,7 @@ async def test_an_object_that_fails_for_good_ends_no_wave_that_it_is_not_part_of
         assert result.kept == {key("a"): "belongs to default/other"}
 
 
-async def test_what_an_uninstall_could_not_delete_is_not_deleted_after_it_failed(autojump_clock: MockClock) -> None:
+async def test_objects_that_an_uninstall_failed_to_delete_are_not_deleted_later(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b")))
         at.transport.fault = lambda asked: answer(500) if asked.method == "DELETE" else None
@@ -69,7 +69,7 @@ async def test_what_an_uninstall_could_not_delete_is_not_deleted_after_it_failed
         assert at.engine.statistics().reconciler.keys.rows == 0
 
 
-async def test_what_an_upgrade_could_not_delete_is_not_deleted_after_it_failed(autojump_clock: MockClock) -> None:
+async def test_objects_that_an_upgrade_failed_to_delete_are_not_deleted_later(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b")))
         at.transport.fault = lambda asked: answer(500) if asked.method == "DELETE" else None
@@ -84,16 +84,16 @@ async def test_what_an_upgrade_could_not_delete_is_not_deleted_after_it_failed(a
 
 @pytest.mark.parametrize("uninstall", [False, True])
 @pytest.mark.parametrize("judged", ["absent", "there"])
-async def test_what_is_made_again_while_it_is_judged_goes_too(
+async def test_an_object_repaired_during_its_removal_is_deleted(
     judged: str, uninstall: bool, autojump_clock: MockClock
 ) -> None:
-    """A person deleted it, and it is repaired between the look and the end of its row: nothing of it is left behind."""
+    """A user deletes it, and it is repaired between the read and the end of its row: nothing of it remains."""
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
         repair, looking = trio.Event(), trio.Event()
 
         def fault(asked: httpx.Request) -> trio.Event | None:
-            """The repair of ``c`` waits, and so does the look at ``b``, which the judgement of ``c`` waits for."""
+            """Hold the repair of ``c`` and the read of ``b``, which the decision about ``c`` waits for."""
             held = {("PATCH", "c"): repair, ("GET", "b"): looking}
             return held.get((asked.method, asked.url.path.rpartition("/")[2]))
 
@@ -125,7 +125,7 @@ async def test_what_is_made_again_while_it_is_judged_goes_too(
         assert at.engine.statistics().reconciler.keys.rows == (0 if uninstall else 1)
 
 
-async def test_what_another_writer_makes_while_it_is_judged_stays(autojump_clock: MockClock) -> None:
+async def test_an_object_recreated_by_another_writer_during_its_removal_stays(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
         at.engine.suspend(OWNER)  # or it is repaired and belongs to us again
@@ -141,8 +141,8 @@ async def test_what_another_writer_makes_while_it_is_judged_stays(autojump_clock
         assert set(await at.config_maps()) == {"a", "c"}
 
 
-async def test_what_rests_is_neither_pruned_nor_corrected(autojump_clock: MockClock) -> None:
-    """Nor is what was asked for before it was to rest, and only fails until then."""
+async def test_a_suspended_release_is_neither_pruned_nor_corrected(autojump_clock: MockClock) -> None:
+    """This includes corrections that were requested before the suspension and failed until then."""
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
         at.transport.fault = lambda asked: answer(500) if "fieldManager=wharfinger" in str(asked.url) else None
@@ -162,7 +162,7 @@ async def test_what_rests_is_neither_pruned_nor_corrected(autojump_clock: MockCl
         assert (await at.client.get(key("a")))["data"] == {"v": "1"}
 
 
-async def test_a_release_that_was_taken_away_rests_no_more(autojump_clock: MockClock) -> None:
+async def test_an_uninstalled_release_is_no_longer_suspended(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
         at.engine.suspend(OWNER)
@@ -173,8 +173,8 @@ async def test_a_release_that_was_taken_away_rests_no_more(autojump_clock: MockC
         assert (await at.client.get(key("a")))["data"] == {"v": "1"}
 
 
-async def test_a_release_that_cannot_be_restored_holds_no_one_up(autojump_clock: MockClock) -> None:
-    """It is not whole, so nothing of it is pruned; but others are, and compared."""
+async def test_a_release_that_cannot_be_restored_does_not_block_others(autojump_clock: MockClock) -> None:
+    """It is incomplete, so nothing of it is pruned; other releases are pruned and compared."""
     async with bench() as at:
         at.engine.expect([OWNER])
         labels: JsonObject = {"owner": "helm", "name": "web", "version": "1", "status": "deployed"}
@@ -187,10 +187,10 @@ async def test_a_release_that_cannot_be_restored_holds_no_one_up(autojump_clock:
         assert at.engine.statistics().table.pending_initializers == ()
 
 
-async def test_a_record_that_a_killed_daemon_left_pending_is_healed_where_nothing_is_applied(
+async def test_a_pending_record_of_a_killed_daemon_is_settled_without_an_upgrade(
     autojump_clock: MockClock,
 ) -> None:
-    """A package that is suspended, or does not render, is never upgraded; a person's helm must be able to go on."""
+    """A suspended package, or one that does not render, is never upgraded; a user's helm must still be able to continue."""
     ours = Holder("wharfinger")
     async with cluster() as (client, _):
         release = new_release(
@@ -214,7 +214,7 @@ async def test_a_record_that_a_killed_daemon_left_pending_is_healed_where_nothin
             assert engine.statistics().table.rows == 0
 
 
-async def test_releases_of_others_are_not_remembered(autojump_clock: MockClock) -> None:
+async def test_releases_of_others_are_not_cached(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await trio.sleep(1)
         for number in range(3):
@@ -235,7 +235,7 @@ async def test_releases_of_others_are_not_remembered(autojump_clock: MockClock) 
         assert at.engine.statistics().left_alone == 0
 
 
-async def test_early_objects_are_kept_as_their_release_is(autojump_clock: MockClock) -> None:
+async def test_early_objects_follow_the_drift_policy_of_their_release(autojump_clock: MockClock) -> None:
     async with bench() as at:
         (early,) = objects_of(config_map("a", v="1"))
         for mode, kept in ((DriftMode.OFF, "9"), (DriftMode.CORRECT, "1")):
@@ -246,8 +246,8 @@ async def test_early_objects_are_kept_as_their_release_is(autojump_clock: MockCl
             assert (await at.client.get(key("a")))["data"] == {"v": kept}
 
 
-async def test_of_very_many_objects_not_each_step_is_told(autojump_clock: MockClock) -> None:
-    """Telling all that is open takes as long as there are objects, and there are as many steps."""
+async def test_progress_of_very_many_objects_is_limited_in_rate(autojump_clock: MockClock) -> None:
+    """Each report takes as long as there are unfinished objects, and there are as many steps."""
     told: list[int] = []
     async with bench() as at:
         maps = [config_map(f"c{number}") for number in range(200)]

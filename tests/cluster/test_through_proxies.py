@@ -55,7 +55,9 @@ async def test_requests_and_watches_go_through_the_proxy_of_the_kubeconfig(tmp_p
         assert set(proxy.requests) == {f"CONNECT 127.0.0.1:{port}"}
 
 
-async def test_and_through_that_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_and_watches_go_through_the_proxy_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with served(tmp_path, MemoryStorage()) as connection, open_connect_proxy() as proxy:
         port = urlsplit(connection.server).port
         named = tmp_path / "named"
@@ -71,7 +73,7 @@ async def test_and_through_that_of_the_environment(tmp_path: Path, monkeypatch: 
         assert set(proxy.requests) == {f"CONNECT api.example:{port}"}
 
 
-async def test_a_proxy_that_demands_a_login_or_refuses_is_said_without_its_login(tmp_path: Path) -> None:
+async def test_a_refusal_by_the_proxy_is_reported_without_the_login(tmp_path: Path) -> None:
     async with served(tmp_path, MemoryStorage()) as connection, open_connect_proxy() as proxy:
         proxy.demands_login = True
         async with open_client(replace(connection, proxy=proxy.url("porter:wrong"))) as client:
@@ -88,7 +90,7 @@ async def test_a_proxy_that_demands_a_login_or_refuses_is_said_without_its_login
 
 @pytest.mark.parametrize("tls", [False, True])
 async def test_a_write_through_httpx_is_fenced_at_its_first_byte(*, tls: bool, tmp_path: Path) -> None:
-    """As behind an https or SOCKS proxy: the fence is asked before the connection, and again before the first byte."""
+    """As behind an https or SOCKS proxy, the fence is checked before the connection and again before the first byte."""
     asked: list[str] = []
     permitted = 1
 
@@ -115,7 +117,7 @@ async def test_a_write_through_httpx_is_fenced_at_its_first_byte(*, tls: bool, t
             await client.create(config_map("a"))
 
 
-async def test_a_token_that_is_rotated_in_its_file_is_used_at_once_by_requests_and_watches(tmp_path: Path) -> None:
+async def test_a_token_rotated_in_its_file_is_used_at_once_by_requests_and_watches(tmp_path: Path) -> None:
     storage, token = MemoryStorage(), tmp_path / "token"
     token.write_text("one")
     later = tmp_path / "later"

@@ -71,7 +71,7 @@ async def version(connection: Connection) -> str:
         return await client.server_version()
 
 
-async def test_the_ca_of_the_kubeconfig_is_trusted_and_no_other(certificates: Path) -> None:
+async def test_only_the_ca_of_the_kubeconfig_is_trusted(certificates: Path) -> None:
     async with server(certificates) as connection:
         assert await version(connection) == "v1.99.0"
         with pytest.raises(UnreachableError, match="certificate verify failed"):
@@ -80,7 +80,7 @@ async def test_the_ca_of_the_kubeconfig_is_trusted_and_no_other(certificates: Pa
             await version(replace(connection, ca_file=None))
 
 
-async def test_unverified_only_when_it_is_said(certificates: Path) -> None:
+async def test_verification_is_skipped_only_if_configured(certificates: Path) -> None:
     async with server(certificates, certificate="named") as connection:
         with pytest.raises(UnreachableError, match="certificate verify failed"):
             await version(connection)
@@ -92,7 +92,7 @@ async def test_the_server_may_have_another_name(certificates: Path) -> None:
         assert await version(replace(connection, tls_server_name="kubernetes")) == "v1.99.0"
 
 
-async def test_client_certificates(certificates: Path) -> None:
+async def test_client_certificates_are_sent(certificates: Path) -> None:
     async with server(certificates, mutual=True) as connection:
         with pytest.raises(UnreachableError):
             await version(connection)
@@ -110,7 +110,7 @@ async def test_client_certificates(certificates: Path) -> None:
         lambda folder: {"client_certificate": folder / "ca.crt", "client_key": folder / "other.key"},
     ],
 )
-async def test_unusable_certificates(certificates: Path, damage: Callable[[Path], dict[str, Path]]) -> None:
+async def test_unusable_certificates_are_refused(certificates: Path, damage: Callable[[Path], dict[str, Path]]) -> None:
     changed = damage(certificates)
     connection = Connection(
         "https://127.0.0.1:1",
@@ -122,12 +122,12 @@ async def test_unusable_certificates(certificates: Path, damage: Callable[[Path]
         await version(connection)
 
 
-async def test_unusable_proxies() -> None:
+async def test_unusable_proxies_are_refused() -> None:
     with pytest.raises(ConnectionConfigError, match="proxy cannot be used"):
         await version(Connection("http://127.0.0.1:1", proxy="gopher://user:secret@127.0.0.1:1"))
 
 
-async def test_a_port_where_no_one_listens() -> None:
+async def test_a_closed_port_is_unreachable() -> None:
     async with open_client(Connection("http://127.0.0.1:1")) as client:
         with pytest.raises(
             ClusterError, match=r"read the server's version: no answer from http://127\.0\.0\.1:1: "

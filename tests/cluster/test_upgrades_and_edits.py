@@ -59,10 +59,10 @@ async def edit(person: HttpClusterClient, value: str) -> None:
     await person.apply(live_map("a", v=value), field_manager="ann", force=True)
 
 
-async def test_an_upgrade_after_an_edit_does_not_mind_a_correction_under_way(autojump_clock: MockClock) -> None:
-    """The server has corrected an edit and not answered yet; somebody edits again, and the package is upgraded.
+async def test_an_upgrade_after_an_edit_tolerates_a_correction_in_progress(autojump_clock: MockClock) -> None:
+    """The server has corrected an edit without answering yet; the object is edited again, and the package is upgraded.
 
-    What was applied before is known to the upgrade, whenever the answer comes: the field was ours, and is taken back.
+    The upgrade knows what was applied before, whenever the answer arrives: the field was ours and is taken back.
     """
     async with late() as (person, engine, held):
         await engine.upgrade(request(config_map("a", v="1")))
@@ -73,13 +73,13 @@ async def test_an_upgrade_after_an_edit_does_not_mind_a_correction_under_way(aut
         await edit(person, "person again")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(engine.upgrade, request(config_map("a", v="2")))
-            await wait_all_tasks_blocked()  # its row waits for the object's current owner
+            await wait_all_tasks_blocked()  # its row waits for the attempt in progress
             held.go.set()
         assert (await person.get(key("a")))["data"] == {"v": "2"}
 
 
-async def test_a_field_that_was_never_ours_is_refused_all_the_same(autojump_clock: MockClock) -> None:
-    """The same order of events; but what the new chart wants to set was somebody's before it was ours."""
+async def test_a_field_that_was_never_ours_is_refused(autojump_clock: MockClock) -> None:
+    """The events are the same, but the field that the new chart sets belonged to another manager before."""
     async with late() as (person, engine, held):
         await engine.upgrade(request(config_map("a", v="1")))
         held.armed = True

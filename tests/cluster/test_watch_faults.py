@@ -103,7 +103,7 @@ def _frequent_bookmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "BOOKMARK_INTERVAL_S", 0.1)
 
 
-async def test_a_connection_that_falls_silent_half_open_is_given_up_and_every_change_is_told(tmp_path: Path) -> None:
+async def test_a_half_open_connection_times_out_and_every_change_is_reported(tmp_path: Path) -> None:
     async with world(tmp_path) as found:
         lists = found.counts()
         found.proxy.silence()
@@ -134,7 +134,7 @@ async def test_a_cut_in_the_middle_of_a_line_loses_nothing(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_bookmarks_that_are_lost_end_a_watch_that_cannot_be_told_from_a_dead_one(tmp_path: Path) -> None:
+async def test_a_watch_that_lost_its_bookmarks_is_replaced(tmp_path: Path) -> None:
     async with world(tmp_path) as found:
         found.proxy.lost = b'"BOOKMARK"'
         with trio.fail_after(PATIENCE_S):
@@ -146,7 +146,7 @@ async def test_bookmarks_that_are_lost_end_a_watch_that_cannot_be_told_from_a_de
         assert [value for what, value in found.seen if what.endswith(" a")] == ["0", "1", "2"]
 
 
-async def test_a_revision_that_the_server_forgot_is_listed_again(tmp_path: Path) -> None:
+async def test_a_revision_forgotten_by_the_server_is_listed_again(tmp_path: Path) -> None:
     async with world(tmp_path) as found:
         found.proxy.silence()
         await found.write(found.direct, "a", range(1, 4))
@@ -163,7 +163,7 @@ async def test_a_revision_that_the_server_forgot_is_listed_again(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_a_server_that_comes_back_with_another_history_is_believed(tmp_path: Path) -> None:
+async def test_a_server_that_returns_with_another_history_is_accepted(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     async with world(tmp_path) as found:

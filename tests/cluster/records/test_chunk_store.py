@@ -69,7 +69,7 @@ async def test_a_large_record_is_written_read_and_settled() -> None:
 
 
 @pytest.mark.slow
-async def test_trimming_takes_chunks_along_and_reads_none_of_old_revisions() -> None:
+async def test_trimming_deletes_chunks_without_reading_those_of_old_revisions() -> None:
     async with bench() as at:
         for revision in (1, 2):
             await at.store.create(large(revision, seed=revision))
@@ -88,7 +88,7 @@ async def test_trimming_takes_chunks_along_and_reads_none_of_old_revisions() -> 
 
 
 @pytest.mark.slow
-async def test_a_small_record_grows_over_the_limit_by_its_status() -> None:
+async def test_a_record_that_outgrows_the_limit_with_its_status_is_split() -> None:
     async with bench() as at:
         stored = await at.store.create(record(1, noise(1_030_000)))
         assert await at.secrets() == []
@@ -103,7 +103,7 @@ async def test_a_small_record_grows_over_the_limit_by_its_status() -> None:
 
 
 @pytest.mark.slow
-async def test_a_lost_chunk_says_so() -> None:
+async def test_a_missing_chunk_is_reported_by_name() -> None:
     async with bench() as at:
         await at.store.create(large())
         name = name_of((await at.secrets())[1])
@@ -116,7 +116,7 @@ async def test_a_lost_chunk_says_so() -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("after", [0, 1, 2, 3])
-async def test_killed_before_the_head_is_written(after: int) -> None:
+async def test_a_write_killed_before_the_head_leaves_no_record(after: int) -> None:
     async with bench() as at:
         written: list[str] = []
 
@@ -137,7 +137,7 @@ async def test_killed_before_the_head_is_written(after: int) -> None:
 
 
 @pytest.mark.slow
-async def test_killed_before_the_chunks_are_given_to_the_head() -> None:
+async def test_chunks_of_a_write_killed_before_the_ownership_are_given_to_the_head() -> None:
     async with bench() as at:
         at.ways.faulty.fault = lambda request: httpx.ConnectError("killed") if request.method == "PATCH" else None
         with pytest.raises(ClusterError):
@@ -151,7 +151,7 @@ async def test_killed_before_the_chunks_are_given_to_the_head() -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_tried_again_takes_the_chunks_that_are_there() -> None:
+async def test_a_repeated_write_reuses_existing_chunks() -> None:
     async with bench() as at:
         at.ways.faulty.lost = lambda request: request.url.path.endswith("/secrets") and request.method == "POST"
         with pytest.raises(ClusterError):
@@ -165,7 +165,7 @@ async def test_what_is_tried_again_takes_the_chunks_that_are_there() -> None:
 
 
 @pytest.mark.slow
-async def test_a_revision_that_another_writer_wrote_first() -> None:
+async def test_a_revision_written_first_by_another_process_is_busy() -> None:
     async with bench() as at:
         await at.after_restart().create(record(1, "small"))
         with pytest.raises(ReleaseBusyError, match="revision 1 was written by another process just now"):
@@ -175,7 +175,7 @@ async def test_a_revision_that_another_writer_wrote_first() -> None:
 
 
 @pytest.mark.slow
-async def test_chunks_of_another_process_at_work_are_left_alone(autojump_clock: MockClock) -> None:
+async def test_chunks_of_another_active_process_are_not_collected(autojump_clock: MockClock) -> None:
     async with bench() as at:
         for holder in (Holder("daemon-2", 9, US.lease), Holder("daemon-2"), NOBODY):
             for chunk in pack_release(large(holder=holder), NOW).chunks[:1]:
@@ -190,7 +190,7 @@ async def test_chunks_of_another_process_at_work_are_left_alone(autojump_clock: 
 
 
 @pytest.mark.slow
-async def test_chunks_whose_head_cannot_be_read_are_left_alone() -> None:
+async def test_chunks_with_an_unreadable_head_are_not_collected() -> None:
     async with bench() as at:
         await at.store.create(large())
         await at.ways.client.merge_patch(await at.key("sh.helm.release.v1.web.v1"), {"data": {"release": "AAAA"}})
@@ -199,7 +199,7 @@ async def test_chunks_whose_head_cannot_be_read_are_left_alone() -> None:
 
 
 @pytest.mark.slow
-async def test_chunks_of_what_is_being_written_are_left_alone() -> None:
+async def test_chunks_being_written_are_not_collected() -> None:
     async with bench() as at:
         chunks, packed = ChunkStore(at.ways.client, Fencing(at.ways.client, US)), pack_release(large(), NOW).chunks
         async with chunks.writing(packed):
@@ -211,7 +211,7 @@ async def test_chunks_of_what_is_being_written_are_left_alone() -> None:
 
 
 @pytest.mark.slow
-async def test_a_chunk_that_is_being_collected_is_written_again() -> None:
+async def test_a_chunk_collected_during_its_write_is_written_again() -> None:
     async with bench() as at:
         chunks, packed = ChunkStore(at.ways.broken, Fencing(at.ways.broken, US)), pack_release(large(), NOW).chunks
         await chunks.write(packed)
@@ -235,7 +235,7 @@ async def test_a_chunk_that_is_being_collected_is_written_again() -> None:
 
 
 @pytest.mark.slow
-async def test_a_chunk_that_became_another_is_not_collected() -> None:
+async def test_a_replaced_chunk_is_not_collected() -> None:
     async with bench() as at:
         (chunk, *_) = pack_release(large(), NOW).chunks
         await at.ways.client.create(chunk)

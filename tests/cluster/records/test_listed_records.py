@@ -17,14 +17,14 @@ def records(*names: str, clock: _Clock | None = None) -> ListedRecords:
     return listed
 
 
-def test_records_are_taken_once() -> None:
+def test_records_are_taken_only_once() -> None:
     listed = records("a.v1", "a.v2", "b.v1")
     assert listed.take("prod", {"a.v1": "1", "a.v2": "1"}) == (b"a.v1", b"a.v2")
     assert listed.take("prod", {"a.v1": "1", "a.v2": "1"}) == ()
     assert len(listed) == 1
 
 
-def test_a_release_is_taken_whole_or_not() -> None:
+def test_a_release_is_taken_completely_or_not_at_all() -> None:
     assert records("a.v1").take("prod", {"a.v1": "1", "a.v2": "1"}) == ()
     assert records("a.v1").take("prod", {}) == ()
     assert records("a.v1").take("test", {"a.v1": "1"}) == ()
@@ -44,7 +44,7 @@ def test_a_namespace_with_an_unknown_record_is_read_from_the_cluster() -> None:
     assert listed.take("test", {"a.v1": "1"}) == (b"x",)
 
 
-def test_the_bytes_are_bounded() -> None:
+def test_stored_bytes_are_bounded() -> None:
     listed = records()
     half = bytes(MAX_BYTES // 2)
     for name in ("a", "b", "c"):
@@ -55,7 +55,7 @@ def test_the_bytes_are_bounded() -> None:
     assert listed.take("prod", {"c": "2"}) == (half,)
 
 
-def test_nothing_is_kept_for_long() -> None:
+def test_records_expire_soon() -> None:
     clock = _Clock()
     listed = records("a", "b", clock=clock)
     clock.now = FRESH_S - 1

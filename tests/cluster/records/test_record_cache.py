@@ -14,7 +14,7 @@ def stored(revision: int, status: str = "deployed", *, packed: int = 100) -> Sto
     return Stored(record(revision, status=ReleaseStatus(status)), metadata, {"cut": True}, None, packed)
 
 
-def test_what_is_older_than_the_last_deployed_is_a_summary() -> None:
+def test_revisions_before_the_last_deployed_are_summaries() -> None:
     history = [stored(1, "superseded"), stored(2, "deployed"), stored(3, "failed"), stored(4), stored(5, "failed")]
     assert [one.release.whole for one in slim(history)] == [False, False, False, True, True]
     assert slim(history)[0].cut is None
@@ -24,11 +24,11 @@ def test_what_is_older_than_the_last_deployed_is_a_summary() -> None:
     assert slim([]) == ()
 
 
-def test_one_is_written_and_deleted() -> None:
+def test_single_records_are_written_and_deleted() -> None:
     cache = RecordCache()
     assert (cache.get(A), cache.state(A)) == (None, None)
     cache.put_one(A, stored(1))
-    assert cache.get(A) is None, "nothing is known of the others"
+    assert cache.get(A) is None, "the other records are unknown"
     cache.put(A, [])
     assert (cache.get(A), cache.state(A)) == ((), frozenset())
     cache.put_one(A, stored(2, "pending-upgrade"))
@@ -48,7 +48,7 @@ def test_one_is_written_and_deleted() -> None:
     assert (cache.get(A), cache.held_bytes) == (None, 0)
 
 
-def test_what_counts_again_is_forgotten_since_only_its_summary_is_there() -> None:
+def test_a_release_is_dropped_if_only_a_summary_of_its_current_revision_remains() -> None:
     cache = RecordCache()
     cache.put(A, [stored(1, "superseded"), stored(2, "superseded"), stored(3)])
     cache.drop_one(A, 1)
@@ -60,7 +60,7 @@ def test_what_counts_again_is_forgotten_since_only_its_summary_is_there() -> Non
     assert cache.get(A) is None
 
 
-def test_it_is_bounded() -> None:
+def test_the_cache_is_bounded() -> None:
     one = 2 * RECORD_BYTES + 100 * UNPACKED
     cache = RecordCache(max_bytes=2 * one)
     for owner in (A, B):

@@ -62,7 +62,7 @@ def wrap(packed: bytes) -> JsonObject:
     return {"metadata": {"name": "sh.helm.release.v1.web.v3", "namespace": "prod"}, "data": {"release": data}}
 
 
-def test_the_secret_is_as_helm_writes_it() -> None:
+def test_a_secret_has_the_format_of_helm() -> None:
     secret = to_secret(release(team="x", owner="somebody"), NOW)
     assert secret["type"] == "helm.sh/release.v1"
     assert secret["metadata"] == {
@@ -91,7 +91,7 @@ def test_the_secret_is_as_helm_writes_it() -> None:
     assert (document["name"], document["namespace"], document["version"]) == ("web", "prod", 3)
 
 
-def test_what_goes_in_comes_out() -> None:
+def test_a_release_survives_a_round_trip() -> None:
     before = release(team="x")
     after = from_secret(to_secret(before, NOW))
     assert after == before
@@ -103,7 +103,7 @@ def test_what_goes_in_comes_out() -> None:
     assert repr(after) == "Release(labels={'team': 'x'}, holder='wharfinger', fence=0, lease='', whole=True)"
 
 
-def test_what_a_manifest_was_made_of_is_a_file_of_the_chart() -> None:
+def test_the_base_of_a_manifest_is_stored_as_a_chart_file() -> None:
     before = new_release(
         name="web",
         namespace="prod",
@@ -134,7 +134,7 @@ VALUES: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4), st.text(max_size=50))
-def test_any_values_and_manifest_come_back(values: JsonObject, manifest: str) -> None:
+def test_any_values_and_manifest_survive_a_round_trip(values: JsonObject, manifest: str) -> None:
     before = new_release(
         name="web",
         namespace="prod",
@@ -151,7 +151,7 @@ def test_any_values_and_manifest_come_back(values: JsonObject, manifest: str) ->
     assert (after.values, after.manifest) == (values, manifest)
 
 
-def test_changing_the_status_keeps_the_rest() -> None:
+def test_changing_the_status_retains_the_rest() -> None:
     document: JsonObject = {
         "name": "web",
         "namespace": "prod",
@@ -173,12 +173,12 @@ def test_changing_the_status_keeps_the_rest() -> None:
     assert document["info"] == {"status": "deployed", "notes": "Hello", "x": 1}
 
 
-def test_records_from_before_compression_are_read() -> None:
+def test_uncompressed_records_are_read() -> None:
     read = from_secret(secret_of({"name": "web", "version": 1, "info": {}, "config": None}, compress=False))
     assert (read.status, read.values, read.last_deployed) == (ReleaseStatus.UNKNOWN, {}, None)
 
 
-def test_a_record_that_does_not_fit_says_so() -> None:
+def test_a_record_that_is_too_large_is_refused() -> None:
     noise = "".join(chr(0x4E00 + (number * 7919) % 20000) for number in range(900_000))
     with pytest.raises(
         ReleaseRecordError, match=r"prod/web: its record is \d+ bytes packed, .* split the package"
@@ -188,7 +188,7 @@ def test_a_record_that_does_not_fit_says_so() -> None:
 
 
 @pytest.mark.slow
-def test_a_bomb_is_refused() -> None:
+def test_a_decompression_bomb_is_refused() -> None:
     packer = zlib.compressobj(9, wbits=31)
     packed = b"".join(packer.compress(b" " * 10_000_000) for _ in range(9)) + packer.flush()
     with pytest.raises(ReleaseRecordError, match=r"prod/sh\.helm\.release\.v1\.web\.v3: over 67108864 bytes unpacked"):
@@ -226,13 +226,13 @@ GOOD = gzip.compress(b'{"name":"web","version":1}')
         {**secret_of({"name": "web", "version": 1}), "metadata": {"name": 1}},
     ],
 )
-def test_damaged_records(secret: JsonObject) -> None:
+def test_damaged_records_are_refused(secret: JsonObject) -> None:
     with pytest.raises(ReleaseRecordError):
         from_secret(secret)
 
 
 @given(st.binary(max_size=60))
-def test_no_bytes_raise_anything_else(packed: bytes) -> None:
+def test_any_bytes_raise_only_the_declared_error(packed: bytes) -> None:
     for secret in (wrap(packed), wrap(gzip.compress(packed)), wrap(GOOD[: len(packed)] + packed)):
         try:
             from_secret(secret)
@@ -241,17 +241,17 @@ def test_no_bytes_raise_anything_else(packed: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["web", "a", "my-app.v2", "a" * 53])
-def test_names(name: str) -> None:
+def test_valid_release_names_are_accepted(name: str) -> None:
     check_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "Web", "-a", "a-", "a..b", "a_b", "a" * 54, "a/b", "a\n"])
-def test_names_that_helm_would_not_take(name: str) -> None:
+def test_release_names_invalid_for_helm_are_refused(name: str) -> None:
     with pytest.raises(ReleaseError, match="at most 53"):
         check_name(name)
 
 
-def test_pending() -> None:
+def test_pending_statuses_are_marked() -> None:
     assert {status.value for status in ReleaseStatus if status.pending} == {
         "pending-install",
         "pending-upgrade",
@@ -260,7 +260,7 @@ def test_pending() -> None:
     }
 
 
-def test_who_wrote_it() -> None:
+def test_the_holder_is_stored_in_annotations() -> None:
     holder = Holder("daemon-1", 7, "system/wharfinger/uid-1")
     before = replace(release(), holder=holder.identity, fence=holder.fence, lease=holder.lease)
     secret = to_secret(before, NOW)
@@ -275,7 +275,7 @@ def test_who_wrote_it() -> None:
 
 
 @pytest.mark.parametrize("fence", ["", "x", "-1", "99999999999", "1.5", 5, None])
-def test_a_fence_that_cannot_be_read_is_none(fence: JsonValue) -> None:
+def test_an_unreadable_fence_is_ignored(fence: JsonValue) -> None:
     assert read_holder({HOLDER_ANNOTATION: "a", FENCE_ANNOTATION: fence, LEASE_ANNOTATION: "b/c/d"}) == Holder("a")
     assert read_holder({HOLDER_ANNOTATION: 5}) == Holder("")
 
@@ -297,7 +297,7 @@ def new_release_of(holder: Holder) -> Release:
     )
 
 
-def test_a_summary_is_what_a_history_shows() -> None:
+def test_a_summary_has_everything_that_a_history_shows() -> None:
     whole = new_release_of(Holder("a"))
     summary = whole.summary()
     shown = ("name", "namespace", "revision", "status", "description", "chart", "first_deployed", "last_deployed")
@@ -311,7 +311,7 @@ def test_a_summary_is_what_a_history_shows() -> None:
     assert find_object(whole.document, "info")["notes"] == "Hello\n"
 
 
-def test_labels_that_are_helms_own_are_not_the_users() -> None:
+def test_helms_own_labels_are_not_user_labels() -> None:
     secret = to_secret(release(), NOW)
     labels = find_object(secret, "metadata", "labels")
     labels |= {"createdAt": "1", "mine": "x", "odd": 5}

@@ -48,7 +48,7 @@ def opened(release: Release) -> tuple[Release, ChunkIndex, list[JsonObject | Non
     return head, index, list(packed.chunks)
 
 
-def test_a_small_record_is_one_secret_as_helm_writes_it() -> None:
+def test_a_small_record_is_one_secret_in_the_format_of_helm() -> None:
     packed = pack_release(record(), NOW)
     assert (packed.head, packed.index, packed.chunks) == (to_secret(record(), NOW), None, ())
     assert index_of(from_secret(packed.head)) is None
@@ -72,7 +72,9 @@ def test_a_small_record_is_one_secret_as_helm_writes_it() -> None:
     ],
     ids=["chart", "notes", "manifest", "hooks", "values", "everything"],
 )
-def test_what_is_cut_comes_back(release: Release, manifest: str | None, hooks: list[str], values: JsonObject) -> None:
+def test_a_split_record_is_reassembled(
+    release: Release, manifest: str | None, hooks: list[str], values: JsonObject
+) -> None:
     head, index, chunks = opened(release)
     assert (head.name, head.revision, head.status, head.chart["version"]) == ("web", 1, ReleaseStatus.DEPLOYED, "1.2.3")
     assert (head.description, head.values) == ("revision 1", values)
@@ -107,14 +109,14 @@ def test_chunks_are_secrets_that_helm_does_not_list() -> None:
         assert len(encode_json(chunk)) < 1.4 * 1024 * 1024
 
 
-def test_a_record_without_notes_gets_none() -> None:
+def test_a_record_without_notes_has_none_after_reassembly() -> None:
     release = record(manifest=LARGE, notes="")
     assert "notes" not in find_object(release.document, "info")
     assert assemble(*opened(release)) == release
 
 
 @pytest.mark.slow
-def test_a_new_status_writes_the_head_alone() -> None:
+def test_a_new_status_rewrites_only_the_head() -> None:
     release = record(manifest=LARGE)
     packed = pack_release(release, NOW)
     failed = release.with_status(ReleaseStatus.FAILED, "it failed", deleted="now")
@@ -127,7 +129,7 @@ def test_a_new_status_writes_the_head_alone() -> None:
         repack_head(packed.cut, failed.with_status(ReleaseStatus.FAILED, LARGE), NOW)
 
 
-def test_what_helm_keeps_of_a_head_is_enough() -> None:
+def test_a_head_rewritten_by_helm_can_be_reassembled() -> None:
     release = record(manifest=LARGE)
     head, index, chunks = opened(release)
     rewritten = Release({**head.document, "info": {"status": "superseded", "description": "over"}}, {})
@@ -138,7 +140,7 @@ def test_what_helm_keeps_of_a_head_is_enough() -> None:
     assert find_str(whole.document, "info", "notes") == "Hello\n"
 
 
-def test_a_copy_that_helm_made_of_a_head_has_no_chunks_and_applied_nothing() -> None:
+def test_a_copy_of_a_head_made_by_helm_has_no_chunks_or_objects() -> None:
     head, *_ = opened(record(manifest=LARGE))
     copy = replace(head, document={**head.document, "version": 2})
     assert index_of(copy) is None
@@ -147,7 +149,7 @@ def test_a_copy_that_helm_made_of_a_head_has_no_chunks_and_applied_nothing() -> 
     assert without_stand_in(record()) == record()
 
 
-def test_chunks_that_are_lost_or_damaged() -> None:
+def test_lost_or_damaged_chunks_are_reported() -> None:
     head, index, chunks = opened(record(manifest=LARGE))
     name = f"default/{index.names('web')[1]}"
     good = chunks[1]
@@ -172,7 +174,7 @@ def test_chunks_that_are_lost_or_damaged() -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("data", [b"", b"x", gzip(b"[]"), gzip(b"{"), gzip(b"{}")[:-5], gzip(b'{"manifest":5}')])
-def test_chunks_with_the_right_digest_and_nonsense_in_them(data: bytes) -> None:
+def test_chunks_with_a_valid_digest_and_invalid_content_are_refused(data: bytes) -> None:
     head, *_ = opened(record(manifest=LARGE))
     chunk, index = chunk_of(data)
     with pytest.raises(ReleaseRecordError, match="default/web: revision 1"):
@@ -199,7 +201,7 @@ def chunk_of(data: bytes) -> tuple[JsonObject, ChunkIndex]:
         f'{{"sha256":[{",".join(["1"] * (MAX_CHUNKS + 1))}]}}',
     ],
 )
-def test_an_index_that_cannot_be_read(index: JsonValue) -> None:
+def test_an_unreadable_index_is_refused(index: JsonValue) -> None:
     with pytest.raises(ReleaseRecordError, match="index of chunks in revision 1"):
         index_of(with_index(index))
 
@@ -220,7 +222,7 @@ def test_any_index_is_read_or_refused(index: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_cut_is_refused() -> None:
+def test_a_record_too_large_to_split_is_refused() -> None:
     document = record().document
     chart: JsonObject = {"metadata": {"name": "web", "description": LARGE}}
     with pytest.raises(ReleaseRecordError, match=r"without manifest, hooks and values is \d+ bytes .* make its Chart"):
@@ -232,7 +234,7 @@ def test_what_cannot_be_cut_is_refused() -> None:
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.data())
-def test_any_record_comes_back_and_its_head_fits(data: st.DataObject) -> None:
+def test_any_record_is_reassembled_and_its_head_fits(data: st.DataObject) -> None:
     def part() -> str:
         return noise(data.draw(st.integers(0, 1_200_000)), data.draw(st.integers(0, 5)))
 

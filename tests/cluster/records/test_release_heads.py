@@ -71,7 +71,7 @@ async def bench(*before: int) -> AsyncIterator[Bench]:
             yield at
 
 
-async def test_heads_are_what_the_labels_say(autojump_clock: MockClock) -> None:
+async def test_heads_follow_the_labels(autojump_clock: MockClock) -> None:
     async with bench(10, 9, 2) as at:
         assert [head.revision for head in at.heads.heads(WEB)] == [2, 9, 10]
         newest = at.heads.newest(WEB)
@@ -79,10 +79,10 @@ async def test_heads_are_what_the_labels_say(autojump_clock: MockClock) -> None:
         assert (newest.revision, newest.status, newest.holder, newest.owner) == (10, ReleaseStatus.DEPLOYED, US, WEB)
         other = Owner("other", "default")
         assert (at.heads.heads(other), at.heads.newest(other), at.heads.state(other)) == ((), None, frozenset())
-        assert at.told == [], "what was there before is not news"
+        assert at.told == [], "existing records are not reported"
 
 
-async def test_what_others_do_is_told(autojump_clock: MockClock) -> None:
+async def test_changes_by_others_are_reported(autojump_clock: MockClock) -> None:
     async with bench(1) as at:
         await at.write(2, ReleaseStatus.PENDING_UPGRADE)
         await at.settle()
@@ -104,8 +104,8 @@ async def test_what_others_do_is_told(autojump_clock: MockClock) -> None:
         assert (at.shown(), at.heads.state(WEB)) == ([], frozenset())
 
 
-async def test_a_record_that_goes_while_we_uninstall_is_no_news(autojump_clock: MockClock) -> None:
-    """Its namespace is being deleted, and was quicker; nobody ran helm."""
+async def test_a_record_deleted_during_our_uninstall_is_not_reported(autojump_clock: MockClock) -> None:
+    """Its namespace is deleted faster than the release; nobody ran helm."""
     async with bench() as at:
         for holder, told in ((US, 0), (NOBODY, 1)):
             with at.heads.writing("default", "sh.helm.release.v1.web.v1") as wrote:
@@ -115,7 +115,7 @@ async def test_a_record_that_goes_while_we_uninstall_is_no_news(autojump_clock: 
             assert len(at.told) == told
 
 
-async def test_a_label_is_no_news(autojump_clock: MockClock) -> None:
+async def test_a_label_change_is_not_reported(autojump_clock: MockClock) -> None:
     async with bench(1) as at:
         before = at.heads.state(WEB)
         key = ObjectKey(SECRET, "default", "sh.helm.release.v1.web.v1")
@@ -127,7 +127,7 @@ async def test_a_label_is_no_news(autojump_clock: MockClock) -> None:
         assert at.heads.state(WEB) != before
 
 
-async def test_a_release_that_is_deleted_and_made_again(autojump_clock: MockClock) -> None:
+async def test_deletion_and_recreation_of_a_release_are_reported(autojump_clock: MockClock) -> None:
     async with bench(1) as at:
         await at.delete(1)
         await at.write(1, ReleaseStatus.DEPLOYED)
@@ -142,12 +142,12 @@ async def test_a_release_that_is_deleted_and_made_again(autojump_clock: MockCloc
 # -- our own writes
 
 
-async def test_our_writes_are_known_at_once_and_are_no_news(autojump_clock: MockClock) -> None:
+async def test_our_writes_are_known_at_once_and_not_reported(autojump_clock: MockClock) -> None:
     async with bench() as at:
         with at.heads.writing("default", "sh.helm.release.v1.web.v1") as wrote:
             secret = await at.write(1, ReleaseStatus.DEPLOYED)
             await at.settle()
-            assert at.shown() == [], "judged when it is over"
+            assert at.shown() == [], "evaluated when the write ends"
             wrote(secret)
             assert at.shown() == [(1, "deployed")]
         with at.heads.writing("default", "sh.helm.release.v1.web.v1") as wrote:
@@ -160,7 +160,7 @@ async def test_our_writes_are_known_at_once_and_are_no_news(autojump_clock: Mock
         assert (at.told, at.shown()) == ([], [])
 
 
-async def test_what_others_write_while_we_do_is_told(autojump_clock: MockClock) -> None:
+async def test_foreign_writes_during_ours_are_reported(autojump_clock: MockClock) -> None:
     async with bench() as at:
         with at.heads.writing("default", "sh.helm.release.v1.web.v1") as wrote:
             wrote(await at.write(1, ReleaseStatus.DEPLOYED))
@@ -170,7 +170,7 @@ async def test_what_others_write_while_we_do_is_told(autojump_clock: MockClock) 
         assert at.shown() == [(1, "failed")]
 
 
-async def test_a_write_of_which_no_answer_came_is_judged_by_its_holder(autojump_clock: MockClock) -> None:
+async def test_a_write_without_an_answer_is_attributed_by_its_holder(autojump_clock: MockClock) -> None:
     async with bench() as at:
         for revision, holder in ((1, US), (2, NOBODY)):
             with pytest.raises(UnreachableError), at.heads.writing("default", f"sh.helm.release.v1.web.v{revision}"):
@@ -203,7 +203,7 @@ def version_of(heads: ReleaseHeads, owner: Owner = WEB) -> str | None:
     return None if newest is None else newest.version
 
 
-def test_a_watch_that_lags_behind_our_writes_takes_nothing_back() -> None:
+def test_a_watch_behind_our_writes_reverts_nothing() -> None:
     heads = ReleaseHeads(US)
     with heads.writing("default", "sh.helm.release.v1.web.v1") as wrote:
         wrote(secret_at("100"))
@@ -214,7 +214,7 @@ def test_a_watch_that_lags_behind_our_writes_takes_nothing_back() -> None:
     heads.changed(change(secret_at("7", uid="another")))
     assert version_of(heads) == "7"
     heads.changed(change(secret_at("9", uid="u"), WatchType.DELETED))
-    assert version_of(heads) == "7", "that one was gone before"
+    assert version_of(heads) == "7", "that record was deleted before"
     heads.changed(change(secret_at("x", uid="another")))
     assert version_of(heads) == "x", "what is no number is taken as it comes"
     heads.changed(change(secret_at("x", uid="another")))
@@ -224,14 +224,14 @@ def test_a_watch_that_lags_behind_our_writes_takes_nothing_back() -> None:
     assert version_of(heads) is None
 
 
-def test_a_secret_that_becomes_anothers_record() -> None:
+def test_a_secret_that_becomes_a_record_of_another_release_moves() -> None:
     heads = ReleaseHeads(US)
     heads.changed(change(secret_at("1")))
     heads.changed(change(secret_at("2", name="other")))
     assert (version_of(heads), version_of(heads, Owner("other", "default"))) == (None, "2")
 
 
-def test_who_uninstalled() -> None:
+def test_the_author_of_an_uninstall_is_determined() -> None:
     head = read_head(msgspec.json.encode(secret_at("1", status=ReleaseStatus.UNINSTALLING)))
     assert head is not None
     assert ForeignChange(replace(head, holder=NOBODY), gone=True).by == "a helm uninstall"
@@ -241,7 +241,7 @@ def test_who_uninstalled() -> None:
     assert ForeignChange(replace(head, holder=NOBODY, manager="Helm")).by == "a helm command (field manager Helm)"
 
 
-async def test_heads_that_no_one_opened_are_never_synced() -> None:
+async def test_heads_without_a_watch_are_never_synced() -> None:
     heads = ReleaseHeads(US)
     await heads.wait_synced()
     assert not heads.synced
@@ -255,7 +255,7 @@ def text(**metadata: JsonValue) -> bytes:
     return json.dumps({"metadata": {**whole, **metadata}, "data": {"release": "x"}}).encode()
 
 
-def test_reading() -> None:
+def test_a_head_is_read_from_metadata() -> None:
     managers: JsonValue = [
         {"manager": "old", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:data": {}}},
         {"manager": "Helm", "time": "2026-01-02T00:00:00Z"},
@@ -285,7 +285,7 @@ def test_reading() -> None:
         text(name=None),
     ],
 )
-def test_what_is_no_record(said: bytes) -> None:
+def test_secrets_that_are_not_records_are_ignored(said: bytes) -> None:
     assert read_head(said) is None
     heads = ReleaseHeads(US)
     key = ObjectKey(SECRET, "default", "x")
@@ -295,6 +295,6 @@ def test_what_is_no_record(said: bytes) -> None:
 
 @settings(max_examples=scaled(5_000, 200))
 @given(st.binary(max_size=80), st.integers(0, 400), st.integers(0, 10))
-def test_nothing_that_is_read_raises(piece: bytes, at: int, cut: int) -> None:
+def test_reading_any_text_does_not_raise(piece: bytes, at: int, cut: int) -> None:
     whole = text(managedFields=[{"manager": "Helm", "time": "x"}], annotations={"wharfinger.dev/holder": "a"})
     read_head(whole[:at] + piece + whole[at + cut :])

@@ -60,7 +60,7 @@ async def secret(client: ClusterClient, revision: int) -> JsonObject:
     return await client.get(ObjectKey(kind, "default", f"sh.helm.release.v1.web.v{revision}"))
 
 
-async def test_history_is_of_one_release_oldest_first(autojump_clock: MockClock) -> None:
+async def test_history_of_one_release_is_oldest_first(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         store = store_of(client)
         for revision in (10, 9, 2):
@@ -72,7 +72,7 @@ async def test_history_is_of_one_release_oldest_first(autojump_clock: MockClock)
             await store.create(release(10))
 
 
-async def test_update_keeps_what_others_wrote_on_the_secret(autojump_clock: MockClock) -> None:
+async def test_update_retains_foreign_labels_and_annotations(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         store = store_of(client)
         await store.create(release(1, holder="wharfinger"))
@@ -87,7 +87,7 @@ async def test_update_keeps_what_others_wrote_on_the_secret(autojump_clock: Mock
         assert find(live, "metadata", "labels", "status") == "superseded"
 
 
-async def test_a_record_changed_meanwhile(autojump_clock: MockClock) -> None:
+async def test_a_record_changed_meanwhile_is_busy(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         store = store_of(client)
         stored = await store.create(release(1))
@@ -100,7 +100,7 @@ async def test_a_record_changed_meanwhile(autojump_clock: MockClock) -> None:
         assert await store.history("web", "default") == []
 
 
-async def test_tidy_supersedes_and_trims(autojump_clock: MockClock) -> None:
+async def test_tidy_supersedes_and_deletes_old_revisions(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         store = store_of(client)
         for revision, status in enumerate(["superseded", "deployed", "failed", "deployed", "deployed"], 1):
@@ -125,7 +125,7 @@ async def test_the_last_deployed_revision_is_not_trimmed(autojump_clock: MockClo
         assert [one.release.revision for one in await store.history("web", "default")] == [1, 4, 5]
 
 
-async def test_foreign_secrets_and_damaged_records(autojump_clock: MockClock) -> None:
+async def test_foreign_secrets_are_skipped_and_damaged_records_refused(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         store = store_of(client)
         metadata: JsonObject = {"name": "x", "namespace": "default", "labels": {"owner": "helm", "name": "web"}}
@@ -137,7 +137,7 @@ async def test_foreign_secrets_and_damaged_records(autojump_clock: MockClock) ->
             await store.history("web", "default")
 
 
-async def test_large_records_are_packed_off_the_loop() -> None:
+async def test_large_records_are_packed_in_a_worker_thread() -> None:
     async with memory_cluster() as client:
         store = store_of(client)
         record = release(1)
@@ -181,9 +181,9 @@ async def watching(*before: Release) -> AsyncIterator[Watching]:
         yield Watching(ways, heads, ReleaseStore(ways.broken, lambda: NOW, holder=us, heads=heads))
 
 
-async def test_what_did_not_change_is_not_asked_for(autojump_clock: MockClock) -> None:
+async def test_unchanged_records_are_not_read_again(autojump_clock: MockClock) -> None:
     async with watching() as at:
-        assert (await at.numbers(), at.asked()) == ([], []), "the heads know that there is none"
+        assert (await at.numbers(), at.asked()) == ([], []), "the watched heads are empty"
         stored = await at.store.create(release(1))
         assert (await at.numbers(), at.asked()) == (["1 deployed"], ["POST secrets"])
         failed = await at.store.update(stored, stored.release.with_status(ReleaseStatus.FAILED, "x"))
@@ -217,13 +217,13 @@ async def test_records_that_changed_after_the_first_list_are_read(autojump_clock
 
 
 @pytest.mark.parametrize("holders", [("", ""), ("us", "")])
-async def test_records_of_a_users_helm_are_read(autojump_clock: MockClock, holders: tuple[str, str]) -> None:
+async def test_records_of_foreign_holders_are_read(autojump_clock: MockClock, holders: tuple[str, str]) -> None:
     async with watching(*(release(at + 1, holder=holder) for at, holder in enumerate(holders))) as at:
         at.asked()
         assert (await at.numbers(), at.asked()) == (["1 deployed", "2 deployed"], ["GET secrets"])
 
 
-async def test_an_upgrade_after_ones_own_reads_nothing(autojump_clock: MockClock) -> None:
+async def test_consecutive_upgrades_read_no_records(autojump_clock: MockClock) -> None:
     async with watching() as at:
         for revision in range(1, 4):
             at.asked()
@@ -236,7 +236,7 @@ async def test_an_upgrade_after_ones_own_reads_nothing(autojump_clock: MockClock
         assert await at.numbers() == ["1 superseded", "2 superseded", "3 deployed"]
 
 
-async def test_what_others_changed_is_read_once(autojump_clock: MockClock) -> None:
+async def test_records_changed_by_others_are_read_once(autojump_clock: MockClock) -> None:
     async with watching() as at:
         await at.store.create(release(1))
         await at.numbers()
@@ -254,12 +254,12 @@ async def test_what_others_changed_is_read_once(autojump_clock: MockClock) -> No
         assert (await at.numbers(), at.asked()) == (["1 superseded"], ["GET secrets"])
 
 
-async def test_who_came_second_reads_again_though_the_watch_told_nothing_yet() -> None:
+async def test_a_busy_writer_reads_again_although_the_watch_reported_nothing() -> None:
     async with two_ways() as at:
         heads = Deaf(Holder("us"))
         store = ReleaseStore(at.broken, lambda: NOW, holder=Holder("us"), heads=heads)
         await ReleaseStore(at.client, lambda: NOW).create(release(1))
-        assert await store.history("web", "default") == [], "as the watch has it"
+        assert await store.history("web", "default") == [], "the watch reported nothing"
         with pytest.raises(ReleaseBusyError):
             await store.create(release(1))
         await store.history("web", "default")
@@ -273,7 +273,7 @@ async def test_who_came_second_reads_again_though_the_watch_told_nothing_yet() -
         assert again.release.status is ReleaseStatus.SUPERSEDED
 
 
-async def test_a_record_that_was_written_anew_is_not_deleted(autojump_clock: MockClock) -> None:
+async def test_a_recreated_record_is_not_deleted(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         store = store_of(client)
         stored = await store.create(release(1))
@@ -292,7 +292,7 @@ class Deaf(ReleaseHeads):
         return True
 
 
-async def test_summaries_are_settled_without_losing_what_they_lack(autojump_clock: MockClock) -> None:
+async def test_summaries_are_updated_without_losing_data(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         store = store_of(client)
         for revision in (1, 2):
@@ -325,17 +325,17 @@ async def settled(client: ClusterClient, holder: Holder) -> str:
     return f"{history[-1].release.status}: {history[-1].release.description}"
 
 
-async def test_a_killed_process_of_the_same_state_folder(autojump_clock: MockClock) -> None:
+async def test_a_pending_record_of_a_killed_process_of_the_same_state_is_settled(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await pending(client, Holder("us", 4, "default/wharfinger/u"))
         said = await settled(client, Holder("us", 5, "default/wharfinger/u"))
         assert said == "failed: interrupted while pending-upgrade: the daemon was ended"
         history = await store_of(client).history("web", "default")
         assert [one.release.status.value for one in history] == ["deployed", "failed"]
-        assert await settled(client, Holder("us", 5, "default/wharfinger/u")) == said, "once"
+        assert await settled(client, Holder("us", 5, "default/wharfinger/u")) == said, "settled only once"
 
 
-async def test_another_daemon_that_held_the_lease_before(autojump_clock: MockClock) -> None:
+async def test_a_pending_record_of_the_former_lease_holder_is_settled(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         async with open_lease(client, "default", "wharfinger", "them", now=lambda: NOW) as lease:
             await pending(client, lease.holder)
@@ -346,7 +346,7 @@ async def test_another_daemon_that_held_the_lease_before(autojump_clock: MockClo
             )
 
 
-async def test_another_daemon_that_holds_its_lease_and_then_is_killed(autojump_clock: MockClock) -> None:
+async def test_a_pending_record_of_another_daemon_is_settled_after_its_lease_expired(autojump_clock: MockClock) -> None:
     async with two_ways() as at:
         store = ReleaseStore(at.client, lambda: NOW, holder=Holder("us"))
         with trio.CancelScope() as killed:
@@ -373,7 +373,7 @@ async def test_another_daemon_that_holds_its_lease_and_then_is_killed(autojump_c
         assert "did not renew the Lease default/wharfinger for 15 seconds" in history[-1].release.description
 
 
-async def test_a_users_helm(autojump_clock: MockClock) -> None:
+async def test_a_pending_record_of_a_users_helm_is_settled_after_ten_minutes(autojump_clock: MockClock) -> None:
     async with watching() as at:
         await pending(at.ways.client, Holder(""))
         for _ in range(10):
@@ -389,14 +389,14 @@ async def test_a_users_helm(autojump_clock: MockClock) -> None:
         assert newest.status is ReleaseStatus.FAILED
 
 
-async def test_a_later_holder_of_the_lease_is_not_interrupted(autojump_clock: MockClock) -> None:
+async def test_a_pending_record_of_a_later_lease_holder_is_busy(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await pending(client, Holder("them", 6, "default/wharfinger/u"))
         with pytest.raises(ReleaseBusyError, match="it took the Lease over from that daemon"):
             await settled(client, Holder("us", 5, "default/wharfinger/u"))
 
 
-async def test_two_that_heal_at_once(autojump_clock: MockClock) -> None:
+async def test_of_two_simultaneous_settlements_only_one_succeeds(autojump_clock: MockClock) -> None:
     async with two_ways() as at:
         us = Holder("us", 5, "default/wharfinger/u")
         await pending(at.client, Holder("us", 4, "default/wharfinger/u"))

@@ -39,7 +39,7 @@ async def restarted(*, restores: bool = True) -> AsyncIterator[tuple[ReleaseEngi
             yield engine, transport.writes
 
 
-async def test_what_is_as_it_was_is_confirmed_like_an_upgrade(autojump_clock: MockClock) -> None:
+async def test_an_unchanged_release_is_confirmed_like_an_upgrade(autojump_clock: MockClock) -> None:
     async with restarted() as (engine, writes):
         found = await engine.confirm(WANTED)
         assert found is not None
@@ -69,7 +69,7 @@ async def test_a_release_that_was_not_restored_is_not_confirmed(autojump_clock: 
     ],
     ids=["manifest", "values", "labels", "marks", "wish", "drift"],
 )
-async def test_another_request_is_not_confirmed(other: ReleaseRequest, autojump_clock: MockClock) -> None:
+async def test_a_different_request_is_not_confirmed(other: ReleaseRequest, autojump_clock: MockClock) -> None:
     async with restarted() as (engine, _):
         assert await engine.confirm(other) is None
         whole = replace(other, objects=objects_of(other.manifest))
@@ -77,7 +77,7 @@ async def test_another_request_is_not_confirmed(other: ReleaseRequest, autojump_
 
 
 @pytest.mark.parametrize("change", ["edited", "deleted"])
-async def test_an_object_that_drifted_is_left_to_the_upgrade(change: str, autojump_clock: MockClock) -> None:
+async def test_a_release_with_a_drifted_object_is_not_confirmed(change: str, autojump_clock: MockClock) -> None:
     async with cluster() as (client, _):
         async with open_engine(client) as engine:
             await engine.upgrade(APPLIED)
@@ -99,7 +99,7 @@ async def test_an_object_that_drifted_is_left_to_the_upgrade(change: str, autoju
             assert (await client.get(key("a")))["data"] == {"v": "1"}
 
 
-async def test_the_wanted_objects_of_some_kinds(autojump_clock: MockClock) -> None:
+async def test_desired_objects_of_some_kinds_are_returned(autojump_clock: MockClock) -> None:
     wanted = request(config_map("a", v="1"), deployment("web"))
     async with cluster() as (client, _), open_engine(client) as engine:
         await engine.upgrade(wanted)
@@ -108,7 +108,7 @@ async def test_the_wanted_objects_of_some_kinds(autojump_clock: MockClock) -> No
         assert engine.wanted(wanted.owner, ()) == ()
 
 
-async def test_a_release_with_an_object_of_an_unserved_kind_is_left_to_the_upgrade(autojump_clock: MockClock) -> None:
+async def test_a_release_with_an_object_of_an_unserved_kind_is_not_confirmed(autojump_clock: MockClock) -> None:
     applied = replace(request(config_map("a", v="1"), WIDGET), inputs=b"{}", marks={"render": "x"})
     async with cluster() as (client, _):
         async with open_engine(client) as engine:
@@ -124,7 +124,7 @@ async def test_a_release_with_an_object_of_an_unserved_kind_is_left_to_the_upgra
                 await engine.upgrade(applied)
 
 
-async def test_a_release_that_became_confined_is_left_to_the_upgrade(autojump_clock: MockClock) -> None:
+async def test_a_release_confined_since_then_is_not_confirmed(autojump_clock: MockClock) -> None:
     elsewhere = config_map("a", "namespace: kube-public", v="1")
     applied = replace(request(elsewhere), inputs=b"{}", marks={"render": "x"})
     confined: set[Owner] = set()
@@ -140,7 +140,7 @@ async def test_a_release_that_became_confined_is_left_to_the_upgrade(autojump_cl
                 await engine.upgrade(applied)
 
 
-async def test_a_release_with_an_object_of_another_release_is_left_to_the_upgrade(autojump_clock: MockClock) -> None:
+async def test_a_release_with_an_object_of_another_release_is_not_confirmed(autojump_clock: MockClock) -> None:
     async with cluster() as (client, _):
         async with open_engine(client) as engine:
             await engine.upgrade(APPLIED)

@@ -25,7 +25,7 @@ from wharfinger.kube.resource import ObjectKey
 # -- installing and upgrading
 
 
-async def test_install(autojump_clock: MockClock) -> None:
+async def test_an_install_applies_and_records_the_objects(autojump_clock: MockClock) -> None:
     async with bench() as at:
         result = await at.engine.upgrade(request(config_map("a", v="1"), deployment("web"), size=3))
         assert (result.outcome, result.revision) == (Outcome.INSTALLED, 1)
@@ -45,7 +45,7 @@ async def test_install(autojump_clock: MockClock) -> None:
         assert (record.values, record.chart, record.holder) == ({"size": 3}, CHART, "wharfinger")
 
 
-async def test_the_record_is_written_before_and_settled_after(autojump_clock: MockClock) -> None:
+async def test_the_record_is_written_before_and_updated_after_the_objects(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("b"), config_map("a")))
         assert at.transport.writes[0] == "POST secrets"
@@ -53,7 +53,7 @@ async def test_the_record_is_written_before_and_settled_after(autojump_clock: Mo
         assert at.transport.writes[3:] == ["PUT sh.helm.release.v1.web.v1"]
 
 
-async def test_the_same_again_is_no_revision_and_no_request(autojump_clock: MockClock) -> None:
+async def test_an_unchanged_upgrade_makes_no_revision_and_no_request(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = request(config_map("a", v="1"), config_map("b", v="1"))
         await at.engine.upgrade(wanted)
@@ -66,7 +66,7 @@ async def test_the_same_again_is_no_revision_and_no_request(autojump_clock: Mock
         assert at.transport.requests == []
 
 
-async def test_what_is_deleted_comes_back_by_itself(autojump_clock: MockClock) -> None:
+async def test_a_deleted_object_is_restored_by_itself(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = request(config_map("a", v="1"), config_map("b", v="1"))
         await at.engine.upgrade(wanted)
@@ -79,7 +79,7 @@ async def test_what_is_deleted_comes_back_by_itself(autojump_clock: MockClock) -
 
 
 @pytest.mark.slow
-async def test_after_a_restart_the_same_again_is_looked_at_and_only_what_is_missing_is_written(
+async def test_after_a_restart_an_unchanged_upgrade_writes_only_missing_objects(
     autojump_clock: MockClock,
 ) -> None:
     wanted = request(config_map("a", v="1"), config_map("b", v="1"))
@@ -104,7 +104,7 @@ async def test_after_a_restart_the_same_again_is_looked_at_and_only_what_is_miss
         lambda wanted: replace(wanted, base=b"of this"),
     ],
 )
-async def test_what_makes_a_revision(
+async def test_every_changed_input_makes_a_revision(
     change: Callable[[ReleaseRequest], ReleaseRequest], autojump_clock: MockClock
 ) -> None:
     async with bench() as at:
@@ -116,7 +116,7 @@ async def test_what_makes_a_revision(
         assert await at.statuses() == ["1 superseded Install complete", "2 deployed Upgrade complete"]
 
 
-async def test_a_mark_is_put_on_the_revision_that_is_there(autojump_clock: MockClock) -> None:
+async def test_a_mark_is_added_to_the_existing_revision(autojump_clock: MockClock) -> None:
     wanted = replace(request(config_map("a")), labels={"team": "a"}, base=b"of this")
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
@@ -133,8 +133,8 @@ async def test_a_mark_is_put_on_the_revision_that_is_there(autojump_clock: MockC
             assert (await engine.upgrade(replace(marked, labels={"team": "b"}))).revision == 2
 
 
-async def test_a_mark_may_be_refused_once(autojump_clock: MockClock) -> None:
-    """The answer was lost, or nobody was in the way: the mark is there in the end, and the release as it was."""
+async def test_a_failed_mark_is_retried(autojump_clock: MockClock) -> None:
+    """After a lost answer or a conflict with nobody, the mark is set and the release is unchanged."""
     conflict = httpx.Response(409, json={"reason": "Conflict", "code": 409})
     for fault in (httpx.ReadTimeout("too slow"), conflict):
         async with bench() as at:
@@ -153,7 +153,7 @@ async def test_a_mark_may_be_refused_once(autojump_clock: MockClock) -> None:
             assert (faults, record.labels, record.revision) == ([], {"mark": "one"}, 1)
 
 
-async def test_a_mark_makes_nothing_of_a_users_revision(autojump_clock: MockClock) -> None:
+async def test_a_mark_is_not_added_to_a_users_revision(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = request(config_map("a"))
         await at.engine.upgrade(wanted)
@@ -165,7 +165,7 @@ async def test_a_mark_makes_nothing_of_a_users_revision(autojump_clock: MockCloc
         assert [one.labels for one in await at.engine.history("web", "default")] == [{}, {}, {"mark": "one"}]
 
 
-async def test_upgrade_prunes_what_left(autojump_clock: MockClock) -> None:
+async def test_an_upgrade_prunes_removed_objects(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("kept", KEEP), CLAIM))
         result = await at.engine.upgrade(request(config_map("a", v="2"), config_map("c")))
@@ -177,7 +177,7 @@ async def test_upgrade_prunes_what_left(autojump_clock: MockClock) -> None:
         }
 
 
-async def test_an_object_that_changed_hands_is_not_pruned(autojump_clock: MockClock) -> None:
+async def test_an_object_given_to_another_release_is_not_pruned(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b")))
         annotations: JsonObject = {"meta.helm.sh/release-name": "other", "meta.helm.sh/release-namespace": "default"}
@@ -189,7 +189,7 @@ async def test_an_object_that_changed_hands_is_not_pruned(autojump_clock: MockCl
         assert set(await at.config_maps()) == {"a", "b"}
 
 
-async def test_another_version_of_the_api_is_the_same_object(autojump_clock: MockClock) -> None:
+async def test_an_object_in_another_api_version_is_the_same_object(autojump_clock: MockClock) -> None:
     crd = widget_crd()
     spec = crd["spec"]
     assert isinstance(spec, dict)
@@ -225,7 +225,7 @@ async def refused(at: Bench, *manifests: str, error: type[ClusterError], match: 
     assert at.transport.writes == []
 
 
-async def test_foreign_objects(autojump_clock: MockClock) -> None:
+async def test_objects_of_others_are_refused(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("theirs"), name="other"))
         await at.client.create(
@@ -245,7 +245,7 @@ async def test_foreign_objects(autojump_clock: MockClock) -> None:
         assert find(await at.client.get(key("free")), "metadata", "labels", "app.kubernetes.io/managed-by") == "Helm"
 
 
-async def test_other_refusals(autojump_clock: MockClock) -> None:
+async def test_invalid_releases_are_refused_before_any_write(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await refused(at, config_map("a"), config_map("a"), error=ReleaseError, match="ConfigMap default/a twice")
         await refused(at, WIDGET, error=UnknownKindError, match="Widget of example.test/v1")
@@ -259,7 +259,7 @@ async def test_other_refusals(autojump_clock: MockClock) -> None:
         assert at.transport.writes == []
 
 
-async def test_a_namespace_on_its_way_out(autojump_clock: MockClock) -> None:
+async def test_a_namespace_being_deleted_is_refused(autojump_clock: MockClock) -> None:
     async with bench() as at:
         namespace = await at.client.resource_type("v1", "Namespace")
         metadata: JsonObject = {"name": "going", "finalizers": ["example.test/hold"]}
@@ -272,7 +272,7 @@ async def test_a_namespace_on_its_way_out(autojump_clock: MockClock) -> None:
 # -- failures on the way
 
 
-async def test_a_failed_upgrade_keeps_the_deployed_record_and_the_next_one_cleans_up(autojump_clock: MockClock) -> None:
+async def test_a_failed_upgrade_retains_the_deployed_record_and_the_next_one_prunes(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
         bad = deployment("Not_A_Name")
@@ -321,7 +321,7 @@ async def test_cancelling_marks_the_record_failed(autojump_clock: MockClock) -> 
         assert (await at.engine.upgrade(request(config_map("a")))).revision == 2
 
 
-async def test_a_server_that_goes_away_leaves_a_pending_record_that_is_taken_over(autojump_clock: MockClock) -> None:
+async def test_a_pending_record_of_an_unreachable_server_is_settled_later(autojump_clock: MockClock) -> None:
     async with bench() as at:
         gone = httpx.ConnectError("refused")
         at.transport.fault = lambda asked: gone if asked.method in {"PATCH", "PUT"} else None
@@ -336,7 +336,7 @@ async def test_a_server_that_goes_away_leaves_a_pending_record_that_is_taken_ove
         ]
 
 
-async def test_a_record_that_could_not_be_tidied_is_tidied_next_time(autojump_clock: MockClock) -> None:
+async def test_a_record_that_could_not_be_superseded_is_superseded_later(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
         gone = httpx.ConnectError("refused")
@@ -369,7 +369,7 @@ def foreign_record(at: Bench, revision: int, status: ReleaseStatus) -> Release:
     )
 
 
-async def test_a_user_at_work_is_waited_for_and_taken_for_dead_after_a_while(autojump_clock: MockClock) -> None:
+async def test_a_users_running_helm_is_waited_for_with_a_timeout(autojump_clock: MockClock) -> None:
     async with bench() as at:
         store = ReleaseStore(at.client, at.clock)
         await store.create(foreign_record(at, 1, ReleaseStatus.PENDING_INSTALL))
@@ -382,7 +382,7 @@ async def test_a_user_at_work_is_waited_for_and_taken_for_dead_after_a_while(aut
         assert (await at.engine.upgrade(request(config_map("a")))).revision == 2
 
 
-async def test_two_writers_of_one_revision(autojump_clock: MockClock) -> None:
+async def test_a_revision_written_first_by_a_user_makes_the_upgrade_busy(autojump_clock: MockClock) -> None:
     async with bench() as at:
         store = ReleaseStore(at.client, at.clock)
 
@@ -407,7 +407,7 @@ async def test_two_writers_of_one_revision(autojump_clock: MockClock) -> None:
                 await at.engine.upgrade(request(config_map("a")))
 
 
-async def test_a_manifest_that_cannot_be_read_stops_the_upgrade(autojump_clock: MockClock) -> None:
+async def test_an_unreadable_manifest_stops_the_upgrade(autojump_clock: MockClock) -> None:
     async with bench() as at:
         store = ReleaseStore(at.client, at.clock)
         record = foreign_record(at, 1, ReleaseStatus.DEPLOYED)
@@ -419,7 +419,7 @@ async def test_a_manifest_that_cannot_be_read_stops_the_upgrade(autojump_clock: 
 # -- definitions
 
 
-async def test_definitions_come_first_and_are_waited_for(autojump_clock: MockClock) -> None:
+async def test_definitions_are_applied_first_and_waited_for(autojump_clock: MockClock) -> None:
     async with bench(simulate=False) as at:
         result = await at.engine.upgrade(request(WIDGET, crds=(widget_crd(),)))
         assert [str(one) for one in result.objects] == ["Widget.example.test default/one"]
@@ -434,7 +434,7 @@ async def test_definitions_come_first_and_are_waited_for(autojump_clock: MockClo
         await at.client.get(crd)
 
 
-async def test_definitions_in_the_manifest(autojump_clock: MockClock) -> None:
+async def test_definitions_in_the_manifest_are_applied_first(autojump_clock: MockClock) -> None:
     wanted = replace(request(WIDGET), objects=(*objects_of(WIDGET), widget_crd()))
     async with bench() as at:
         result = await at.engine.upgrade(wanted)

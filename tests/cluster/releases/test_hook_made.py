@@ -7,7 +7,7 @@ from wharfinger.formats.json.value import JsonObject
 MARK = HookMark(Owner("web", "prod"))
 
 
-def test_a_copy_is_marked_beside_what_it_says_itself() -> None:
+def test_a_copy_is_marked_and_retains_its_labels() -> None:
     obj: JsonObject = {"kind": "ConfigMap", "metadata": {"name": "a", "labels": {"app": "x"}}}
     marked = MARK.put_on(obj)
     assert marked["metadata"] == {
@@ -20,7 +20,7 @@ def test_a_copy_is_marked_beside_what_it_says_itself() -> None:
     assert MARK.selector == "wharfinger.dev/made-by-hook-of=web"
 
 
-def test_a_release_of_the_same_name_elsewhere_has_not_made_it() -> None:
+def test_an_object_of_a_release_of_the_same_name_elsewhere_is_not_marked() -> None:
     marked = MARK.put_on({"metadata": {"name": "a"}})
     assert not HookMark(Owner("web", "test")).is_on(marked)
     assert not HookMark(Owner("other", "prod")).is_on(marked)

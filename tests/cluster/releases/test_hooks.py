@@ -73,7 +73,7 @@ async def exists(client: ClusterClient, kind: str, name: str) -> bool:
 # -- what annotations say
 
 
-def test_parsing() -> None:
+def test_a_hook_is_parsed() -> None:
     parsed = parse_hook(
         hook("x", "post-install, Post-Upgrade,rollback", weight="-5", policy="hook-succeeded,hook-failed,x")
     )
@@ -89,7 +89,7 @@ def test_parsing() -> None:
         parse_hooks([{"kind": "Job"}])
 
 
-async def test_the_record_holds_them(autojump_clock: MockClock) -> None:
+async def test_hooks_are_stored_in_the_record(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_engine(client) as engine:
         await engine.upgrade(with_hooks(hook("x", "post-delete", weight="3", policy="hook-succeeded")))
         (record,) = await engine.history("web", "default")
@@ -121,7 +121,7 @@ async def creations(client: ClusterClient, count: int, since: str) -> list[str]:
     return names
 
 
-async def test_order(autojump_clock: MockClock) -> None:
+async def test_hooks_run_in_the_order_of_event_and_weight(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_engine(client) as engine:
         since = (await client.list((await key_of(client, "ConfigMap", "x")).resource, "default")).resource_version
         hooks = [
@@ -139,7 +139,7 @@ async def test_order(autojump_clock: MockClock) -> None:
 
 
 async def test_kinds_that_others_need_come_first(autojump_clock: MockClock) -> None:
-    """A Job that waits for its account, made after it, would wait for ever."""
+    """A Job would wait forever for a ServiceAccount created after it."""
     async with memory_cluster() as client, open_engine(client) as engine:
         account = hook("x", "pre-install") | {"kind": "ServiceAccount"}
         async with upgrading(client, engine, with_hooks(hook("migrate", "pre-install", "Job"), account)) as ended:
@@ -149,7 +149,7 @@ async def test_kinds_that_others_need_come_first(autojump_clock: MockClock) -> N
 
 
 async def test_definitions_are_never_deleted(autojump_clock: MockClock) -> None:
-    """With one all objects of its kind would go."""
+    """Deleting a definition would delete all objects of its kind."""
     async with memory_cluster() as client:
         crd = widget_crd()
         metadata = crd["metadata"]
@@ -166,7 +166,7 @@ async def test_definitions_are_never_deleted(autojump_clock: MockClock) -> None:
         )
 
 
-async def test_what_an_install_that_failed_did_not_prepare_the_next_attempt_does(autojump_clock: MockClock) -> None:
+async def test_install_hooks_run_again_after_a_failed_install(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_engine(client) as engine:
         wanted = with_hooks(hook("init", "pre-install", "Job"), hook("x", "pre-upgrade"))
         async with upgrading(client, engine, wanted) as ended:
@@ -178,8 +178,8 @@ async def test_what_an_install_that_failed_did_not_prepare_the_next_attempt_does
         assert not await exists(client, "ConfigMap", "x")
 
 
-async def test_a_hook_that_was_interrupted_is_not_in_the_way_of_the_next_attempt(autojump_clock: MockClock) -> None:
-    """Of one that goes only when it succeeds nobody else would take it away, and no upgrade could succeed any more."""
+async def test_an_interrupted_hook_does_not_block_the_next_attempt(autojump_clock: MockClock) -> None:
+    """A hook with the policy "hook-succeeded" would otherwise stay, and no later upgrade could succeed."""
     async with memory_cluster() as client, open_engine(client) as engine:
         wanted = with_hooks(hook("migrate", "pre-install", "Job", policy="hook-succeeded"))
         with trio.move_on_after(10) as scope:
@@ -191,7 +191,7 @@ async def test_a_hook_that_was_interrupted_is_not_in_the_way_of_the_next_attempt
         assert ended == [Outcome.UPGRADED]
 
 
-async def test_hooks_that_succeeded_are_not_in_the_way_of_the_next_attempt(autojump_clock: MockClock) -> None:
+async def test_successful_hooks_do_not_block_the_next_attempt(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_engine(client) as engine:
         wanted = with_hooks(
             hook("settings", "pre-install", weight="-1", policy="hook-succeeded"), hook("migrate", "pre-install", "Job")
@@ -204,14 +204,14 @@ async def test_hooks_that_succeeded_are_not_in_the_way_of_the_next_attempt(autoj
         assert ended == [Outcome.UPGRADED]
 
 
-async def test_hooks_alone_make_a_revision(autojump_clock: MockClock) -> None:
+async def test_changed_hooks_alone_make_a_revision(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_engine(client) as engine:
         await engine.upgrade(with_hooks())
         assert (await engine.upgrade(with_hooks(hook("x", "pre-upgrade")))).outcome is Outcome.UPGRADED
         assert await exists(client, "ConfigMap", "x")
 
 
-async def test_delete_policies(autojump_clock: MockClock) -> None:
+async def test_delete_policies_are_followed(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_engine(client) as engine:
         await engine.upgrade(
             with_hooks(hook("kept", "pre-install"), hook("gone", "pre-install", policy="hook-succeeded"), v="1")
@@ -295,7 +295,7 @@ async def test_a_job_that_fails_ends_the_upgrade(policy: str, autojump_clock: Mo
         assert record.status is ReleaseStatus.FAILED
 
 
-async def test_a_job_that_disappears(autojump_clock: MockClock) -> None:
+async def test_a_deleted_job_ends_the_upgrade(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_engine(client) as engine:
         async with upgrading(client, engine, with_hooks(hook("migrate", "pre-install", "Job"))) as ended:
             await client.delete(await key_of(client, "Job", "migrate"))
@@ -304,7 +304,7 @@ async def test_a_job_that_disappears(autojump_clock: MockClock) -> None:
         ]
 
 
-async def test_cancelling_removes_what_may_not_stay(autojump_clock: MockClock) -> None:
+async def test_a_cancelled_hook_with_a_delete_policy_is_deleted(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         runner = HookRunner(client, "default", silent)
         with trio.move_on_after(30) as scope:
@@ -325,7 +325,7 @@ async def test_delete_hooks_run_around_an_uninstall(autojump_clock: MockClock) -
         assert await engine.history("web", "default") == []
 
 
-async def test_hooks_that_cannot_be_read(autojump_clock: MockClock) -> None:
+async def test_unreadable_hooks_stop_the_uninstall(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_engine(client) as engine:
         await engine.upgrade(with_hooks())
         secret = ObjectKey(await client.resource_type("v1", "Secret"), "default", "sh.helm.release.v1.web.v1")
@@ -342,7 +342,7 @@ async def test_hooks_that_cannot_be_read(autojump_clock: MockClock) -> None:
 
 @pytest.mark.parametrize("lost", [False, True])
 async def test_every_request_of_a_hook_may_fail_once(lost: bool, autojump_clock: MockClock) -> None:
-    """A hook that is there from before, is made anew, and goes: by an error before the request, or a lost answer after it."""
+    """A hook that exists is deleted, created and deleted again, with an error before each request or a lost answer after it."""
     hooks = parse_hooks([hook("x", "test", policy="before-hook-creation,hook-succeeded")])
     async with cluster() as (client, transport):
         await client.create(config_map_object("x"))
@@ -361,7 +361,7 @@ async def test_every_request_of_a_hook_may_fail_once(lost: bool, autojump_clock:
             assert not await exists(client, "ConfigMap", "x"), made
 
 
-async def test_a_conflict_with_no_one_is_none(autojump_clock: MockClock) -> None:
+async def test_a_conflict_without_another_writer_is_retried(autojump_clock: MockClock) -> None:
     hooks = parse_hooks([hook("x", "test")])
     async with cluster() as (client, transport):
         answers = [httpx.Response(409, content=b"{}")]

@@ -38,7 +38,7 @@ async def test_older_revisions_are_superseded_later(autojump_clock: MockClock) -
         assert at.transport.requests == []
 
 
-async def test_a_release_that_changes_all_the_time_is_tidied_nevertheless(autojump_clock: MockClock) -> None:
+async def test_a_release_that_changes_constantly_is_tidied_nevertheless(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await change(at, *range(10 + SLACK))
         assert len(await statuses(at)) == 10 + SLACK
@@ -46,7 +46,7 @@ async def test_a_release_that_changes_all_the_time_is_tidied_nevertheless(autoju
         assert await statuses(at) == [*["superseded"] * 9, "deployed"]
 
 
-async def test_revisions_that_are_removed_are_not_superseded_before(autojump_clock: MockClock) -> None:
+async def test_revisions_to_delete_are_not_superseded_first(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await change(at, *range(15))
         at.transport.requests.clear()
@@ -77,7 +77,7 @@ async def test_the_last_deployed_revision_before_a_failed_one_stays_deployed(aut
         assert await statuses(at) == ["deployed", "deployed", "failed"]
 
 
-async def test_a_release_that_is_left_to_others_is_not_tidied(autojump_clock: MockClock) -> None:
+async def test_a_forgotten_release_is_not_tidied(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await change(at, 1, 2)
         await at.engine.forget(Owner("web", "default"))
@@ -86,7 +86,7 @@ async def test_a_release_that_is_left_to_others_is_not_tidied(autojump_clock: Mo
         assert at.transport.writes == []
 
 
-async def test_a_busy_release_holds_up_no_other(autojump_clock: MockClock) -> None:
+async def test_a_busy_release_does_not_block_another(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await change(at, 1, 2)
         await at.engine.upgrade(replace(request(config_map("b", v="1")), name="blog"))

@@ -56,7 +56,7 @@ NEVER = [
 
 
 @pytest.mark.parametrize("path", [*READ_BY_ALL, *OWN_PATHS])
-def test_what_a_confined_release_may_read(path: str) -> None:
+def test_paths_inside_of_the_namespace_are_allowed(path: str) -> None:
     judged = judge(path, {}, OWN)
     assert isinstance(judged, Question)
     assert judged.path == path
@@ -64,18 +64,18 @@ def test_what_a_confined_release_may_read(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", OTHERS)
-def test_what_lies_outside_is_named(path: str) -> None:
+def test_paths_outside_of_the_namespace_are_refused_by_name(path: str) -> None:
     assert judge(path, {}, OWN) == NotAllowed(OTHERS[path])
     assert judge(path, {}, None) == Question(path, {})
 
 
 @pytest.mark.parametrize("namespace", [OWN, None])
 @pytest.mark.parametrize("path", NEVER)
-def test_what_no_one_may_read(path: str, namespace: str | None) -> None:
+def test_other_paths_are_refused_for_every_release(path: str, namespace: str | None) -> None:
     assert judge(path, {}, namespace) == NotAllowed()
 
 
-def test_parameters() -> None:
+def test_only_known_parameters_are_passed_on() -> None:
     query = {"limit": ("5",), "labelSelector": ("a=b", "c=d"), "pretty": ("true",), "dryRun": ("All",)}
     assert judge(OWN_PATHS[0], query, OWN) == Question(OWN_PATHS[0], {"limit": "5", "labelSelector": "c=d"})
     for value in ("1", "true", "", "false"):
@@ -104,7 +104,7 @@ SEGMENTS = st.sampled_from(
 
 
 @given(st.lists(SEGMENTS, max_size=9))
-def test_a_confined_release_never_asks_beyond_its_namespace(segments: list[str]) -> None:
+def test_a_confined_release_never_reads_outside_of_its_namespace(segments: list[str]) -> None:
     judged = judge("/" + "/".join(segments), {}, OWN)
     if isinstance(judged, Question):
         parts = judged.path.split("/")[1:]

@@ -83,7 +83,7 @@ REFUSED = {
 
 
 @pytest.mark.sampled
-async def test_a_look_out_of_the_namespace_is_refused_by_name(program: str, tmp_path: Path) -> None:
+async def test_a_lookup_outside_of_the_namespace_is_refused_by_name(program: str, tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         for look, named in REFUSED.items():
             with pytest.raises(LookupRefusedError) as caught:
@@ -96,7 +96,7 @@ async def test_a_look_out_of_the_namespace_is_refused_by_name(program: str, tmp_
         assert "amV3ZWwgb2YgdmljdGltbnM=" in await world.found(program, CROWN, confined=False)
 
 
-async def test_the_own_namespace_is_found(program: str, tmp_path: Path) -> None:
+async def test_lookups_in_the_own_namespace_are_answered(program: str, tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         assert "amV3ZWwgb2YgdGVuYW50" in await world.found(program, CROWN.replace("victimns", "tenant"))
         names = '(lookup "v1" "Secret" .Release.Namespace "").items | len'
@@ -104,22 +104,22 @@ async def test_the_own_namespace_is_found(program: str, tmp_path: Path) -> None:
         assert await world.found(program, '(lookup "v1" "Secret" "tenant" "none")') == "{}"
 
 
-async def test_texts_that_are_rendered_look_no_further(program: str, tmp_path: Path) -> None:
+async def test_rendered_texts_are_confined_as_well(program: str, tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         files = {"templates/a.yaml": REPORT % "(tpl .Values.text .)"}
         with pytest.raises(LookupRefusedError, match="Secret victimns/crown"):
             await world.render(program, files, text="{{ " + CROWN + " | toJson }}")
 
 
-async def test_a_chart_that_fails_by_itself_after_a_refusal_is_a_refusal(program: str, tmp_path: Path) -> None:
-    """And a render that goes on without what was refused is none that is applied."""
+async def test_a_chart_that_fails_after_a_refused_lookup_is_not_applied(program: str, tmp_path: Path) -> None:
+    """A render that continues without the refused object is not applied either."""
     async with open_world(tmp_path) as world:
         files = {"templates/a.yaml": REPORT % CROWN, "templates/b.yaml": '{{ fail "another reason" }}'}
         with pytest.raises(RenderError):
             await world.render(program, files)
 
 
-async def test_nothing_is_said_without_the_token_of_the_run(tmp_path: Path) -> None:
+async def test_requests_without_the_token_of_the_run_are_refused(tmp_path: Path) -> None:
     path = "/api/v1/namespaces/tenant/secrets/crown"
     async with open_world(tmp_path) as world, httpx.AsyncClient(trust_env=False) as client:
         async with world.access.open("tenant") as look:
@@ -147,12 +147,12 @@ async def test_nothing_is_said_without_the_token_of_the_run(tmp_path: Path) -> N
             await client.get(base + path, auth=login)
 
 
-async def test_helm_is_given_none_of_the_daemons_credentials(tmp_path: Path) -> None:
+async def test_helm_receives_none_of_the_daemons_credentials(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world, world.access.open(None) as look:
         assert "test-token" not in str(look.kubeconfig)
 
 
-async def test_a_cluster_that_refuses_the_daemon_is_told_as_such(program: str, tmp_path: Path) -> None:
+async def test_a_cluster_that_refuses_the_daemon_is_reported_as_such(program: str, tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         connection = await trio.to_thread.run_sync(load_connection, tmp_path / "kubeconfig")
         wrong = Connection(connection.server, bearer("wrong"))
@@ -163,5 +163,5 @@ async def test_a_cluster_that_refuses_the_daemon_is_told_as_such(program: str, t
             assert caught.value.transient
 
 
-def test_it_takes_no_bodies() -> None:
+def test_the_proxy_accepts_no_bodies() -> None:
     assert LIMITS.body_bytes == 0

@@ -8,7 +8,7 @@ from wharfinger.cluster.releases.object_states import object_states
 from wharfinger.cluster.watch.readiness import Current
 
 
-async def test_the_states_of_a_release(autojump_clock: MockClock) -> None:
+async def test_the_states_of_all_objects_of_a_release_are_listed(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = request(config_map("b", "labels: {x: z}"), config_map("a"))
         await at.engine.upgrade(wanted)

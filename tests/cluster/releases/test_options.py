@@ -10,7 +10,7 @@ from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.options import EngineOptions, unattributed, utc_now
 
 
-def test_defaults() -> None:
+def test_options_have_defaults() -> None:
     options = EngineOptions()
     assert (options.field_manager, options.force) == ("wharfinger", False)
     assert options.now().tzinfo is UTC
@@ -19,7 +19,7 @@ def test_defaults() -> None:
         pass
 
 
-async def test_work_is_another_process(autojump_clock: MockClock) -> None:
+async def test_operations_run_in_the_context_of_their_release(autojump_clock: MockClock) -> None:
     at_work: list[str] = []
 
     def during(owner: Owner) -> "Entering":
@@ -44,7 +44,7 @@ class Entering:
         return None
 
 
-async def test_statistics(autojump_clock: MockClock) -> None:
+async def test_statistics_count_rows_objects_and_drift(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b")))
         told = at.engine.statistics()

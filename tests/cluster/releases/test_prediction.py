@@ -34,7 +34,7 @@ def shown(prediction: Prediction) -> dict[str, tuple[str, str]]:
     return {each.object: (each.change.value, each.by.value) for each in prediction.changes}
 
 
-async def test_an_install_an_upgrade_and_a_removal(autojump_clock: MockClock) -> None:
+async def test_an_install_an_upgrade_and_a_removal_are_predicted(autojump_clock: MockClock) -> None:
     async with bench() as at:
         first = request(config_map("a", v="1"), config_map("b", v="1"), config_map("c", KEEP, v="1"))
         assert shown(await predicted(at, first)) == {
@@ -61,7 +61,7 @@ async def test_an_install_an_upgrade_and_a_removal(autojump_clock: MockClock) ->
         assert set(await at.config_maps()) == {"a", "c", "new"}
 
 
-async def test_drift_would_be_undone(autojump_clock: MockClock) -> None:
+async def test_the_correction_of_drift_is_predicted(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
         at.engine.suspend(request(config_map("a")).owner)
@@ -73,7 +73,7 @@ async def test_drift_would_be_undone(autojump_clock: MockClock) -> None:
         assert change.change is Change.CREATE
 
 
-async def test_an_apply_that_would_fail(autojump_clock: MockClock) -> None:
+async def test_a_failing_apply_is_predicted_as_unknown(autojump_clock: MockClock) -> None:
     edit = objects_of(config_map("a", v="9"))[0]
     edit["metadata"] = {"name": "a", "namespace": "default"}
     async with bench() as at:
@@ -84,7 +84,7 @@ async def test_an_apply_that_would_fail(autojump_clock: MockClock) -> None:
         assert "the apply would fail: ConfigMap default/a: .data.v belongs to 'ann'" in change.note
 
 
-async def test_what_the_server_cannot_be_asked_about(autojump_clock: MockClock) -> None:
+async def test_objects_that_cannot_be_dry_run_are_predicted_from_the_chart(autojump_clock: MockClock) -> None:
     async with bench() as at:
         inside = config_map("inside", "namespace: new")
         wanted = request(NAMESPACE, inside, WIDGET, crds=(widget_crd(),))
@@ -105,7 +105,7 @@ async def test_what_the_server_cannot_be_asked_about(autojump_clock: MockClock) 
         assert find(last.after, "spec", "a") == 2
 
 
-async def test_hooks_are_named(autojump_clock: MockClock) -> None:
+async def test_hooks_are_named_and_not_predicted(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = replace(request(config_map("a")), hooks=objects_of(HOOK))
         assert (await predicted(at, wanted)).notes == (
@@ -115,7 +115,7 @@ async def test_hooks_are_named(autojump_clock: MockClock) -> None:
         assert (await predicted(at, wanted)).notes == ()
 
 
-async def test_what_an_upgrade_would_refuse(autojump_clock: MockClock) -> None:
+async def test_requests_that_an_upgrade_refuses_are_refused(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("theirs"), name="other"))
         with pytest.raises(ForeignObjectError):
@@ -127,7 +127,7 @@ async def test_what_an_upgrade_would_refuse(autojump_clock: MockClock) -> None:
             await at.engine.predict(replace(request(config_map("a")), namespace="nowhere"))
 
 
-def test_what_is_compared() -> None:
+def test_server_fields_are_excluded_from_the_comparison() -> None:
     obj = {"kind": "A", "metadata": {"name": "a", "uid": "1", "managedFields": []}, "status": {}}
     assert as_stored(obj) == {"kind": "A", "metadata": {"name": "a"}}  # type: ignore[arg-type]
     marked = {"kind": "A", "metadata": {"name": "a", "annotations": {DIGEST_ANNOTATION: "sha256:1", "b": "c"}}}

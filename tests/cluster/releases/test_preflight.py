@@ -43,7 +43,7 @@ def narrowed() -> JsonObject:
     return {**crd, "spec": {**spec, "scope": "Cluster"}}
 
 
-async def test_rows_are_in_install_order_with_what_is_there(autojump_clock: MockClock) -> None:
+async def test_rows_are_in_install_order_with_their_live_objects(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await client.create(owned(config_map("a"), OWNER))
         (secret,) = objects_of("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n")
@@ -59,7 +59,7 @@ async def test_rows_are_in_install_order_with_what_is_there(autojump_clock: Mock
         assert find(row.object(), "metadata", "labels", "wharfinger.dev/release") == "web"
 
 
-async def test_objects_of_kinds_that_are_about_to_be(autojump_clock: MockClock) -> None:
+async def test_objects_of_kinds_still_to_be_defined_are_listed_separately(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         seen = await survey(client, WIDGET, crds=(widget_crd(),))
         assert (seen.rows, seen.coming, seen.definitions) == ((), (WIDGET,), {})
@@ -68,7 +68,7 @@ async def test_objects_of_kinds_that_are_about_to_be(autojump_clock: MockClock) 
             await survey(client, WIDGET)
 
 
-async def test_one_object_has_one_owner_even_before_it_is_written(autojump_clock: MockClock) -> None:
+async def test_an_object_has_one_owner_before_it_is_written(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         table = desired_table()
         other = Owner("db", "default")
@@ -85,7 +85,7 @@ async def test_one_object_has_one_owner_even_before_it_is_written(autojump_clock
 
 
 @pytest.mark.parametrize("where", ["crds", "manifest"])
-async def test_definitions_that_would_break_what_is_stored(where: str, autojump_clock: MockClock) -> None:
+async def test_definitions_unsafe_for_stored_objects_are_refused(where: str, autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await client.create(owned(widget_crd(), OWNER))
         objects, crds = ((), (narrowed(),)) if where == "crds" else ((narrowed(),), ())
@@ -99,7 +99,7 @@ async def test_definitions_that_would_break_what_is_stored(where: str, autojump_
         assert len(seen.rows) + len(seen.definitions) == 1
 
 
-def test_a_definition_with_many_problems_names_a_few() -> None:
+def test_a_definition_with_many_problems_lists_a_few() -> None:
     live, wanted = widget_crd(), widget_crd()
     for crd, kind in ((live, "string"), (wanted, "integer")):
         (version,) = find_list(crd, "spec", "versions")
@@ -110,19 +110,19 @@ def test_a_definition_with_many_problems_names_a_few() -> None:
         check_definition(live, wanted, "wharfinger")
 
 
-def test_a_definition_that_cannot_be_read() -> None:
+def test_an_unreadable_definition_is_refused() -> None:
     with pytest.raises(ReleaseError, match="cannot be read"):
         check_definition(widget_crd(), widget_crd() | {"spec": {"versions": 5}}, "wharfinger")
 
 
-async def test_rows_of_a_record(autojump_clock: MockClock) -> None:
+async def test_rows_of_a_record_omit_unserved_kinds_and_duplicates(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         rows = await rows_of(client, OWNER, [WIDGET, config_map("b"), config_map("a"), config_map("b", v="2")], POLICY)
         assert [(row.key.name, find(row.object(), "data")) for row in rows] == [("b", {"v": "2"}), ("a", {})]
 
 
-async def test_what_is_there_of_a_kind_whose_server_does_not_answer_cannot_be_told(autojump_clock: MockClock) -> None:
-    """Taken for gone, it would be left behind, or pruned once the server answers."""
+async def test_objects_of_an_unavailable_api_server_have_an_unknown_state(autojump_clock: MockClock) -> None:
+    """If they were taken for deleted, they would be orphaned, or pruned once the server answers."""
     group: JsonObject = {"metadata": {"name": "example.test"}, "versions": [{"version": "v1", "freshness": "Stale"}]}
     apis: JsonObject = {"kind": "APIGroupDiscoveryList", "items": [group]}
     async with cluster() as (client, transport):
@@ -135,7 +135,7 @@ async def test_what_is_there_of_a_kind_whose_server_does_not_answer_cannot_be_to
             await rows_of(client, OWNER, [WIDGET, config_map("a")], POLICY)
 
 
-async def test_looking_up(autojump_clock: MockClock) -> None:
+async def test_an_existing_object_is_looked_up(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         assert await look_up(client, key("a")) is None
         made = await client.create(config_map("a"))

@@ -55,7 +55,7 @@ def conflict() -> httpx.Response:
     return httpx.Response(409, content=b"{}")
 
 
-async def test_a_life(autojump_clock: MockClock) -> None:
+async def test_a_release_is_installed_upgraded_and_removed(autojump_clock: MockClock) -> None:
     async with bench() as at:
         first = await at.ours.begin(WANTED, None, [])
         assert (first.release.status, first.release.written_by) == (ReleaseStatus.PENDING_INSTALL, OURS)
@@ -71,8 +71,8 @@ async def test_a_life(autojump_clock: MockClock) -> None:
         assert await at.statuses() == []
 
 
-async def test_tidying_ends_when_another_operation_begins(autojump_clock: MockClock) -> None:
-    """Its revision is not the deployed one yet, so the one before it must stay what a failure returns to."""
+async def test_tidying_stops_when_another_operation_begins(autojump_clock: MockClock) -> None:
+    """The new revision is not deployed yet, so the one before it must remain for a rollback."""
     async with bench() as at:
         first = await at.ours.write(WANTED, None, [], ReleaseStatus.DEPLOYED, "one")
         second = await at.ours.write(WANTED, first.release, [], ReleaseStatus.DEPLOYED, "two")
@@ -83,7 +83,7 @@ async def test_tidying_ends_when_another_operation_begins(autojump_clock: MockCl
         assert await at.statuses() == [(1, "deployed"), (2, "deployed"), (3, "pending-upgrade")]
 
 
-async def test_a_conflict_with_no_one_is_none(autojump_clock: MockClock) -> None:
+async def test_a_conflict_without_another_writer_is_retried(autojump_clock: MockClock) -> None:
     async with bench() as at:
         at.fail_once("POST", conflict())
         first = await at.ours.begin(WANTED, None, [])
@@ -107,7 +107,7 @@ async def test_a_conflict_with_our_own_unanswered_write_is_success(autojump_cloc
         assert len([one for one in at.transport.writes if one == "POST secrets"]) == 2
 
 
-async def test_a_conflict_with_another_process_is_one(autojump_clock: MockClock) -> None:
+async def test_a_conflict_with_another_process_is_busy(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.theirs.begin(WANTED, None, [])
         with pytest.raises(ReleaseBusyError, match="revision 1 was written by another process"):
@@ -116,7 +116,7 @@ async def test_a_conflict_with_another_process_is_one(autojump_clock: MockClock)
             await at.ours.settled(OWNER)
 
 
-async def test_a_record_that_another_process_wrote_over_is_its(autojump_clock: MockClock) -> None:
+async def test_a_record_overwritten_by_another_process_is_busy(autojump_clock: MockClock) -> None:
     async with bench() as at:
         first = await at.ours.begin(WANTED, None, [])
         (theirs,) = await at.theirs.history(OWNER)
@@ -129,7 +129,7 @@ async def test_a_record_that_another_process_wrote_over_is_its(autojump_clock: M
             await at.ours.mark(first, ReleaseStatus.DEPLOYED, "Install complete")
 
 
-async def test_what_cannot_be_read_is_told_with_a_way_on(autojump_clock: MockClock) -> None:
+async def test_unreadable_records_are_refused_with_a_remedy(autojump_clock: MockClock) -> None:
     async with bench() as at:
         stored = await at.ours.begin(WANTED, None, [])
         for manifest in ("a: [", "a: [" + "x" * 200_000):

@@ -38,7 +38,7 @@ class Listener:
         self.heard.append((f"{release_revision} by {by}", owner))
 
 
-async def test_one_at_a_time_of_a_release_in_the_order_they_came(autojump_clock: MockClock) -> None:
+async def test_operations_of_a_release_run_one_at_a_time_in_order(autojump_clock: MockClock) -> None:
     board, story = ReleaseRegistry(), list[str]()
 
     async def work(owner: Owner, name: str) -> None:
@@ -64,7 +64,7 @@ async def test_one_at_a_time_of_a_release_in_the_order_they_came(autojump_clock:
     assert (board.busy, board.turns) == (0, {})
 
 
-async def test_a_turn_ends_however_it_ends() -> None:
+async def test_a_turn_ends_even_with_an_exception() -> None:
     board = ReleaseRegistry()
     with pytest.raises(LookupError):
         async with board.turn(WEB):
@@ -72,7 +72,7 @@ async def test_a_turn_ends_however_it_ends() -> None:
     assert not board.is_busy(WEB)
 
 
-def test_all_of_them_who_listens_is_told() -> None:
+def test_every_listener_is_notified() -> None:
     board, one, other = ReleaseRegistry(), Listener(), Listener()
     board.report_health(WEB, Health())
     board.listeners = (one, other)
@@ -82,7 +82,7 @@ def test_all_of_them_who_listens_is_told() -> None:
     assert one.heard == other.heard == [("drifted", WEB), ("health", DB), ("3 by ann", WEB)]
 
 
-def test_the_drifted_fields_of_an_object() -> None:
+def test_drifted_fields_of_an_object_are_listed() -> None:
     board, identity = ReleaseRegistry(), Identity("ConfigMap", "default", "a")
     assert board.drifted_fields(WEB, identity) == ""
     fields = (DriftedField("/data/a", "ed"), DriftedField("/data/b", ""))
@@ -91,7 +91,7 @@ def test_the_drifted_fields_of_an_object() -> None:
     assert board.drifted_fields(DB, identity) == ""
 
 
-def test_forgetting() -> None:
+def test_a_forgotten_release_is_removed_from_the_registry() -> None:
     board = ReleaseRegistry()
     board.known[WEB] = Known("f", ReleaseResult(Outcome.UNCHANGED, 1, ()), ())
     board.whole.add(WEB)

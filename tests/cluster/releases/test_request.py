@@ -13,7 +13,7 @@ from wharfinger.cluster.releases.request import ReleaseRequest
 WANTED = request(config_map("a", v="1"), size=1)
 
 
-def test_the_same_is_the_same() -> None:
+def test_equal_requests_have_equal_fingerprints() -> None:
     assert WANTED.fingerprint == request(config_map("a", v="1"), size=1).fingerprint
     assert WANTED.owner == Owner("web", "default")
 
@@ -35,5 +35,5 @@ def test_the_same_is_the_same() -> None:
         lambda one: replace(one, prune_to_empty=True),
     ],
 )
-def test_anything_else_is_another(change: Callable[[ReleaseRequest], ReleaseRequest]) -> None:
+def test_any_changed_input_changes_the_fingerprint(change: Callable[[ReleaseRequest], ReleaseRequest]) -> None:
     assert change(WANTED).fingerprint != WANTED.fingerprint

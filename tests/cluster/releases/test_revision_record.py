@@ -71,7 +71,7 @@ async def test_a_quick_change_is_recorded_once(autojump_clock: MockClock) -> Non
         replace(pair("2"), rollback_to=1),
     ],
 )
-async def test_other_changes_are_announced(wanted: ReleaseRequest, autojump_clock: MockClock) -> None:
+async def test_other_changes_are_recorded_as_pending_first(wanted: ReleaseRequest, autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(pair("1"))
         at.transport.requests.clear()
@@ -80,7 +80,7 @@ async def test_other_changes_are_announced(wanted: ReleaseRequest, autojump_cloc
         assert "PUT sh.helm.release.v1.web.v2" in at.transport.writes
 
 
-async def test_a_change_that_takes_long_is_announced(autojump_clock: MockClock) -> None:
+async def test_a_slow_change_is_recorded_as_pending(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(pair("1"))
         goes_on = trio.Event()
@@ -109,8 +109,10 @@ async def test_a_failed_quick_change_is_recorded(autojump_clock: MockClock) -> N
         assert await values(at) == {"a": "1", "b": "1"}
 
 
-async def test_a_change_that_fails_while_it_is_announced_is_recorded_as_failed(autojump_clock: MockClock) -> None:
-    """The server has the announcement, and its answer comes after the failure; nobody may ever try again."""
+async def test_a_change_that_fails_while_its_pending_record_is_written_is_recorded_as_failed(
+    autojump_clock: MockClock,
+) -> None:
+    """The server answers the write of the record after the failure, and there may be no further attempt."""
     async with bench() as at:
         await at.engine.upgrade(pair("1"))
         answers, inner = trio.Event(), at.transport.inner
@@ -147,7 +149,7 @@ async def test_a_cancelled_quick_change_needs_no_record(autojump_clock: MockCloc
         assert await values(at) == {"a": "1", "b": "1"}
 
 
-async def test_a_user_who_was_first_with_the_revision_is_not_overwritten(autojump_clock: MockClock) -> None:
+async def test_a_users_record_of_the_same_revision_is_not_overwritten(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(pair("1"))
         theirs = new_release(
@@ -177,7 +179,7 @@ async def test_a_user_who_was_first_with_the_revision_is_not_overwritten(autojum
         assert (await at.engine.upgrade(pair("2"))).revision == 3  # the next attempt
 
 
-async def test_a_change_whose_record_is_refused_stays_and_is_recorded_later(autojump_clock: MockClock) -> None:
+async def test_a_change_whose_record_is_refused_remains_and_is_recorded_later(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(pair("1"))
         at.transport.fault = lambda asked: refusal(403, "Forbidden") if asked.method == "POST" else None
@@ -194,10 +196,10 @@ async def test_a_change_whose_record_is_refused_stays_and_is_recorded_later(auto
 
 @pytest.mark.parametrize("wanted", ["1", "2", "3"])
 @pytest.mark.parametrize("killed_at", ["/b", "/secrets"])
-async def test_a_killed_process_leaves_objects_that_say_what_they_are(
+async def test_objects_of_a_killed_process_identify_their_revision(
     killed_at: str, wanted: str, autojump_clock: MockClock
 ) -> None:
-    """The second revision is killed when one object, or both, were written; its record never was."""
+    """The process is killed when one object or both of the second revision are written, and its record is not."""
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
             await engine.upgrade(pair("1"))
@@ -220,8 +222,8 @@ async def test_a_killed_process_leaves_objects_that_say_what_they_are(
             assert engine.drifts(OWNER) == ()
 
 
-async def test_a_digest_that_somebody_else_wrote_hides_nothing(autojump_clock: MockClock) -> None:
-    """It is written while no daemon is there, together with another value; no upgrade follows the restart."""
+async def test_a_digest_written_by_another_process_hides_no_drift(autojump_clock: MockClock) -> None:
+    """It is written while no daemon is running, together with another value; no upgrade follows the restart."""
     async with cluster() as (client, _):
         async with open_engine(client) as engine:
             await engine.upgrade(pair("1"))
@@ -253,7 +255,7 @@ async def test_drift_of_a_marked_object_is_corrected_and_the_mark_stays(autojump
 # -- failures
 
 
-async def test_failing_is_marked_even_when_cancelled(autojump_clock: MockClock) -> None:
+async def test_a_failure_is_recorded_even_when_cancelled(autojump_clock: MockClock) -> None:
     async with bench_of_records(history=2) as (keeper, _):
         history: list[Stored] = []
         for number in range(3):
@@ -267,7 +269,7 @@ async def test_failing_is_marked_even_when_cancelled(autojump_clock: MockClock) 
         assert history[-1].release.description == "Upgrade failed: number 2"
 
 
-async def test_what_is_cancelled_is_interrupted(autojump_clock: MockClock) -> None:
+async def test_a_cancelled_change_is_recorded_as_interrupted(autojump_clock: MockClock) -> None:
     async with bench_of_records() as (keeper, _):
         record = RevisionRecord(keeper, WANTED, None, [])
         await record.announce()
@@ -281,7 +283,7 @@ async def test_what_is_cancelled_is_interrupted(autojump_clock: MockClock) -> No
         assert failed.release.description == "Install failed: interrupted"
 
 
-async def test_a_server_that_is_away_leaves_it_pending(autojump_clock: MockClock) -> None:
+async def test_the_record_remains_pending_if_the_server_is_unreachable(autojump_clock: MockClock) -> None:
     async with bench_of_records() as (keeper, transport):
         record = RevisionRecord(keeper, WANTED, None, [])
         await record.announce()

@@ -80,7 +80,7 @@ async def bench() -> AsyncIterator[Bench]:
             yield Bench(client, transport, ReleaseRows(table, reconciler, operations, applied, live), live)
 
 
-async def test_only_what_is_not_as_wanted_is_written(autojump_clock: MockClock) -> None:
+async def test_only_objects_that_differ_are_written(autojump_clock: MockClock) -> None:
     async with bench() as at:
         assert sorted(await at.put(row("a", v="1"), row("b"))) == ["PATCH a", "PATCH b"]
         assert await at.put(row("a", v="1"), row("b")) == []
@@ -94,7 +94,7 @@ async def test_only_what_is_not_as_wanted_is_written(autojump_clock: MockClock) 
         assert await at.put() == []
 
 
-async def test_another_drift_policy_is_no_write(autojump_clock: MockClock) -> None:
+async def test_a_changed_drift_policy_causes_no_write(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.put(row("a"))
         assert await at.put(row("a", mode=DriftMode.OFF)) == []
@@ -102,7 +102,7 @@ async def test_another_drift_policy_is_no_write(autojump_clock: MockClock) -> No
         assert at.rows.settled([row("a").group])
 
 
-async def test_what_is_filled_is_taken_for_done(autojump_clock: MockClock) -> None:
+async def test_filled_rows_are_assumed_to_be_done(autojump_clock: MockClock) -> None:
     async with bench() as at:
         at.rows.fill([row("a"), row("b")])
         await trio.sleep(60)
@@ -113,14 +113,14 @@ async def test_what_is_filled_is_taken_for_done(autojump_clock: MockClock) -> No
         assert sorted(await at.put(row("a"), row("b"))) == ["PATCH a", "PATCH b"]
 
 
-async def test_the_row_of_another_is_refused(autojump_clock: MockClock) -> None:
+async def test_a_row_of_another_release_is_refused(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.put(row("a", Owner("db", "default")))
         with pytest.raises(ForeignObjectError):
             await at.put(row("a"))
 
 
-async def test_the_permanent_error_is_the_one_that_is_raised(autojump_clock: MockClock) -> None:
+async def test_a_permanent_error_takes_precedence(autojump_clock: MockClock) -> None:
     async with bench() as at:
         told: list[Laggards] = []
 
@@ -143,7 +143,7 @@ async def test_the_permanent_error_is_the_one_that_is_raised(autojump_clock: Moc
             await at.rows.put([row("away")], {}, {}, silent)
 
 
-async def test_removing(autojump_clock: MockClock) -> None:
+async def test_removal_deletes_the_selected_objects(autojump_clock: MockClock) -> None:
     async with bench() as at:
         rows = [row("a"), row("b"), row("c")]
         await at.put(*rows)
@@ -160,7 +160,7 @@ async def test_removing(autojump_clock: MockClock) -> None:
         assert await at.names() == {"b", "c"}
 
 
-async def test_a_kind_is_watched_as_long_as_it_has_rows(autojump_clock: MockClock) -> None:
+async def test_a_kind_is_watched_while_it_has_rows(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.put(row("a"), row("b"))
         assert at.kinds() == ["ConfigMap/v1"]
@@ -170,7 +170,7 @@ async def test_a_kind_is_watched_as_long_as_it_has_rows(autojump_clock: MockCloc
         assert at.kinds() == []
 
 
-async def test_uids_are_those_of_what_was_applied(autojump_clock: MockClock) -> None:
+async def test_uids_are_those_of_applied_objects(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.put(row("a"))
         live = await at.client.get(key("a"))

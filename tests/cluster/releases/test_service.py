@@ -10,7 +10,7 @@ from wharfinger.cluster.releases.service import open_release_engine
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 
 
-async def test_an_engine_works_in_its_block_and_another_one_continues_after_it(autojump_clock: MockClock) -> None:
+async def test_a_release_continues_with_the_next_engine(autojump_clock: MockClock) -> None:
     wanted = request(config_map("a", v="1"))
     async with cluster() as (client, transport), open_shared_watches(client) as watches:
         async with open_release_engine(client, watches) as engine:

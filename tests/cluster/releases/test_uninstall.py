@@ -18,7 +18,7 @@ from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.kube.resource import ObjectKey
 
 
-async def test_uninstall(autojump_clock: MockClock) -> None:
+async def test_an_uninstall_deletes_objects_and_records(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("kept", KEEP)))
         await at.engine.upgrade(request(config_map("b"), config_map("kept", KEEP), deployment("web")))
@@ -33,7 +33,7 @@ async def test_uninstall(autojump_clock: MockClock) -> None:
         assert again == UninstallResult(found=False, kept=done.kept)
 
 
-async def test_uninstall_waits_for_finalizers_and_says_so(autojump_clock: MockClock) -> None:
+async def test_an_uninstall_waits_for_finalizers_and_reports_them(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a")))
         await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
@@ -53,7 +53,7 @@ async def test_uninstall_waits_for_finalizers_and_says_so(autojump_clock: MockCl
         assert [str(one) for one in done[0].deleted] == ["ConfigMap default/a"]
 
 
-async def test_an_interrupted_uninstall_is_finished_by_the_next(autojump_clock: MockClock) -> None:
+async def test_an_interrupted_uninstall_is_completed_by_the_next(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a")))
         await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
@@ -65,7 +65,7 @@ async def test_an_interrupted_uninstall_is_finished_by_the_next(autojump_clock: 
             await at.client.get(key("a"))
 
 
-async def test_an_object_still_on_its_way_out_is_made_again(autojump_clock: MockClock) -> None:
+async def test_an_object_being_deleted_is_created_again(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
         await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
@@ -81,7 +81,7 @@ async def test_an_object_still_on_its_way_out_is_made_again(autojump_clock: Mock
         assert live["data"] == {"v": "2"}
 
 
-async def test_protected_kinds_go_only_when_asked(autojump_clock: MockClock) -> None:
+async def test_protected_kinds_are_deleted_only_on_request(autojump_clock: MockClock) -> None:
     wanted = replace(request(config_map("a")), objects=(*objects_of(config_map("a")), widget_crd()))
     manifest = (
         wanted.manifest
@@ -98,7 +98,7 @@ async def test_protected_kinds_go_only_when_asked(autojump_clock: MockClock) -> 
             await at.client.resource_type("example.test/v1", "Widget")
 
 
-async def test_orphans_lose_their_label_and_their_records_only(autojump_clock: MockClock) -> None:
+async def test_orphaned_objects_lose_only_their_label(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
         done = await at.engine.uninstall("web", "default", orphan=True)
@@ -115,8 +115,8 @@ async def test_orphans_lose_their_label_and_their_records_only(autojump_clock: M
         assert (await at.client.get(key("a")))["data"] == {"v": "2"}
 
 
-async def test_a_namespace_that_goes_takes_everything_with_it(autojump_clock: MockClock) -> None:
-    """Nothing in it is waited for, however many finalizers; what is outside is deleted; hooks cannot run."""
+async def test_an_uninstall_does_not_wait_for_objects_of_a_namespace_being_deleted(autojump_clock: MockClock) -> None:
+    """Finalizers in the namespace are ignored, objects outside are deleted, and hooks cannot run."""
     role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: web}\nrules: []\n"
     async with bench() as at:
         namespaces = await at.client.resource_type("v1", "Namespace")
@@ -135,7 +135,7 @@ async def test_a_namespace_that_goes_takes_everything_with_it(autojump_clock: Mo
         assert await at.engine.history("web", "going") == []
 
 
-async def test_custom_resources_go_while_what_clears_their_finalizers_is_there(autojump_clock: MockClock) -> None:
+async def test_custom_resources_are_deleted_before_their_operator(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(WIDGET, deployment("operator"), crds=(widget_crd(),)))
         widget = ObjectKey(await at.client.resource_type("example.test/v1", "Widget"), "default", "one")
@@ -149,7 +149,7 @@ async def test_custom_resources_go_while_what_clears_their_finalizers_is_there(a
         assert [one for one in at.transport.writes if one.startswith("DELETE")][1] == "DELETE operator"
 
 
-async def test_a_release_that_was_half_installed_goes_whole(autojump_clock: MockClock) -> None:
+async def test_an_incomplete_install_is_uninstalled_completely(autojump_clock: MockClock) -> None:
     async with bench() as at:
         with pytest.raises(InvalidError):
             await at.engine.upgrade(request(config_map("a"), deployment("Not_A_Name")))
@@ -159,7 +159,7 @@ async def test_a_release_that_was_half_installed_goes_whole(autojump_clock: Mock
         assert await at.config_maps() == {}
 
 
-async def test_after_a_restart_it_is_taken_away_by_its_records(autojump_clock: MockClock) -> None:
+async def test_an_uninstall_after_a_restart_uses_the_records(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
             await engine.upgrade(request(config_map("a"), config_map("b")))

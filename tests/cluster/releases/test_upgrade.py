@@ -49,7 +49,7 @@ def status(code: int, reason: str, **headers: str) -> httpx.Response:
 # -- requests
 
 
-async def test_an_install_of_six_objects_is_fifteen_requests(autojump_clock: MockClock) -> None:
+async def test_an_install_of_six_objects_takes_fifteen_requests(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await wait_all_tasks_blocked()
         at.transport.requests.clear()
@@ -75,7 +75,7 @@ async def test_objects_of_known_kinds_are_not_read_before_an_install(autojump_cl
         assert not at.transport.writes
 
 
-async def test_an_upgrade_writes_only_what_changed(autojump_clock: MockClock) -> None:
+async def test_an_upgrade_writes_only_changed_objects(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(six())
         await wait_all_tasks_blocked()
@@ -86,7 +86,7 @@ async def test_an_upgrade_writes_only_what_changed(autojump_clock: MockClock) ->
 
 
 @pytest.mark.parametrize("manager", ["helm", "ann"])
-async def test_an_object_in_which_another_manager_has_fields_is_read(manager: str, autojump_clock: MockClock) -> None:
+async def test_an_object_with_fields_of_another_manager_is_read(manager: str, autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1", w="1")))
         theirs: JsonObject = {"v": "1"} if manager == "helm" else {"z": "1"}
@@ -104,9 +104,7 @@ async def test_an_object_in_which_another_manager_has_fields_is_read(manager: st
 
 
 @pytest.mark.parametrize("heard", [True, False])
-async def test_a_field_that_an_autoscaler_has_is_left_to_it_by_a_change(
-    *, heard: bool, autojump_clock: MockClock
-) -> None:
+async def test_an_upgrade_leaves_the_field_of_an_autoscaler(*, heard: bool, autojump_clock: MockClock) -> None:
     def wanted(version: int) -> ReleaseRequest:
         manifest = deployment("web", f"registry.example/web:{version}")
         return request(manifest.replace("spec:\n  selector", "spec:\n  replicas: 2\n  selector", 1))
@@ -129,7 +127,7 @@ async def test_a_field_that_an_autoscaler_has_is_left_to_it_by_a_change(
 
 
 @pytest.mark.slow
-async def test_a_second_pass_over_many_releases_asks_nothing(autojump_clock: MockClock) -> None:
+async def test_a_second_pass_over_many_releases_sends_no_requests(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         wanted = [six(name=f"web-{number}") for number in range(10)]
         async with trio.open_nursery() as nursery:
@@ -145,7 +143,7 @@ async def test_a_second_pass_over_many_releases_asks_nothing(autojump_clock: Moc
 
 
 @pytest.mark.slow
-async def test_after_a_restart_nothing_is_written_where_nothing_changed(autojump_clock: MockClock) -> None:
+async def test_an_unchanged_release_is_not_written_after_a_restart(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
             await engine.upgrade(six())
@@ -160,7 +158,7 @@ async def test_after_a_restart_nothing_is_written_where_nothing_changed(autojump
         assert [one for one in transport.requests if one == "GET web"] == []  # the lists of their kinds contained them
 
 
-async def test_an_object_that_changed_is_read_again(autojump_clock: MockClock) -> None:
+async def test_a_changed_object_is_read_again(autojump_clock: MockClock) -> None:
     async with bench() as at:
         warn = replace(request(config_map("a", v="1"), config_map("b", v="1")), drift=DriftPolicy(DriftMode.WARN))
         await at.engine.upgrade(warn)
@@ -175,7 +173,7 @@ async def test_an_object_that_changed_is_read_again(autojump_clock: MockClock) -
         assert {"GET a", "GET b"} & set(at.transport.requests) == {"GET a"}
 
 
-async def test_an_object_that_is_being_deleted_is_read(autojump_clock: MockClock) -> None:
+async def test_an_object_being_deleted_is_read(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(six())
         web = key("web")
@@ -191,10 +189,10 @@ async def test_an_object_that_is_being_deleted_is_read(autojump_clock: MockClock
 
 
 @pytest.mark.parametrize("wanted", ["1", "2"])
-async def test_after_a_restart_an_interrupted_revision_proves_nothing_about_its_objects(
+async def test_after_a_restart_the_objects_of_an_interrupted_revision_are_compared(
     wanted: str, autojump_clock: MockClock
 ) -> None:
-    """The second revision fails after one of its two objects was written; its record does not say which one."""
+    """The second revision fails after one of its two objects is written; its record does not contain which one."""
 
     def pair(version: str) -> ReleaseRequest:
         return request(config_map("a", v=version), config_map("b", v=version))
@@ -268,8 +266,8 @@ async def test_every_request_may_fail_once(fault: str, autojump_clock: MockClock
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_an_answer_that_was_lost_after_the_write(autojump_clock: MockClock) -> None:
-    """The write was done, and nobody knows: what is written again, or found, is what was wanted."""
+async def test_every_answer_may_be_lost_once(autojump_clock: MockClock) -> None:
+    """The write is done without the engine knowing; a repeated write or a read leads to the desired state."""
     async with bench() as at:
         await story(at)
         good, total = await end_state(at), len(at.transport.requests)
@@ -280,7 +278,7 @@ async def test_an_answer_that_was_lost_after_the_write(autojump_clock: MockClock
             assert await end_state(at) == good, number
 
 
-async def test_what_fails_for_good_is_raised_at_once_and_named(autojump_clock: MockClock) -> None:
+async def test_a_permanent_failure_is_raised_at_once_and_named(autojump_clock: MockClock) -> None:
     async with bench() as at:
         start = trio.current_time()
         with pytest.raises(InvalidError, match=r"Deployment\.apps default/Not_A_Name"):
@@ -308,7 +306,7 @@ async def upgrade_in_vain(at: Bench, wanted: ReleaseRequest) -> None:
         await at.engine.upgrade(wanted)
 
 
-async def test_progress_names_what_is_not_applied_and_why(autojump_clock: MockClock) -> None:
+async def test_progress_lists_unapplied_objects_with_the_reason(autojump_clock: MockClock) -> None:
     told: list[Laggards] = []
     async with bench() as at:
         broken = [True, True]
@@ -322,7 +320,7 @@ async def test_progress_names_what_is_not_applied_and_why(autojump_clock: MockCl
         assert any("refused" in message for message in messages)
 
 
-async def test_a_repair_or_an_early_object_that_fails_leaves_no_row_behind(autojump_clock: MockClock) -> None:
+async def test_a_failed_repair_or_early_object_leaves_no_row(autojump_clock: MockClock) -> None:
     (early,) = objects_of(deployment("Not_A_Name"))
     wanted = request(config_map("a"))
     async with cluster() as (client, transport):
@@ -345,7 +343,7 @@ async def test_a_repair_or_an_early_object_that_fails_leaves_no_row_behind(autoj
 # -- superseding
 
 
-async def test_superseding_ends_at_once_and_the_next_goes_on(autojump_clock: MockClock) -> None:
+async def test_a_superseded_upgrade_ends_at_once_and_the_next_continues(autojump_clock: MockClock) -> None:
     async with bench() as at:
         at.transport.fault = lambda asked: (
             httpx.ConnectError("refused") if asked.method == "PATCH" and asked.url.path.endswith("/b") else None
@@ -362,7 +360,7 @@ async def test_superseding_ends_at_once_and_the_next_goes_on(autojump_clock: Moc
         assert set(await at.config_maps()) == {"a", "c"}
 
 
-async def test_a_request_that_hangs_holds_no_one_who_comes_after(autojump_clock: MockClock) -> None:
+async def test_a_hanging_request_does_not_block_the_next_upgrade(autojump_clock: MockClock) -> None:
     async with bench() as at:
         never = trio.Event()
         at.transport.fault = lambda asked: never if asked.method == "PATCH" else None
@@ -375,7 +373,7 @@ async def test_a_request_that_hangs_holds_no_one_who_comes_after(autojump_clock:
         assert (await at.client.get(key("a")))["data"] == {"v": "2"}
 
 
-async def test_of_two_releases_that_want_one_object_at_a_time_one_gets_it(autojump_clock: MockClock) -> None:
+async def test_of_two_releases_with_one_object_only_one_gets_it(autojump_clock: MockClock) -> None:
     async with bench() as at:
         errors: list[ForeignObjectError] = []
 
@@ -401,7 +399,7 @@ async def test_of_two_releases_that_want_one_object_at_a_time_one_gets_it(autoju
         ]
 
 
-async def test_what_another_process_took_is_left_to_him_where_the_policy_is_to_tell(autojump_clock: MockClock) -> None:
+async def test_fields_taken_by_another_process_are_left_in_warn_mode(autojump_clock: MockClock) -> None:
     async with bench() as at:
         warn = replace(request(config_map("a", v="1", w="1")), drift=DriftPolicy(DriftMode.WARN))
         await at.engine.upgrade(warn)
@@ -427,7 +425,7 @@ async def test_what_another_process_took_is_left_to_him_where_the_policy_is_to_t
         assert at.engine.drifts(warn.owner) == ()
 
 
-async def test_one_operation_of_a_release_at_a_time(autojump_clock: MockClock) -> None:
+async def test_operations_of_a_release_run_one_at_a_time(autojump_clock: MockClock) -> None:
     async with bench() as at:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(at.engine.upgrade, request(config_map("a", v="1")))
@@ -444,7 +442,7 @@ async def test_one_operation_of_a_release_at_a_time(autojump_clock: MockClock) -
 # -- refusals
 
 
-async def test_nothing_is_not_a_wish(autojump_clock: MockClock) -> None:
+async def test_an_empty_release_is_refused_unless_allowed(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b")))
         at.transport.requests.clear()
@@ -463,7 +461,7 @@ async def test_nothing_is_not_a_wish(autojump_clock: MockClock) -> None:
 # -- definitions
 
 
-async def test_definitions_are_upgraded_and_not_written_twice(autojump_clock: MockClock) -> None:
+async def test_definitions_are_upgraded_once(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(WIDGET, crds=(widget_crd(),)))
         at.transport.requests.clear()
@@ -481,7 +479,7 @@ async def test_definitions_are_upgraded_and_not_written_twice(autojump_clock: Mo
         assert find(live, "spec", "names", "shortNames") == ["wd"]
 
 
-async def test_an_object_deleted_while_it_is_applied_is_made_again(autojump_clock: MockClock) -> None:
+async def test_an_object_deleted_during_its_apply_is_created_again(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
         held = trio.Event()
@@ -505,7 +503,7 @@ async def test_kept_objects_stay_and_are_adopted_again(autojump_clock: MockClock
         assert (await at.client.get(key("kept")))["data"] == {"v": "2"}
 
 
-async def test_early_objects_are_the_releases_own(autojump_clock: MockClock) -> None:
+async def test_early_objects_belong_to_their_release(autojump_clock: MockClock) -> None:
     async with bench() as at:
         (early,) = objects_of(config_map("a", v="1"))
         assert await at.engine.apply_early("web", "default", [early]) == (key("a"),)

@@ -73,7 +73,7 @@ REFUSED: Final[dict[str, tuple[JsonObject, JsonObject, str]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_changes_that_are_refused(name: str) -> None:
+def test_refused_changes_are_recognized(name: str) -> None:
     present, wanted, message = REFUSED[name]
     assert any(message in why for why in refusals(present, wanted))
     assert not refusals(present, present)
@@ -93,7 +93,7 @@ def test_changes_that_are_refused(name: str) -> None:
         ),
     ],
 )
-def test_changes_that_are_not_known_to_be_refused(present: JsonObject, wanted: JsonObject) -> None:
+def test_other_changes_are_not_reported_as_refused(present: JsonObject, wanted: JsonObject) -> None:
     assert not refusals(present, wanted)
 
 
@@ -102,12 +102,12 @@ def job(container: JsonObject, **more: int) -> JsonObject:
     return {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
 
 
-def test_defaults_of_the_api_server_are_no_changes() -> None:
+def test_defaults_of_the_api_server_are_not_changes() -> None:
     plain: JsonObject = {"name": "a", "image": "a"}
     assert not refusals(job({**plain, "imagePullPolicy": "Always"}, extra=1), job(plain))
 
 
-def test_what_cannot_be_undone() -> None:
+def test_irreversible_changes_are_recognized() -> None:
     assert one_way(claim("1Gi"), claim("2Gi")) == ("it has 2Gi and cannot shrink to 1Gi",)
     assert one_way(config(), config(immutable=True)) == ("it is immutable, and cannot become mutable again",)
     assert one_way(crd(cure="string"), crd(cure="string", age="integer")) == refusals(
@@ -119,7 +119,7 @@ def test_what_cannot_be_undone() -> None:
     assert one_way(config(), config(a="2")) == ()
 
 
-def test_a_definition_that_allows_the_change_or_cannot_be_read() -> None:
+def test_a_definition_may_allow_the_change_and_must_be_readable() -> None:
     allowed = crd(cure="integer")
     allowed["metadata"] = {"annotations": {"wharfinger.dev/allow-unsafe-crd-upgrade": "true"}}
     assert not refusals(crd(cure="string"), allowed)

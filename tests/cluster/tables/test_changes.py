@@ -13,7 +13,7 @@ def told(changes: tuple[Change[str, Row], ...]) -> list[str]:
     return [f"{'-' if change.deleted else '+'}{change.key}{change.row.value}@{change.revision}" for change in changes]
 
 
-def test_changes() -> None:
+def test_changes_are_read_by_revision() -> None:
     table = a_table()
     put(table, Row("a", 1), Row("b", 1), Row("gone", 1))
     drop(table, "gone")
@@ -28,7 +28,7 @@ def test_changes() -> None:
         assert stream.next() == ()
 
 
-def test_created_and_deleted_unseen_is_only_the_deletion() -> None:
+def test_a_row_created_and_deleted_unread_is_one_deletion() -> None:
     table = a_table()
     with table.changes("reader") as stream:
         put(table, Row("a", 1))
@@ -40,7 +40,7 @@ def test_created_and_deleted_unseen_is_only_the_deletion() -> None:
         assert told(stream.next()) == ["-b1@4"]
 
 
-def test_deleted_and_created_unseen_is_only_the_row_and_says_so() -> None:
+def test_a_row_deleted_and_created_unread_is_one_row_with_a_new_beginning() -> None:
     table = a_table()
     put(table, Row("a", 1))
     with table.changes("reader") as stream:
@@ -52,11 +52,13 @@ def test_deleted_and_created_unseen_is_only_the_row_and_says_so() -> None:
         put(table, Row("a", 4))
         (third,) = stream.next()
     assert [told((change,)) for change in (first, second, third)] == [["+a1@1"], ["+a2@2"], ["+a4@5"]]
-    assert [change.created for change in (first, second, third)] == [1, 1, 4], "another one by its beginning"
+    assert [change.created for change in (first, second, third)] == [1, 1, 4], (
+        "the creation time distinguishes the new row"
+    )
     assert third.created > second.revision
 
 
-def test_a_part_is_taken_safely() -> None:
+def test_changes_can_be_taken_in_parts() -> None:
     table = a_table()
     with table.changes("reader") as stream:
         put(table, *(Row(key, 1) for key in "abcd"))
@@ -73,8 +75,8 @@ def test_a_part_is_taken_safely() -> None:
         assert not stream.behind
 
 
-def test_what_was_taken_to_the_end_has_the_tables_revision() -> None:
-    """Where the last change was a deletion from before the stream began, it is not told, and yet nothing is behind it."""
+def test_a_stream_read_to_its_end_has_the_tables_revision() -> None:
+    """This holds if the last change is a deletion from before the stream began, which is not reported."""
     table = a_table()
     put(table, Row("a", 1), Row("b", 1))
     drop(table, "b")
@@ -85,7 +87,7 @@ def test_what_was_taken_to_the_end_has_the_tables_revision() -> None:
         assert (stream.revision, stream.behind) == (3, False)
 
 
-def test_what_another_tracker_has_yet_to_hear_is_not_told_to_a_later_one() -> None:
+def test_deletions_from_before_a_tracker_are_not_reported_to_it() -> None:
     table = a_table()
     put(table, Row("a", 1), Row("b", 1))
     with table.changes("early") as early:
@@ -96,7 +98,7 @@ def test_what_another_tracker_has_yet_to_hear_is_not_told_to_a_later_one() -> No
         assert told(early.next()) == ["-a1@3"]
 
 
-def test_several_read_at_their_own_pace() -> None:
+def test_several_trackers_read_at_their_own_pace() -> None:
     table = a_table()
     with table.changes("fast") as fast, table.changes("slow") as slow:
         put(table, Row("a", 1))
@@ -108,7 +110,7 @@ def test_several_read_at_their_own_pace() -> None:
         assert table.statistics().graves == 0
 
 
-def test_nothing_is_remembered_once_no_one_reads() -> None:
+def test_deletions_are_forgotten_without_readers() -> None:
     table = a_table()
     with table.changes("reader") as stream:
         put(table, Row("a"))
@@ -123,7 +125,7 @@ def test_nothing_is_remembered_once_no_one_reads() -> None:
     stream.close()
 
 
-def test_a_write_reads_what_was_committed() -> None:
+def test_readers_see_only_committed_changes() -> None:
     table = a_table()
     with table.changes("reader") as stream:
         with write(table) as tx:
@@ -137,7 +139,7 @@ def test_a_write_reads_what_was_committed() -> None:
         assert not stream.behind
 
 
-def test_who_falls_too_far_behind_is_expired_and_named() -> None:
+def test_a_tracker_too_far_behind_expires_and_is_named() -> None:
     table = a_table(graves=2)
     put(table, *(Row(key) for key in "abcde"))
     with table.changes("slow") as slow, table.changes("fast") as fast:
@@ -157,18 +159,18 @@ def test_who_falls_too_far_behind_is_expired_and_named() -> None:
             assert told(again.next()) == ["+e0@5"]
 
 
-def test_rows_that_come_again_do_not_expire_anybody() -> None:
+def test_recreated_rows_do_not_expire_a_tracker() -> None:
     table = a_table(graves=2)
     with table.changes("slow") as slow:
         for value in range(100):
             put(table, Row("a", value))
             drop(table, "a")
         assert table.statistics().graves == 1
-        assert table.statistics().versions < 50, "what is over does not pile up for who is slow"
+        assert table.statistics().versions < 50, "ended versions do not accumulate for a slow tracker"
         assert told(slow.next()) == ["-a99@200"]
 
 
-async def test_changes_watch() -> None:
+async def test_a_waiting_reader_is_woken_by_changes() -> None:
     table = a_table()
     log: list[str] = []
 
@@ -191,8 +193,8 @@ async def test_changes_watch() -> None:
     assert log == ["+a1@1", "-b1@3", "-a1@4"]
 
 
-async def test_who_waits_is_told_that_it_expired() -> None:
-    """It waits at the table's revision; one commit buries more than is remembered, so it wakes to that."""
+async def test_a_waiting_reader_is_woken_when_it_expires() -> None:
+    """The reader waits at the table's revision, and one commit deletes more rows than are remembered."""
     table = a_table(graves=2)
     put(table, *(Row(key) for key in "abc"))
 
@@ -210,7 +212,7 @@ async def test_who_waits_is_told_that_it_expired() -> None:
 
 
 async def test_observable() -> None:
-    """A follower that replays what it is told ends with the rows, whenever it looks."""
+    """A follower that replays the reported changes ends with the rows of the table, however often it reads."""
     table = a_table()
     copy: dict[str, int] = {}
 
@@ -236,7 +238,7 @@ async def test_observable() -> None:
 
 
 async def test_derive() -> None:
-    """One table made of another: a row that cannot be derived is told and does not end it (the peer's job died of it)."""
+    """One table is derived from another: a row that cannot be derived is reported and stops nothing (the peer's job died)."""
     source, derived = a_table("source"), a_table("derived")
     failed: list[str] = []
     filling = derived.initializer("derive")

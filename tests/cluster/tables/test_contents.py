@@ -25,7 +25,7 @@ def commit(of: Contents[str, Row], *rows: Row) -> None:
 
 
 def test_part_index_duplicate_keys() -> None:
-    """Many rows with one value, most of them replaced many times: the value's log is tidied, older snapshots stay right."""
+    """Many rows share one value and are replaced often: the value's log is compacted, and older snapshots stay correct."""
     table = a_table()
     kept = []
     for value in range(300):
@@ -41,7 +41,7 @@ def test_part_index_duplicate_keys() -> None:
     assert len(log.versions) <= 2 * 7 + 4 * SLACK
 
 
-def test_a_value_that_no_row_has_is_not_kept() -> None:
+def test_values_without_rows_are_removed_from_the_index() -> None:
     table = a_table()
     for number in range(100):
         put(table, Row("a", number, (f"t{number}",)))
@@ -50,7 +50,7 @@ def test_a_value_that_no_row_has_is_not_kept() -> None:
     assert len(table.snapshot().buckets["tag"]) == 0
 
 
-def test_what_a_commit_does_not_change_is_the_same() -> None:
+def test_unchanged_versions_are_shared_between_snapshots() -> None:
     mine = contents()
     commit(mine, *(Row(f"k{number}", 0, (f"t{number % 10}",)) for number in range(100)))
     before = mine.snapshot
@@ -63,7 +63,7 @@ def test_what_a_commit_does_not_change_is_the_same() -> None:
     assert [snapshot.find("tag", "t1")[-1].row.value for snapshot in (before, after)] == [0, 1]
 
 
-def test_a_draft_that_is_dropped_leaves_no_trace() -> None:
+def test_a_dropped_draft_changes_nothing() -> None:
     mine = contents()
     commit(mine, Row("a", 1, ("red",)))
     before = mine.snapshot
@@ -77,7 +77,7 @@ def test_a_draft_that_is_dropped_leaves_no_trace() -> None:
     assert [entry.row.value for entry in mine.snapshot.find("tag", "red")] == [3]
 
 
-def test_deletions_are_logged_for_readers_only() -> None:
+def test_deletions_are_logged_only_for_readers() -> None:
     mine = contents()
 
     def there_and_gone() -> list[str]:
@@ -99,7 +99,7 @@ def test_deletions_are_logged_for_readers_only() -> None:
     assert list(mine.changes_since(0)) == []
 
 
-def test_pending_initializers_are_no_revision() -> None:
+def test_pending_initializers_do_not_change_the_revision() -> None:
     mine = contents()
     commit(mine, Row("a", 1, ("red",)))
     before = mine.snapshot

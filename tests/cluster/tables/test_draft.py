@@ -28,7 +28,7 @@ def remove(draft: Draft[str, Row], key: str) -> None:
     draft.remove(old)
 
 
-def test_what_it_made_of_keys_is_in_the_order_of_revisions() -> None:
+def test_own_versions_are_in_the_order_of_revisions() -> None:
     draft = on(Row("a"), Row("b"))
     for key in "cabac":
         draft.put(Row(key))
@@ -41,7 +41,7 @@ def test_what_it_made_of_keys_is_in_the_order_of_revisions() -> None:
     assert draft.revision == 8
 
 
-def test_what_is_over_by_it_is_noted_once() -> None:
+def test_an_ended_version_is_noted_once() -> None:
     draft = on(Row("a", tags=("red",)), Row("b"))
     draft.put(Row("a", 1, tags=("blue",)))
     draft.put(Row("a", 2))
@@ -52,7 +52,7 @@ def test_what_is_over_by_it_is_noted_once() -> None:
     assert [(version.key, version.revision, values) for version, values in draft.ended] == [("a", 1, (("red",), ()))]
 
 
-def test_values_are_found_among_what_is_written_and_what_was_there() -> None:
+def test_values_are_found_in_new_and_existing_rows() -> None:
     draft = on(Row("a", tags=("red",)), Row("b", tags=("red",)), Row("c", tags=("red",)))
     draft.put(Row("d", tags=("red",)))
     draft.put(Row("b", 1, tags=("red",)))
@@ -64,7 +64,7 @@ def test_values_are_found_among_what_is_written_and_what_was_there() -> None:
     assert draft.find("tag", "blue") == ()
 
 
-def test_what_is_refused_changes_nothing() -> None:
+def test_a_refused_row_changes_nothing() -> None:
     draft = on(Row("a", seat=1), Row("b", seat=2))
     kept = draft.get("b")
     assert kept is not None
@@ -76,7 +76,7 @@ def test_what_is_refused_changes_nothing() -> None:
     assert draft.get("b") is kept
 
 
-def test_a_seat_changes_hands_within_a_transaction() -> None:
+def test_a_unique_value_may_change_rows_within_a_transaction() -> None:
     draft = on(Row("a", seat=1), Row("b", seat=2))
     draft.put(Row("a"))
     draft.put(Row("b", seat=1))
@@ -84,7 +84,7 @@ def test_a_seat_changes_hands_within_a_transaction() -> None:
     assert [[version.key for version in draft.find("seat", seat)] for seat in (1, 2)] == [["b"], ["a"]]
 
 
-def test_functions_that_fail_do_so_before_anything_changes() -> None:
+def test_failing_index_functions_change_nothing() -> None:
     indexes = {"odd": Index[Row](lambda row: [1 // row.value])}
     draft = Draft("rows", Contents[str, Row](indexes, 0).snapshot, key_of, indexes)
     with pytest.raises(ZeroDivisionError):

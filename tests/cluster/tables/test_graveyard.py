@@ -10,13 +10,13 @@ def grave(key: str, revision: int) -> Version[str, str]:
     return Version(key, "row", revision, 1, GRAVE)
 
 
-def test_nothing_is_kept_where_no_one_reads() -> None:
+def test_nothing_is_stored_without_readers() -> None:
     yard, one = Yard(), grave("a", 1)
     assert not yard.bury(one)
     assert (len(yard), one.ended) == (0, FORGOTTEN)
 
 
-def test_a_grave_is_kept_until_the_slowest_has_read_it() -> None:
+def test_a_grave_is_stored_until_the_slowest_tracker_has_read_it() -> None:
     yard = Yard()
     slow, fast = yard.join("slow", 0), yard.join("fast", 0)
     one, two = grave("a", 1), grave("b", 2)
@@ -31,7 +31,7 @@ def test_a_grave_is_kept_until_the_slowest_has_read_it() -> None:
     assert (two.ended, len(yard)) == (FORGOTTEN, 0)
 
 
-def test_who_came_after_a_deletion_does_not_hold_it() -> None:
+def test_a_tracker_that_joined_after_a_deletion_does_not_retain_it() -> None:
     yard = Yard()
     early = yard.join("early", 0)
     yard.bury(grave("a", 1))
@@ -41,7 +41,7 @@ def test_who_came_after_a_deletion_does_not_hold_it() -> None:
     assert yard.leave(early) == 0
 
 
-def test_a_row_that_comes_again_takes_its_grave_away() -> None:
+def test_a_recreated_row_removes_its_grave() -> None:
     yard, one = Yard(), grave("a", 1)
     yard.join("reader", 0)
     yard.bury(one)
@@ -50,7 +50,7 @@ def test_a_row_that_comes_again_takes_its_grave_away() -> None:
     assert (one.ended, len(yard)) == (FORGOTTEN, 0)
 
 
-def test_the_furthest_behind_are_expired_and_no_more_than_needed() -> None:
+def test_only_the_trackers_furthest_behind_expire() -> None:
     yard = Yard(limit=2)
     readers = {name: yard.join(name, 0) for name in ("one", "two", "ahead")}
     readers["ahead"].mark = 1
@@ -66,7 +66,7 @@ def test_the_furthest_behind_are_expired_and_no_more_than_needed() -> None:
     assert [len(yard), len(yard.trackers)] == [0, 0]
 
 
-def test_only_the_last_names_are_kept() -> None:
+def test_only_the_last_expired_names_are_stored() -> None:
     yard = Yard(limit=0)
     for number in range(NAMED + 5):
         yard.join(f"r{number}", number)

@@ -6,7 +6,7 @@ from wharfinger.cluster.tables.table import Table
 from wharfinger.cluster.tables.transaction import write
 
 
-def test_get_and_list() -> None:
+def test_get_returns_the_entry_of_a_key() -> None:
     table = a_table()
     put(table, Row("a", 1), Row("b", 2), Row("a", 3))
     snapshot = table.snapshot()
@@ -17,7 +17,7 @@ def test_get_and_list() -> None:
     assert ("a" in snapshot, "c" in snapshot) == (True, False)
 
 
-def test_all() -> None:
+def test_all_entries_are_in_the_order_of_revisions() -> None:
     table = a_table()
     put(table, *(Row(key, 1) for key in "abcd"), Row("b", 2))
     drop(table, "c")
@@ -42,7 +42,7 @@ def test_lower_bound_by_revision() -> None:
     assert [entry.row.key for entry in table.snapshot().since(5)] == ["a", "e"]
 
 
-def test_iterating_goes_on_while_the_table_changes() -> None:
+def test_iterating_continues_while_the_table_changes() -> None:
     table = a_table()
     put(table, *(Row(str(number)) for number in range(50)))
     entries = table.snapshot().entries()
@@ -55,14 +55,14 @@ def test_iterating_goes_on_while_the_table_changes() -> None:
 
 
 def test_regression_29324_a_list_matches_exactly() -> None:
-    """A value that begins with another one is not that one (the peer's prefix search took it for that)."""
+    """A value that is a prefix of another one does not match it (the peer's prefix search did)."""
     table = a_table()
     put(table, Row("a", tags=("red",)), Row("b", tags=("red-ish",)), Row("c", tags=("re",)))
     assert [entry.row.key for entry in table.snapshot().find("tag", "red")] == ["a"]
 
 
-def test_non_unique_keys_do_not_run_into_each_other() -> None:
-    """Values and keys with any separators in them stay apart (the peer joins them into one key)."""
+def test_non_unique_keys_are_not_concatenated() -> None:
+    """Values and keys with any separators stay distinct (the peer joins them into one key)."""
     by_pair = Table[tuple[str, ...], tuple[str, ...]](
         "pairs", lambda row: row, indexes={"first": Index(lambda row: row[:1])}
     )
@@ -75,7 +75,7 @@ def test_non_unique_keys_do_not_run_into_each_other() -> None:
     assert [entry.row for entry in with_all.find("first", "a")] == [pairs[0], pairs[3]]
 
 
-def test_empty_keys() -> None:
+def test_empty_keys_and_values_are_allowed() -> None:
     table = a_table()
     put(table, Row("", 1, ("",)))
     assert rows_of(table.snapshot()) == {"": 1}

@@ -4,7 +4,7 @@ from tests.cluster.tables.samples import Row, a_table, drop, put
 from wharfinger.cluster.tables.statistics import TableStatistics, TrackerStatistics
 
 
-def test_statistics() -> None:
+def test_statistics_count_rows_graves_and_watches() -> None:
     table = a_table()
     table.initializer("records")
     put(table, Row("a"), Row("b"), Row("a", 1))

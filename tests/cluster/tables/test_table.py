@@ -16,26 +16,26 @@ def values(row: Row) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["a", "desired", "a-b_9", "a" + 30 * "b"])
-def test_names(name: str) -> None:
+def test_valid_names_are_accepted(name: str) -> None:
     assert Table(name, key_of, indexes={name: Index(values)}).name == name
 
 
 @pytest.mark.parametrize("name", ["", "A", "9a", "_a", "__own", "-a", "a b", "a.b", "a/b", "aä", "a\n", "a" + 31 * "b"])
-def test_names_that_may_not_be(name: str) -> None:
+def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(TableNameError, match="is not a name of a table or an index"):
         Table(name, key_of)
     with pytest.raises(TableNameError, match="is not a name of a table or an index"):
         Table("rows", key_of, indexes={name: Index(values)})
 
 
-def test_a_new_table() -> None:
+def test_a_new_table_is_empty_and_initialized() -> None:
     snapshot = a_table().snapshot()
     assert (len(snapshot), snapshot.revision, snapshot.initialized) == (0, 0, True)
     assert list(snapshot.entries()) == []
     assert snapshot.find("tag", "red") == ()
 
 
-def test_a_snapshot_costs_nothing_and_stays() -> None:
+def test_a_snapshot_is_shared_and_immutable() -> None:
     table = a_table()
     put(table, Row("a", 1, ("red",)))
     snapshot = table.snapshot()
@@ -47,7 +47,7 @@ def test_a_snapshot_costs_nothing_and_stays() -> None:
     assert rows_of(table.snapshot()) == {"b": 3}
 
 
-def test_number_of_objects() -> None:
+def test_the_number_of_rows_follows_the_changes() -> None:
     table = a_table()
     put(table, Row("a"), Row("b"), Row("a", 1))
     assert len(table.snapshot()) == 2
@@ -59,7 +59,7 @@ def test_number_of_objects() -> None:
 
 
 def test_insert_watch() -> None:
-    """A watch on a row that was just inserted tells of what becomes of that row, and of nothing else."""
+    """A watch on a row that was just inserted fires on changes of that row only."""
     table = a_table()
     put(table, Row("a"))
     watch = table.watch_key("a")
@@ -75,7 +75,7 @@ def test_insert_watch() -> None:
     assert fired(created) == [True]
 
 
-def test_watching_an_index() -> None:
+def test_an_index_watch_fires_for_rows_with_its_value() -> None:
     table = a_table()
     put(table, Row("a", tags=("red",)), Row("b", tags=("blue",)))
     red, blue = table.watch_index("tag", "red"), table.watch_index("tag", "blue")
@@ -83,10 +83,10 @@ def test_watching_an_index() -> None:
     assert (red.fired, blue.fired) == (True, False), "a row that no longer has the value"
     red = table.watch_index("tag", "red")
     put(table, Row("c", tags=("red",)))
-    assert (red.fired, blue.fired) == (True, False), "one that has it now"
+    assert (red.fired, blue.fired) == (True, False), "a row that gained the value"
     red = table.watch_index("tag", "red")
     put(table, Row("c", 1, tags=("red",)))
-    assert (red.fired, blue.fired) == (True, False), "one that has it, and is another"
+    assert (red.fired, blue.fired) == (True, False), "a changed row with the value"
     red = table.watch_index("tag", "red")
     drop(table, "c")
     assert (red.fired, blue.fired) == (True, False), "one that is gone"
@@ -95,7 +95,7 @@ def test_watching_an_index() -> None:
     assert (red.fired, blue.fired, other.fired) == (False, True, False)
 
 
-def test_watching_a_table() -> None:
+def test_a_table_watch_fires_on_commit() -> None:
     table, other = a_table(), a_table("other")
     watch = table.watch()
     assert table.watch() is watch
@@ -107,12 +107,12 @@ def test_watching_a_table() -> None:
     assert fired(watch) == [False]
     with write(table) as tx:
         tx.insert(table, Row("a"))
-        assert fired(watch) == [False], "nobody is told before it is committed"
+        assert fired(watch) == [False], "the watch fires at the commit"
     assert fired(watch) == [True]
     assert not table.watch().fired
 
 
-def test_a_watch_taken_within_a_transaction_is_told_of_it() -> None:
+def test_a_watch_taken_within_a_transaction_fires_on_its_commit() -> None:
     table = a_table()
     with write(table) as tx:
         tx.insert(table, Row("a", tags=("red",)))
@@ -120,7 +120,7 @@ def test_a_watch_taken_within_a_transaction_is_told_of_it() -> None:
     assert [watch.fired for watch in watches] == [True, True, True]
 
 
-def test_what_no_one_watches_any_more_is_forgotten() -> None:
+def test_unreferenced_watches_are_forgotten() -> None:
     table = a_table()
     kept = table.watch_key("a")
     for number in range(100):
@@ -130,8 +130,8 @@ def test_what_no_one_watches_any_more_is_forgotten() -> None:
     assert table.statistics().watches == 1
 
 
-async def test_who_is_woken_sees_the_new_root() -> None:
-    """Of all tables of the transaction, and every waiter, whatever it watches; and it may write at once."""
+async def test_a_woken_task_sees_the_new_root() -> None:
+    """This holds for all tables of the transaction and every kind of watch, and the task may write at once."""
     left, right = a_table("left"), a_table("right")
     seen: list[tuple[int, int]] = []
 
@@ -153,7 +153,7 @@ async def test_who_is_woken_sees_the_new_root() -> None:
     assert sorted(seen) == [(revision, 1) for revision in range(1, 9)]
 
 
-async def test_watch_set_any_of_several() -> None:
+async def test_watch_set_waits_for_any_of_several() -> None:
     table, done = a_table(), trio.Event()
 
     async def wait() -> None:
@@ -171,7 +171,7 @@ async def test_watch_set_any_of_several() -> None:
 
 
 async def test_watch_set_settling(autojump_clock: trio.testing.MockClock) -> None:
-    """What fires within the settle time is taken together with the first."""
+    """Watches that fire within the settle time are returned together with the first."""
     table = a_table()
     keys = "abc"
 
@@ -189,7 +189,7 @@ async def test_watch_set_settling(autojump_clock: trio.testing.MockClock) -> Non
         assert trio.current_time() == 2.5
 
 
-async def test_watch_set_cancelled_while_settling(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_cancelled_watch_set_leaves_watches_usable(autojump_clock: trio.testing.MockClock) -> None:
     table = a_table()
     watch, never = table.watch_key("a"), table.watch_key("b")
     put(table, Row("a"))
@@ -201,7 +201,7 @@ async def test_watch_set_cancelled_while_settling(autojump_clock: trio.testing.M
     await watch.wait()
 
 
-async def test_a_watch_that_has_fired_is_waited_for_no_longer() -> None:
+async def test_a_fired_watch_returns_at_once() -> None:
     table = a_table()
     watch = table.watch()
     put(table, Row("a"))
@@ -210,7 +210,7 @@ async def test_a_watch_that_has_fired_is_waited_for_no_longer() -> None:
         await watch.wait()
 
 
-async def test_wait_for_a_revision() -> None:
+async def test_a_wait_for_a_revision_ends_when_it_is_reached() -> None:
     table = a_table()
     reached: list[tuple[int, int]] = []
 
@@ -239,7 +239,7 @@ async def test_wait_for_a_revision() -> None:
 # -- initializers
 
 
-def test_initialization() -> None:
+def test_a_table_is_initialized_when_all_initializers_are_done() -> None:
     table = a_table()
     records, charts = table.initializer("records"), table.initializer("charts")
     assert not table.snapshot().initialized
@@ -258,7 +258,7 @@ def test_initialization() -> None:
 
 
 def test_initialization_transitions() -> None:
-    """Done is done once; whoever comes after makes the table uninitialized again."""
+    """An initializer counts once; a later one makes the table uninitialized again."""
     table = a_table()
     first = table.initializer("records")
     with pytest.raises(TableNameError, match="rows: the initializer 'records' is pending already"):
@@ -269,12 +269,12 @@ def test_initialization_transitions() -> None:
     second = table.initializer("records")
     assert not table.snapshot().initialized
     first.done()
-    assert not table.snapshot().initialized, "not the first's business any more"
+    assert not table.snapshot().initialized, "the first initializer has no further effect"
     second.done()
     assert table.snapshot().initialized
 
 
-def test_initializers_and_transactions_do_not_undo_each_other() -> None:
+def test_initializers_and_transactions_are_independent() -> None:
     table = a_table()
     first = table.initializer("first")
     with write(table) as tx:
@@ -291,7 +291,7 @@ def test_initializers_and_transactions_do_not_undo_each_other() -> None:
     assert rows_of(table.snapshot()) == {"a": 0}
 
 
-async def test_waiting_until_it_is_initialized() -> None:
+async def test_a_wait_for_initialization_ends_with_the_last_initializer() -> None:
     table = a_table()
     assert (await table.wait_initialized()).revision == 0
     initializer, log = table.initializer("records"), []

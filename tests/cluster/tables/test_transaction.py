@@ -21,7 +21,7 @@ def add(old: Row, new: Row) -> Row:
     return Row(old.key, old.value + new.value, new.tags)
 
 
-def test_duplicate_tables_in_a_transaction() -> None:
+def test_a_table_may_be_named_twice_in_a_transaction() -> None:
     table = a_table()
     with write(table, table) as tx:
         tx.insert(table, Row("a", 1))
@@ -41,12 +41,12 @@ def test_the_same_object_is_not_inserted_again() -> None:
     with pytest.raises(SameRowError), write(table) as tx:
         tx.insert(table, new := Row("a", 3))
         tx.insert(table, new)
-    assert put(table, Row("a", 1)) == 2, "an equal one is another"
+    assert put(table, Row("a", 1)) == 2, "an equal row is a different object"
     drop(table, "a")
     assert put(table, row) == 4, "one that is not there any more may come again"
 
 
-def test_modify() -> None:
+def test_modify_merges_with_the_existing_row() -> None:
     table = a_table()
     with write(table) as tx:
         assert tx.modify(table, Row("a", 1), add) is None
@@ -72,7 +72,7 @@ def test_modify_updates_a_secondary_index() -> None:
     assert {tag: [entry.row.value for entry in after.find("tag", tag)] for tag in found} == found
 
 
-def test_revision() -> None:
+def test_the_revision_advances_within_the_transaction() -> None:
     table = a_table()
     with write(table) as tx:
         assert tx.revision(table) == 0
@@ -85,7 +85,7 @@ def test_revision() -> None:
     assert table.snapshot().revision == 3
 
 
-def test_commit_and_abort() -> None:
+def test_commit_applies_and_abort_discards_changes() -> None:
     table = a_table()
     put(table, Row("a", 1, ("red",)))
     before = table.snapshot()
@@ -107,7 +107,7 @@ def test_commit_and_abort() -> None:
     assert len(table.snapshot()) == 2, "to abort what is over does nothing"
 
 
-def test_a_transaction_that_is_over() -> None:
+def test_an_ended_transaction_is_refused() -> None:
     table = a_table()
     with write(table) as tx:
         tx.abort()
@@ -119,7 +119,7 @@ def test_a_transaction_that_is_over() -> None:
         tx.get(table, "a")
 
 
-def test_compare_and_swap() -> None:
+def test_compare_and_swap_requires_the_revision() -> None:
     table = a_table()
     first = put(table, Row("a", 1))
     with write(table) as tx:
@@ -136,7 +136,7 @@ def test_compare_and_swap() -> None:
     assert table.snapshot().revision == 2
 
 
-def test_a_comparison_that_fails_leaves_no_trace() -> None:
+def test_a_failed_comparison_changes_nothing() -> None:
     table = a_table()
     first = put(table, Row("a", 1), Row("b", 1, ("red",)))
     before, watches = table.snapshot(), (table.watch(), table.watch_key("a"), table.watch_index("tag", "red"))
@@ -152,7 +152,7 @@ def test_a_comparison_that_fails_leaves_no_trace() -> None:
     assert [watch.fired for watch in watches] == [False, False, False]
 
 
-def test_compare_and_delete() -> None:
+def test_compare_and_delete_requires_the_revision() -> None:
     table = a_table()
     put(table, Row("a", 1), Row("b", 2))
     with pytest.raises(RevisionChangedError) as changed, write(table) as tx:
@@ -167,7 +167,7 @@ def test_compare_and_delete() -> None:
     assert table.snapshot().revision == 3
 
 
-def test_read_after_write() -> None:
+def test_a_transaction_reads_its_own_writes() -> None:
     table = a_table()
     put(table, Row("a", 1, ("red",)), Row("b", 2, ("red",)), Row("c", 3))
     with write(table) as tx:
@@ -186,7 +186,7 @@ def test_read_after_write() -> None:
     assert [entry.row.value for entry in table.snapshot().find("tag", "red")] == [4, 6]
 
 
-def test_delete_and_insert_in_one_transaction() -> None:
+def test_a_row_deleted_and_inserted_in_one_transaction_is_new() -> None:
     table = a_table()
     put(table, Row("a", 1, ("red",)))
     with write(table) as tx:
@@ -203,7 +203,7 @@ def test_delete_and_insert_in_one_transaction() -> None:
     assert table.snapshot().revision == 5
 
 
-def test_delete_all() -> None:
+def test_delete_all_removes_every_row() -> None:
     table = a_table()
     with write(table) as tx:
         assert tx.delete_all(table) == 0
@@ -219,7 +219,7 @@ def test_delete_all() -> None:
     assert table.snapshot().revision == 7
 
 
-def test_unique_secondary_keys() -> None:
+def test_duplicate_unique_values_are_refused() -> None:
     table = a_table()
     put(table, Row("a", seat=1), Row("b", seat=2), Row("c"), Row("d"))
     with pytest.raises(DuplicateKeyError, match="'c' has 1 for seat, as has 'a'") as taken, write(table) as tx:
@@ -241,7 +241,7 @@ def test_unique_secondary_keys() -> None:
     ]
 
 
-def test_only_the_tables_of_the_transaction_are_written() -> None:
+def test_tables_outside_of_the_transaction_are_not_writable() -> None:
     mine, other = a_table("mine"), a_table("other")
     with write(mine) as tx:
         tx.insert(mine, Row("a"))
@@ -255,7 +255,7 @@ def test_only_the_tables_of_the_transaction_are_written() -> None:
     assert rows_of(other.snapshot()) == {"b": 0}
 
 
-def test_a_table_has_one_writer() -> None:
+def test_a_table_has_one_writer_at_a_time() -> None:
     first, second, third = a_table("first"), a_table("second"), a_table("third")
     with write(second) as tx:
         with (
@@ -292,7 +292,7 @@ def test_all_tables_of_a_transaction_change_together() -> None:
     assert (left.snapshot().revision, right.snapshot().revision) == (1, 1)
 
 
-def test_what_the_callers_functions_raise_leaves_the_rest_as_it_was() -> None:
+def test_exceptions_of_callers_functions_change_nothing() -> None:
     def fussy(row: Row) -> str:
         return row.key if row.value else str(1 // 0)
 
@@ -311,7 +311,7 @@ def test_what_the_callers_functions_raise_leaves_the_rest_as_it_was() -> None:
     assert table.snapshot().revision == 1
 
 
-def test_an_index_that_is_not_there() -> None:
+def test_an_unknown_index_raises() -> None:
     table: Table[str, Row] = Table("rows", key_of)
     put(table, Row("a"))
     with pytest.raises(KeyError, match="tag"):
@@ -355,7 +355,7 @@ def test_commit_then_notify_then_release() -> None:
     ]
 
 
-def test_to_abort_what_is_over_does_not_touch_another_transaction() -> None:
+def test_aborting_an_ended_transaction_does_not_affect_another() -> None:
     table = a_table()
     with write(table) as over:
         over.insert(table, Row("a"))

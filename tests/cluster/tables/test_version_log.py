@@ -27,7 +27,7 @@ def end(log: Log, one: Version[int, str], by: int) -> None:
     log.live -= 1
 
 
-def test_a_snapshot_sees_what_had_begun_and_was_not_over() -> None:
+def test_a_snapshot_sees_versions_begun_and_not_ended() -> None:
     log = filled(4)
     end(log, log.versions[1], 5)
     log.append(version(1, 5))
@@ -37,7 +37,7 @@ def test_a_snapshot_sees_what_had_begun_and_was_not_over() -> None:
     assert [one.revision for one in log.seen(5, 5, after=5)] == []
 
 
-def test_graves_are_told_and_not_seen() -> None:
+def test_graves_are_reported_as_changes_and_not_seen() -> None:
     log = filled(2)
     log.append(version(7, 3, GRAVE))
     log.append(version(8, 4, FORGOTTEN))
@@ -46,14 +46,14 @@ def test_graves_are_told_and_not_seen() -> None:
     assert [one.key for one in log.changes_since(2)] == [7]
 
 
-def test_a_log_without_much_that_is_over_stays() -> None:
+def test_a_log_with_few_ended_versions_is_not_compacted() -> None:
     log = filled(100)
     for one in log.versions[: 50 // 3]:
         end(log, one, 101)
     assert log.tidied(1) is log
 
 
-def test_the_successor_has_what_is_not_over() -> None:
+def test_the_compacted_log_has_all_versions_not_ended() -> None:
     log = filled(100)
     old = log.versions
     for one in old[1::2]:
@@ -65,7 +65,7 @@ def test_the_successor_has_what_is_not_over() -> None:
     while after is log:
         after, turns = log.tidied(1), turns + 1
     assert turns == -(-100 // (COPIES + SLACK))
-    assert after.versions == old[::2], "and what was not over when it was copied"
+    assert after.versions == old[::2], "and versions that ended only after they were copied"
     assert (after.live, len(old)) == (49, 100)
 
 
@@ -86,11 +86,11 @@ def replacing(keys: Iterable[int]) -> None:
 
 
 @given(st.lists(st.integers(0, 30), max_size=500))
-def test_what_is_over_is_never_much_more_than_what_is_not(keys: list[int]) -> None:
+def test_ended_versions_never_far_outnumber_the_others(keys: list[int]) -> None:
     replacing(keys)
 
 
-def test_what_ends_while_the_successor_grows() -> None:
+def test_versions_may_end_while_the_log_is_compacted() -> None:
     replacing(number * number % 97 for number in range(1000))
     replacing([*range(200), *range(50, 200), *range(50, 100)])
     replacing([*range(200), *reversed(range(200))])

@@ -6,7 +6,7 @@ import trio.testing
 from wharfinger.cluster.tables.watch import Watch, Watches
 
 
-async def test_all_who_wait_are_woken_once_and_for_good() -> None:
+async def test_all_waiters_are_woken_once_and_permanently() -> None:
     watch, woken = Watch(), []
 
     async def wait(number: int) -> None:
@@ -23,7 +23,7 @@ async def test_all_who_wait_are_woken_once_and_for_good() -> None:
     assert (watch.fired, sorted(woken)) == (True, [0, 1, 2])
 
 
-def test_a_fired_watch_is_not_given_out_again() -> None:
+def test_a_fired_watch_is_replaced() -> None:
     watches = Watches()
     before = watches.table(), watches.key("a"), watches.value("tag", "a")
     assert (watches.table(), watches.key("a"), watches.value("tag", "a")) == before
@@ -34,7 +34,7 @@ def test_a_fired_watch_is_not_given_out_again() -> None:
     assert watches.keyed == 2
 
 
-def test_keys_and_values_are_not_mixed_up() -> None:
+def test_keys_and_values_are_distinct() -> None:
     watches = Watches()
     key, pair, value = watches.key("a"), watches.key(("tag", "a")), watches.value("tag", "a")
     watches.fire(["a"], [])
@@ -43,7 +43,7 @@ def test_keys_and_values_are_not_mixed_up() -> None:
     assert [watch.fired for watch in (pair, value)] == [False, True]
 
 
-def test_only_the_table() -> None:
+def test_a_table_watch_fires_independently_of_keys() -> None:
     watches = Watches()
     table, key = watches.table(), watches.key("a")
     watches.fire_table()
@@ -51,7 +51,7 @@ def test_only_the_table() -> None:
     assert (table.fired, key.fired) == (True, False)
 
 
-def test_a_watch_lives_as_long_as_another_process_has_it() -> None:
+def test_a_watch_lives_as_long_as_it_is_referenced() -> None:
     watches = Watches()
     kept = watches.value("tag", "a")
     watches.value("tag", "b")

@@ -22,11 +22,11 @@ class Clock:
         (Followed("Pod", "", "", "a=b"), "Pod (a=b)"),
     ],
 )
-def test_what_is_followed_in_words(followed: Followed, words: str) -> None:
+def test_a_followed_target_is_formatted(followed: Followed, words: str) -> None:
     assert str(followed) == words
 
 
-def test_a_watch_is_stale_when_neither_the_server_nor_its_own_task_shows_life() -> None:
+def test_a_watch_is_stale_if_neither_server_nor_task_is_active() -> None:
     clock = Clock()
     beats = Heartbeats(clock)
     with beats.follow(PODS) as beat:
@@ -50,7 +50,7 @@ def test_a_watch_is_stale_when_neither_the_server_nor_its_own_task_shows_life() 
     assert beats.signs() == ()
 
 
-def test_signs_are_sorted_by_what_is_followed() -> None:
+def test_heartbeats_are_sorted_by_target() -> None:
     beats = Heartbeats(Clock())
     with beats.follow(PODS), beats.follow(Followed("ConfigMap")), beats.follow(PODS):
         assert [sign.followed.kind for sign in beats.signs()] == ["ConfigMap", "Pod", "Pod"]

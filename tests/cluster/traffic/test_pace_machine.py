@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from wharfinger.cluster.traffic.pace_machine import CALM_S, SLOW_S, Answered, Event, Pace, Refused, start, step
 
 
-def test_it_begins_at_its_ceiling_and_stays_there_while_all_is_well() -> None:
+def test_pace_starts_at_its_ceiling_and_stays_there_without_refusals() -> None:
     pace = start(32, 4)
     for number in range(1000):
         pace = step(pace, Answered(float(number), 0.02, busy=True))
     assert pace.at_once == 32
 
 
-def test_refusals_lower_it_once_a_second_down_to_its_floor() -> None:
+def test_refusals_lower_the_pace_once_a_second_down_to_its_floor() -> None:
     pace = start(32, 4)
     seen = []
     for number in range(100):
@@ -24,7 +24,7 @@ def test_refusals_lower_it_once_a_second_down_to_its_floor() -> None:
     assert seen[-1] == 4
 
 
-def test_answers_raise_it_again_only_while_it_is_used_up() -> None:
+def test_answers_raise_the_pace_only_while_it_is_used_up() -> None:
     pace = step(start(32, 4), Refused(0.0))
     idle = pace
     for number in range(1000):
@@ -33,7 +33,7 @@ def test_answers_raise_it_again_only_while_it_is_used_up() -> None:
     assert (idle.at_once, pace.at_once) == (22, 32)
 
 
-def test_a_server_that_becomes_slow_lowers_it() -> None:
+def test_a_server_that_becomes_slow_lowers_the_pace() -> None:
     pace = start(32, 4)
     for number in range(50):
         pace = step(pace, Answered(float(number), 0.05, busy=True))
@@ -46,21 +46,21 @@ def test_a_server_that_becomes_slow_lowers_it() -> None:
     assert slow.at_once == 32
 
 
-def test_a_server_that_always_was_slow_does_not() -> None:
+def test_a_server_that_was_always_slow_does_not_lower_the_pace() -> None:
     pace = start(32, 4)
     for number in range(500):
         pace = step(pace, Answered(float(number), 3 * SLOW_S, busy=True))
     assert pace.at_once == 32
 
 
-def test_answers_that_are_not_timed_count_as_answers_alone() -> None:
+def test_untimed_answers_raise_the_pace_without_timing() -> None:
     pace = step(step(start(8, 2), Refused(0.0)), Answered(1.0, None, busy=True))
     assert (pace.average_s, pace.usual_s) == (0.0, 0.0)
     assert pace.limit > 8 * 0.7
 
 
 @pytest.mark.parametrize(("ceiling", "floor"), [(4, 5), (4, 0)])
-def test_a_floor_above_the_ceiling_is_a_mistake(ceiling: int, floor: int) -> None:
+def test_a_floor_above_the_ceiling_is_refused(ceiling: int, floor: int) -> None:
     with pytest.raises(ValueError, match="expected 1 <= floor <= ceiling"):
         start(ceiling, floor)
 
@@ -77,7 +77,7 @@ EVENTS = st.lists(
 
 
 @given(EVENTS)
-def test_it_stays_between_floor_and_ceiling(events: list[Event]) -> None:
+def test_the_pace_stays_between_floor_and_ceiling(events: list[Event]) -> None:
     pace: Pace = start(16, 3)
     for event in events:
         pace = step(pace, event)

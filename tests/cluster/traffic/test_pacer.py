@@ -25,7 +25,7 @@ async def test_turns_are_bounded_and_taken_in_order(autojump_clock: MockClock) -
     assert sorted(began) == ["a", "b", "c", "d"]
 
 
-async def test_refusals_lower_the_number_and_answers_raise_it(autojump_clock: MockClock) -> None:
+async def test_refusals_lower_the_limit_and_answers_raise_it(autojump_clock: MockClock) -> None:
     pacer = Pacer(16)
     for _ in range(20):
         await trio.sleep(1)
@@ -57,7 +57,7 @@ async def test_a_cancelled_wait_takes_no_turn(autojump_clock: MockClock) -> None
     assert pacer.statistics().under_way == 0
 
 
-async def test_turns_beyond_a_lowered_limit_are_given_back_between_two_attempts(autojump_clock: MockClock) -> None:
+async def test_turns_beyond_a_lowered_limit_are_released_between_two_attempts(autojump_clock: MockClock) -> None:
     pacer, again = Pacer(8), trio.Event()
     attempts: list[int] = []
 
@@ -83,7 +83,7 @@ async def test_turns_beyond_a_lowered_limit_are_given_back_between_two_attempts(
     assert pacer.statistics().under_way == 0
 
 
-async def test_a_turn_that_is_cancelled_while_it_is_exchanged_is_not_given_back_twice(
+async def test_a_turn_cancelled_during_its_renewal_is_not_released_twice(
     autojump_clock: MockClock,
 ) -> None:
     pacer = Pacer(5)

@@ -124,7 +124,7 @@ async def informed(informer: Informer, name: str, *, value: str = "") -> None:
             await changes.wait()
 
 
-async def test_it_lists_then_follows(autojump_clock: MockClock) -> None:
+async def test_an_informer_lists_and_then_follows(autojump_clock: MockClock) -> None:
     async with in_memory() as (ours, other, _):
         await other.create(config_map("a", v="1"))
         async with open_informer(ours, CONFIG_MAP) as informer:
@@ -142,7 +142,7 @@ async def test_it_lists_then_follows(autojump_clock: MockClock) -> None:
             assert statistics.events >= 3
 
 
-async def test_its_heartbeat_says_what_it_does_and_when_the_server_was_heard(autojump_clock: MockClock) -> None:
+async def test_the_heartbeat_shows_the_action_and_the_last_answer(autojump_clock: MockClock) -> None:
     async with in_memory() as (ours, other, cut), open_informer(ours, CONFIG_MAP, jitter=lambda: 0.0) as informer:
         await other.create(config_map("a", v="1"))
         await informed(informer, "a", value="1")
@@ -153,12 +153,12 @@ async def test_its_heartbeat_says_what_it_does_and_when_the_server_was_heard(aut
         (sign,) = ours.heartbeats.signs()
         assert sign.heard_s_ago is not None
         assert sign.heard_s_ago >= 3600
-        assert not sign.is_stale, "a server that is away is no defect of the watch"
+        assert not sign.is_stale, "an unreachable server does not make the watch stale"
         assert sign.action in {"pausing", "listing"}
     assert ours.heartbeats.signs() == ()
 
 
-async def test_namespace_and_selector(autojump_clock: MockClock) -> None:
+async def test_namespace_and_label_selector_limit_the_objects(autojump_clock: MockClock) -> None:
     async with in_memory() as (ours, other, _):
         await other.create(config_map("a", v="1"))
         async with open_informer(ours, CONFIG_MAP, "default", "app=b") as informer:
@@ -170,7 +170,7 @@ async def test_namespace_and_selector(autojump_clock: MockClock) -> None:
             assert list(informer.objects()) == [key("b")]
 
 
-async def test_field_selector(autojump_clock: MockClock) -> None:
+async def test_a_field_selector_limits_the_objects(autojump_clock: MockClock) -> None:
     async with in_memory() as (ours, other, _):
         await other.create(config_map("a", v="1"))
         await other.create(config_map("b", v="1"))
@@ -183,7 +183,7 @@ async def test_field_selector(autojump_clock: MockClock) -> None:
             assert list(informer.objects()) == [key("b")]
 
 
-async def test_it_outlives_the_server(autojump_clock: MockClock) -> None:
+async def test_an_informer_survives_an_outage_of_the_server(autojump_clock: MockClock) -> None:
     async with in_memory() as (ours, other, cut):
         await other.create(config_map("a", v="1"))
         await other.create(config_map("b", v="1"))
@@ -207,7 +207,7 @@ async def test_it_outlives_the_server(autojump_clock: MockClock) -> None:
             assert informer.statistics().failures_in_a_row == 0
 
 
-async def test_it_starts_while_the_server_is_away(autojump_clock: MockClock) -> None:
+async def test_an_informer_may_start_without_a_server(autojump_clock: MockClock) -> None:
     async with in_memory() as (ours, other, cut):
         await other.create(config_map("a", v="1"))
         cut.down = True
@@ -220,7 +220,7 @@ async def test_it_starts_while_the_server_is_away(autojump_clock: MockClock) -> 
             assert list(informer.objects()) == [key("a")]
 
 
-async def test_a_first_list_that_is_late_is_reported_every_few_seconds(
+async def test_a_late_first_list_is_reported_every_few_seconds(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with in_memory() as (ours, _, cut):
@@ -233,7 +233,7 @@ async def test_a_first_list_that_is_late_is_reported_every_few_seconds(
             cut.down = False
 
 
-async def test_each_change_is_told_though_little_is_kept(autojump_clock: MockClock) -> None:
+async def test_every_change_is_reported_although_little_is_stored(autojump_clock: MockClock) -> None:
     told: list[tuple[str, str, JsonValue]] = []
 
     def note(change: ObjectChange) -> None:
@@ -301,7 +301,7 @@ async def informer_of(script: Script) -> AsyncIterator[Informer]:
     assert transport.open_streams == 0
 
 
-async def test_410_lists_again_and_tells_what_went_meanwhile(autojump_clock: MockClock) -> None:
+async def test_a_410_lists_again_and_reports_deletions(autojump_clock: MockClock) -> None:
     gone = event("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})
     plan = Plan(
         [listing(config_map("a", "1"), config_map("b", "2"), version="5"), listing(config_map("b", "7"), version="9")],
@@ -317,7 +317,7 @@ async def test_410_lists_again_and_tells_what_went_meanwhile(autojump_clock: Moc
         assert informer.statistics().failures == 0
 
 
-async def test_a_list_from_now_on_replaces_a_watch_that_was_silent(autojump_clock: MockClock) -> None:
+async def test_a_request_for_a_fresh_list_replaces_a_silent_watch(autojump_clock: MockClock) -> None:
     lists = [listing(config_map(name, "1"), version=f"{number}") for number, name in enumerate("abcd", 5)]
     plan = Plan([lists[0], status_reply(500, "InternalError", "no"), *lists[1:]], [])
     async with informer_of(plan) as informer:
@@ -326,7 +326,7 @@ async def test_a_list_from_now_on_replaces_a_watch_that_was_silent(autojump_cloc
         assert plan.asked == ["list", "watch 5"]
         await trio.sleep(10)
         await wait_listed(informer)
-        assert len(plan.asked) == 2, "nobody asked for a fresh one"
+        assert len(plan.asked) == 2, "no fresh list was requested"
         await wait_listed(informer, fresh_s=5.0)
         assert set(informer.objects()) == {key("b")}
         await wait_all_tasks_blocked()
@@ -340,7 +340,7 @@ async def test_a_list_from_now_on_replaces_a_watch_that_was_silent(autojump_cloc
         assert informer.statistics().failures == 1
 
 
-async def test_bookmarks_move_the_revision_and_broken_streams_resume_there(autojump_clock: MockClock) -> None:
+async def test_bookmarks_advance_the_revision_and_broken_streams_resume_there(autojump_clock: MockClock) -> None:
     bookmark = event("BOOKMARK", {"kind": "ConfigMap", "metadata": {"resourceVersion": "20"}})
     plan = Plan(
         [listing(version="5"), listing(config_map("b", "21"), version="30")],
@@ -360,8 +360,8 @@ async def test_bookmarks_move_the_revision_and_broken_streams_resume_there(autoj
         assert informer.statistics().last_error == ""
 
 
-async def test_a_server_that_comes_back_empty_is_believed(autojump_clock: MockClock) -> None:
-    """As an embedded control plane that was started anew: its revisions begin again, below ours."""
+async def test_a_server_that_returns_empty_is_accepted(autojump_clock: MockClock) -> None:
+    """The revisions of a restarted embedded control plane begin again below ours."""
     async with in_memory() as (ours, other, cut):
         for number in range(5):
             await other.create(config_map(f"old-{number}", v="1"))
@@ -379,14 +379,14 @@ async def test_a_server_that_comes_back_empty_is_believed(autojump_clock: MockCl
                     assert list(informer.objects()) == [key("new")]
 
 
-async def test_a_server_that_drops_every_watch_is_not_asked_in_a_tight_loop(autojump_clock: MockClock) -> None:
+async def test_a_server_that_drops_every_watch_is_not_requested_in_a_tight_loop(autojump_clock: MockClock) -> None:
     plan = Plan([listing(version="5")], [Reply(200, []) for _ in range(1000)])
     async with informer_of(plan):
         await trio.sleep(600)
     assert 20 < len(plan.asked) < 40
 
 
-async def test_lists_that_fail_are_tried_again(autojump_clock: MockClock) -> None:
+async def test_failed_lists_are_retried(autojump_clock: MockClock) -> None:
     nameless = listing({"metadata": {"name": 5}}, version="4")
     plan = Plan([status_reply(403, "Forbidden", "not yet"), nameless, listing(config_map("a", "1"), version="5")], [])
     async with informer_of(plan) as informer:
@@ -398,7 +398,7 @@ async def test_lists_that_fail_are_tried_again(autojump_clock: MockClock) -> Non
         assert list(informer.objects()) == [key("a")]
 
 
-async def test_who_waits_for_the_first_list_is_told_of_its_end(autojump_clock: MockClock) -> None:
+async def test_a_wait_for_the_first_list_ends_with_it_or_with_its_error(autojump_clock: MockClock) -> None:
     async with informer_of(Plan([listing(config_map("a", "1"), version="5")], [])) as informer:
         await informer.wait_first_list()
         assert list(informer.objects()) == [key("a")]

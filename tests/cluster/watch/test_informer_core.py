@@ -39,27 +39,27 @@ def run(*events: Event) -> tuple[State, list[Effect]]:
     return state, effects
 
 
-def test_list_then_watch_from_there_and_on() -> None:
+def test_a_list_is_followed_by_watches_from_its_revision() -> None:
     state, effects = run(Listed("5"), Seen("6"), Seen("9"), WatchEnded(1.0, 0.0))
     assert effects == [StartList(), StartWatch("5"), StartWatch("9")]
     assert (state.failures, state.phase) == (0, Phase.WATCHING)
 
 
-def test_a_silent_watch_that_lived_is_no_failure() -> None:
+def test_a_silent_watch_of_normal_length_is_not_a_failure() -> None:
     assert run(Listed("5"), WatchEnded(LIVED_S, 0.0))[1][-1] == StartWatch("5")
 
 
-def test_a_watch_that_ends_at_once_is_waited_out() -> None:
+def test_a_watch_that_ends_at_once_causes_a_pause() -> None:
     state, effects = run(Listed("5"), WatchEnded(0.1, 0.0), Paused(), WatchEnded(0.1, 0.0), Paused())
     assert effects == [StartList(), StartWatch("5"), Pause(0.8), StartWatch("5"), Pause(1.6), StartWatch("5")]
     assert step(state, Seen("6"))[0].failures == 0
 
 
-def test_a_failed_list_is_tried_again() -> None:
+def test_a_failed_list_is_retried() -> None:
     assert run(Failed(gone=False, jitter=0.0), Paused())[1] == [StartList(), Pause(0.8), StartList()]
 
 
-def test_a_failed_watch_goes_on_where_it_was() -> None:
+def test_a_failed_watch_resumes_at_its_revision() -> None:
     assert run(Listed("5"), Seen("7"), Failed(gone=False, jitter=0.0), Paused())[1][1:] == [
         StartWatch("5"),
         Pause(0.8),
@@ -67,7 +67,7 @@ def test_a_failed_watch_goes_on_where_it_was() -> None:
     ]
 
 
-def test_a_server_that_was_away_may_come_back_with_another_past() -> None:
+def test_a_server_that_was_unreachable_is_listed_again() -> None:
     broken = Failed(gone=False, jitter=0.0)
     assert run(Listed("5"), broken, Paused(), broken, Paused(), broken, Paused(), Listed("2"))[1][1:] == [
         StartWatch("5"),
@@ -81,7 +81,7 @@ def test_a_server_that_was_away_may_come_back_with_another_past() -> None:
     ]
 
 
-def test_gone_lists_at_once_but_not_in_a_loop() -> None:
+def test_a_410_lists_at_once_but_not_in_a_loop() -> None:
     gone = Failed(gone=True, jitter=0.0)
     _, effects = run(Listed("5"), gone, Listed("6"), gone, Paused(), Listed("7"), Seen("8"), gone)
     assert effects == [
@@ -96,12 +96,12 @@ def test_gone_lists_at_once_but_not_in_a_loop() -> None:
     ]
 
 
-def test_gone_while_listing_is_a_failure() -> None:
+def test_a_410_while_listing_is_a_failure() -> None:
     assert run(Failed(gone=True, jitter=0.0), Paused())[1] == [StartList(), Pause(0.8), StartList()]
 
 
 @pytest.mark.parametrize("event", [Seen("1"), WatchEnded(1, 0), Paused()])
-def test_events_out_of_turn_are_bugs(event: Event) -> None:
+def test_unexpected_events_are_protocol_errors(event: Event) -> None:
     with pytest.raises(ProtocolError, match="cannot happen while the informer is listing"):
         step(State(), event)
 
@@ -111,7 +111,7 @@ def test_backoff_is_bounded(failures: int, jitter: float) -> None:
     assert 0.4 <= backoff_s(failures, jitter) <= BACKOFF_CAP_S
 
 
-def test_who_asks_gets_a_list_at_once_in_the_place_of_a_watch_or_a_pause() -> None:
+def test_a_requested_list_replaces_a_watch_or_a_pause() -> None:
     broken = Failed(gone=False, jitter=0.0)
     state, effects = run(Listed("5"), Seen("7"), Asked())
     assert effects == [StartList(), StartWatch("5"), StartList()]
@@ -121,19 +121,19 @@ def test_who_asks_gets_a_list_at_once_in_the_place_of_a_watch_or_a_pause() -> No
     assert run(Listed("5"), broken, Asked())[1] == [StartList(), StartWatch("5"), Pause(0.8), StartList()]
 
 
-def test_who_asks_while_a_list_is_under_way_gets_the_next_one_once() -> None:
+def test_a_request_during_a_list_starts_one_more_list() -> None:
     _, effects = run(Asked(), Asked(), Listed("5"), Listed("6"))
     assert effects == [StartList(), StartList(), StartWatch("6")]
 
 
-def test_who_asks_while_a_list_is_under_way_does_not_wait_out_its_failure() -> None:
+def test_a_request_during_a_list_does_not_wait_for_the_pause_after_its_failure() -> None:
     broken = Failed(gone=False, jitter=0.0)
     state, effects = run(Asked(), broken, broken, Paused(), Listed("5"))
     assert effects == [StartList(), StartList(), Pause(1.6), StartList(), StartWatch("5")]
     assert state.failures == 2
 
 
-def test_a_list_that_is_forgotten_twice_in_a_row_is_asked_for_in_one_piece() -> None:
+def test_a_list_that_expires_twice_is_requested_without_pages() -> None:
     gone, broken = Failed(gone=True, jitter=0.0), Failed(gone=False, jitter=0.0)
     assert run(gone, Paused(), gone, Paused())[1][2::2] == [StartList(), StartList(whole=True)]
     assert run(gone, Paused(), broken, Paused(), gone, Paused())[1][-1] == StartList()

@@ -40,7 +40,7 @@ def names_of(keys: set[ObjectKey]) -> list[str]:
     return sorted(key.name for key in keys)
 
 
-async def test_every_object_that_a_selector_takes_is_shown() -> None:
+async def test_every_selected_object_is_visited() -> None:
     shown = Shown()
     async with memory_cluster() as client:
         for name in ("a", "b", "c"):
@@ -50,7 +50,7 @@ async def test_every_object_that_a_selector_takes_is_shown() -> None:
     assert (names_of(seen), sorted(shown.names)) == (["a", "c"], ["a", "c"])
 
 
-async def test_a_list_that_the_server_forgot_is_read_once_more_in_one_piece() -> None:
+async def test_an_expired_list_is_read_again_without_pages() -> None:
     shown = Shown()
     again = page(obj("a", 1), obj("b", 1), version=6)
     async with scripted(page(obj("a", 1), version=5, token="t"), EXPIRED, again) as client:
@@ -59,7 +59,7 @@ async def test_a_list_that_the_server_forgot_is_read_once_more_in_one_piece() ->
     assert (names_of(seen), shown.names) == (["a", "b"], ["a", "a", "b"])
 
 
-async def test_an_object_that_cannot_be_read_is_there() -> None:
+async def test_an_unreadable_object_is_listed_and_not_visited() -> None:
     shown = Shown()
     async with scripted(Reply(200, [DEEP])) as client:
         seen = await visit_all(client, CONFIG_MAP, "x", shown)
@@ -71,7 +71,7 @@ async def test_an_object_that_cannot_be_read_is_there() -> None:
     ("answers", "error"),
     [([status_reply(403, "Forbidden", "no")], ApiError), ([EXPIRED, EXPIRED], GoneError)],
 )
-async def test_what_cannot_be_listed(answers: list[Answer], error: type[Exception]) -> None:
+async def test_failed_lists_raise(answers: list[Answer], error: type[Exception]) -> None:
     async with scripted(*answers) as client:
         with pytest.raises(error):
             await visit_all(client, CONFIG_MAP, "x", Shown())

@@ -23,7 +23,7 @@ def key(name: str) -> ObjectKey:
     return ObjectKey(POD, "prod", name)
 
 
-def test_what_changed_is_told_by_what_it_returns() -> None:
+def test_changed_keys_are_returned() -> None:
     cache = ObjectCache(POD)
     assert cache.replace([pod("a"), pod("b")]) == {key("a"), key("b")}
     assert cache.replace([pod("a"), pod("b", "2"), pod("c")]) == {key("b"), key("c")}
@@ -35,7 +35,7 @@ def test_what_changed_is_told_by_what_it_returns() -> None:
     assert len(cache) == 0
 
 
-def test_snapshots_stay_as_they_were() -> None:
+def test_snapshots_are_immutable() -> None:
     cache = ObjectCache(POD)
     cache.put(pod("a"))
     before = cache.objects()
@@ -51,7 +51,7 @@ def test_keys_of_cluster_scoped_kinds_have_no_namespace() -> None:
     assert ObjectCache(NODE).key_of({"metadata": {"name": "n", "namespace": "stray"}}) == ObjectKey(NODE, "", "n")
 
 
-async def test_subscriptions_begin_with_all_and_coalesce() -> None:
+async def test_subscriptions_begin_with_all_keys_and_coalesce() -> None:
     cache = ObjectCache(POD)
     cache.put(pod("a"))
     with cache.subscribe() as changes:
@@ -109,7 +109,7 @@ class Told:
         return short
 
 
-def test_every_change_is_told_with_its_object() -> None:
+def test_every_change_is_reported_with_its_object() -> None:
     told = Told()
     cache = ObjectCache(POD, on_change=told)
     cache.replace([pod("b"), pod("a")])
@@ -125,7 +125,7 @@ def test_every_change_is_told_with_its_object() -> None:
     assert told.take() == [("DELETED", "c", ""), ("ADDED", "d", "5"), ("MODIFIED", "a", "6")]
 
 
-def test_another_object_of_the_same_name_is_a_deletion_and_an_addition() -> None:
+def test_a_replaced_object_is_reported_as_a_deletion_and_an_addition() -> None:
     told = Told()
     cache = ObjectCache(POD, on_change=told)
     cache.put(pod("a"))
@@ -135,7 +135,7 @@ def test_another_object_of_the_same_name_is_a_deletion_and_an_addition() -> None
     assert told.take() == [("DELETED", "a", ""), ("ADDED", "a", "2")]
 
 
-def test_a_list_that_cannot_be_read_changes_nothing() -> None:
+def test_an_unreadable_list_changes_nothing() -> None:
     told = Told()
     cache = ObjectCache(POD, on_change=told)
     cache.put(pod("a"))
@@ -146,7 +146,7 @@ def test_a_list_that_cannot_be_read_changes_nothing() -> None:
     assert (told.take(), set(cache.objects())) == ([], {key("a")})
 
 
-def test_an_object_is_kept_without_its_managers() -> None:
+def test_an_object_is_stored_without_managed_fields() -> None:
     metadata: JsonObject = {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "1", "generation": 2}
     managed: JsonObject = {"metadata": {**metadata, "managedFields": [{"manager": "ann"}]}, "status": {"a": 1}}
     seen: list[JsonObject | None] = []
@@ -158,7 +158,7 @@ def test_an_object_is_kept_without_its_managers() -> None:
     assert without_managers(bare) is bare
 
 
-def test_equal_texts_of_conditions_are_kept_once() -> None:
+def test_equal_texts_of_conditions_are_stored_once() -> None:
     def read(name: str) -> JsonObject:
         condition: JsonObject = {"type": b"Ready".decode(), "observedGeneration": 1}
         status: JsonObject = {"conditions": [condition], "summary": {"state": "Ready"}}
@@ -171,7 +171,7 @@ def test_equal_texts_of_conditions_are_kept_once() -> None:
     assert [in_shared_texts(each) for each in odd] == odd
 
 
-def test_what_is_kept_is_not_what_is_told() -> None:
+def test_stored_objects_may_be_smaller_than_reported_ones() -> None:
     told = Told()
 
     def keep(obj: JsonObject) -> JsonObject:
@@ -191,7 +191,7 @@ OPERATIONS = st.lists(
 
 
 @given(OPERATIONS)
-def test_a_subscriber_that_applies_the_keys_it_gets_sees_what_is_there(operations: list[tuple[str, str, str]]) -> None:
+def test_a_subscriber_that_applies_its_keys_mirrors_the_cache(operations: list[tuple[str, str, str]]) -> None:
     cache = ObjectCache(POD)
     mirror: dict[ObjectKey, JsonObject] = {}
     with cache.subscribe() as changes:
@@ -215,7 +215,7 @@ def test_a_subscriber_that_applies_the_keys_it_gets_sees_what_is_there(operation
 @given(
     st.lists(st.tuples(st.sampled_from("ppdr"), st.sampled_from("abc"), st.sampled_from("123"), st.sampled_from("uv")))
 )
-def test_changes_alternate_and_lead_to_what_is_there(operations: list[tuple[str, str, str, str]]) -> None:
+def test_reported_changes_alternate_and_mirror_the_cache(operations: list[tuple[str, str, str, str]]) -> None:
     mirror: dict[ObjectKey, JsonObject] = {}
 
     def follow(change: ObjectChange) -> None:

@@ -46,7 +46,7 @@ def listed(fanout: ObjectFanout, *objects: RawObject) -> None:
     fanout.end_list()
 
 
-def test_a_list_is_told_then_what_a_watch_says() -> None:
+def test_a_list_is_reported_before_watch_events() -> None:
     fanout, one = ObjectFanout(), Follower()
     listener = fanout.join(one)
     listed(fanout, obj("a"), obj("b"))
@@ -64,7 +64,7 @@ def test_a_list_is_told_then_what_a_watch_says() -> None:
     assert len(fanout) == 2
 
 
-def test_another_object_of_the_same_name_is_gone_and_added() -> None:
+def test_a_replaced_object_is_reported_as_deleted_and_added() -> None:
     fanout, one = ObjectFanout(), Follower()
     fanout.join(one)
     listed(fanout, obj("a"))
@@ -73,7 +73,7 @@ def test_another_object_of_the_same_name_is_gone_and_added() -> None:
     assert one.take() == ["ADDED a", "DELETED a?", "ADDED a", "DELETED a?", "ADDED a"]
 
 
-def test_known_ones_are_told_what_differs_and_new_ones_everything() -> None:
+def test_listeners_receive_differences_and_new_ones_everything() -> None:
     fanout, one, two = ObjectFanout(), Follower(), Follower()
     fanout.join(one)
     listed(fanout, obj("a"), obj("b"), obj("c"))
@@ -84,7 +84,7 @@ def test_known_ones_are_told_what_differs_and_new_ones_everything() -> None:
     assert two.take() == ["ADDED a", "ADDED b", "ADDED d"]
 
 
-def test_who_comes_during_a_list_is_told_nothing_of_it() -> None:
+def test_a_listener_that_joins_during_a_list_receives_nothing_of_it() -> None:
     fanout, one, two = ObjectFanout(), Follower(), Follower()
     fanout.join(one)
     fanout.begin_list()
@@ -98,7 +98,7 @@ def test_who_comes_during_a_list_is_told_nothing_of_it() -> None:
     assert one.take() == ["ADDED a", "ADDED b", "DELETED a?"]
 
 
-def test_a_list_that_breaks_off_is_gone_on_with() -> None:
+def test_an_interrupted_list_is_continued() -> None:
     fanout, one = ObjectFanout(), Follower()
     listener = fanout.join(one)
     fanout.begin_list()
@@ -108,7 +108,7 @@ def test_a_list_that_breaks_off_is_gone_on_with() -> None:
     assert one.take() == ["ADDED a", "ADDED b", "ADDED c", "DELETED b?"]
 
 
-def test_who_leaves_is_told_nothing_more_not_even_of_what_others_are_being_told() -> None:
+def test_a_listener_that_left_receives_nothing_more() -> None:
     fanout, two = ObjectFanout(), Follower()
     listeners: list[Listener] = []
 
@@ -121,7 +121,7 @@ def test_who_leaves_is_told_nothing_more_not_even_of_what_others_are_being_told(
     assert fanout.listeners == (listeners[0],)
 
 
-def test_one_that_raises_does_not_keep_the_others_from_being_told() -> None:
+def test_an_exception_of_one_listener_does_not_affect_others() -> None:
     fanout, two = ObjectFanout(), Follower()
     bug = KeyError("a bug")
 

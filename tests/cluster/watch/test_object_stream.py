@@ -84,12 +84,12 @@ def slow(reply: Reply, until: trio.Event) -> Reply:
     return Reply(reply.status, [Until(until), *reply.chunks], reply.headers)
 
 
-def test_targets_in_words() -> None:
+def test_targets_are_formatted() -> None:
     assert str(TARGET) == "ConfigMap in default (app=x, metadata.name!=y)"
     assert str(WatchTarget(NAMESPACE, "", "", "")) == "Namespace"
 
 
-async def test_it_asks_for_what_is_followed_and_says_what_it_does(autojump_clock: MockClock) -> None:
+async def test_a_stream_requests_its_target_and_has_statistics(autojump_clock: MockClock) -> None:
     script = WatchScript([page(obj("a", 1), version=5)], [watch(("ADDED", obj("b", 6)), then=Hang())])
     async with stream_of(script) as stream:
         subscription = stream.join(Told(), None)
@@ -106,7 +106,7 @@ async def test_it_asks_for_what_is_followed_and_says_what_it_does(autojump_clock
 # -- lists
 
 
-async def test_pages_are_handed_on_as_they_come(autojump_clock: MockClock) -> None:
+async def test_pages_are_reported_as_they_arrive(autojump_clock: MockClock) -> None:
     more = trio.Event()
     script = WatchScript([page(obj("a", 1), version=5, token="t"), slow(page(obj("b", 2), version=5), more)])
     async with stream_of(script) as stream:
@@ -121,7 +121,7 @@ async def test_pages_are_handed_on_as_they_come(autojump_clock: MockClock) -> No
     assert script.asked == ["list limit", "list limit continue", "watch 5"]
 
 
-async def test_a_list_that_expires_between_pages_is_begun_again_and_nothing_is_told_twice(
+async def test_a_list_that_expires_between_pages_is_restarted_without_duplicates(
     autojump_clock: MockClock,
 ) -> None:
     script = WatchScript(
@@ -145,7 +145,7 @@ async def test_a_list_that_expires_between_pages_is_begun_again_and_nothing_is_t
     assert script.asked == ["list limit", "list limit continue"] * 2 + ["list", "watch 7"]
 
 
-async def test_a_list_with_what_is_no_object_is_a_failure(autojump_clock: MockClock) -> None:
+async def test_a_list_with_invalid_objects_is_a_failure(autojump_clock: MockClock) -> None:
     script = WatchScript([page({"metadata": {"name": ""}}, version=1), page(obj("a", 1), version=5)])
     async with stream_of(script) as stream:
         told = Told()
@@ -161,7 +161,7 @@ async def test_a_list_with_what_is_no_object_is_a_failure(autojump_clock: MockCl
 # -- subscribers that come
 
 
-async def test_who_comes_in_one_instant_shares_a_list(autojump_clock: MockClock) -> None:
+async def test_subscribers_joining_at_once_share_a_list(autojump_clock: MockClock) -> None:
     script = WatchScript([page(obj("a", 1), version=5), page(obj("a", 1), version=6)])
     async with stream_of(script) as stream:
         told = [Told() for _ in range(6)]
@@ -179,7 +179,7 @@ async def test_who_comes_in_one_instant_shares_a_list(autojump_clock: MockClock)
         assert script.take() == ["list limit", "watch 6"]
 
 
-async def test_who_comes_during_a_list_waits_for_the_next_one(autojump_clock: MockClock) -> None:
+async def test_a_subscriber_joining_during_a_list_waits_for_the_next_list(autojump_clock: MockClock) -> None:
     more = trio.Event()
     script = WatchScript(
         [
@@ -202,7 +202,7 @@ async def test_who_comes_during_a_list_waits_for_the_next_one(autojump_clock: Mo
     assert script.asked == ["list limit", "list limit continue", "list limit", "watch 6"]
 
 
-async def test_who_comes_during_a_pause_gets_an_attempt_of_its_own_at_once(autojump_clock: MockClock) -> None:
+async def test_a_subscriber_joining_during_a_pause_starts_an_attempt_at_once(autojump_clock: MockClock) -> None:
     script = WatchScript(
         [status_reply(403, "Forbidden", "not yet"), status_reply(403, "Forbidden", "still not"), page(version=5)]
     )
@@ -222,8 +222,8 @@ async def test_who_comes_during_a_pause_gets_an_attempt_of_its_own_at_once(autoj
             await one.wait_first_list()
 
 
-async def test_another_process_may_come_while_others_are_told(autojump_clock: MockClock) -> None:
-    """Even between two lines that came together: the second one is then told by the list."""
+async def test_a_subscriber_may_join_while_others_are_notified(autojump_clock: MockClock) -> None:
+    """If it joins between two events that arrived together, the list reports the second one to it."""
     lines = event("ADDED", obj("a", 6)) + event("ADDED", obj("b", 7))
     script = WatchScript([page(version=5), page(obj("a", 6), obj("b", 7), version=7)], [Reply(200, [lines, Hang()])])
     async with stream_of(script) as stream:
@@ -244,8 +244,8 @@ async def test_another_process_may_come_while_others_are_told(autojump_clock: Mo
 # -- subscribers that leave
 
 
-async def test_another_process_may_come_in_the_instant_in_which_an_event_does() -> None:
-    """The watch has the event already and is to end, and what reads it is not where it can be cancelled (as a socket is)."""
+async def test_a_subscriber_may_join_at_the_same_time_as_an_event() -> None:
+    """The watch already has the event and must end, but its read cannot be cancelled at that moment (as with a socket)."""
     comes = trio.Event()
     client = Immediate(comes)
     async with trio.open_nursery() as nursery:
@@ -262,7 +262,7 @@ async def test_another_process_may_come_in_the_instant_in_which_an_event_does() 
         nursery.cancel_scope.cancel()
 
 
-async def test_who_leaves_during_a_list_is_told_nothing_more_of_it(autojump_clock: MockClock) -> None:
+async def test_a_subscriber_that_leaves_during_a_list_receives_no_more_of_it(autojump_clock: MockClock) -> None:
     more = trio.Event()
     script = WatchScript([page(obj("a", 1), version=5, token="t"), slow(page(obj("b", 2), version=5), more)])
     async with stream_of(script) as stream:
@@ -278,7 +278,7 @@ async def test_who_leaves_during_a_list_is_told_nothing_more_of_it(autojump_cloc
 
 
 @pytest.mark.parametrize("chunks", [[Hang()], [b'{"items":[', Hang()]])
-async def test_the_last_one_ends_it_whatever_is_under_way(chunks: list[bytes | Hang]) -> None:
+async def test_the_last_subscriber_ends_the_stream_whatever_is_in_progress(chunks: list[bytes | Hang]) -> None:
     script = WatchScript([Reply(200, chunks)])
     transport = FaultyTransport(script)
     async with open_client(Connection("http://api.example"), transport=transport) as client:
@@ -294,7 +294,7 @@ async def test_the_last_one_ends_it_whatever_is_under_way(chunks: list[bytes | H
         assert (stream.over, transport.open_streams) == (True, 0)
 
 
-async def test_it_may_end_before_it_begins() -> None:
+async def test_a_stream_may_end_before_it_begins() -> None:
     script = WatchScript([])
     async with stream_of(script) as stream:
         stream.leave(stream.join(Told(), None))
@@ -305,7 +305,7 @@ async def test_it_may_end_before_it_begins() -> None:
 # -- watches
 
 
-async def test_410_lists_again_and_tells_what_differs(autojump_clock: MockClock) -> None:
+async def test_a_410_lists_again_and_reports_differences(autojump_clock: MockClock) -> None:
     script = WatchScript(
         [
             page(obj("a", 1), obj("b", 2), obj("c", 3), version=5),
@@ -323,7 +323,7 @@ async def test_410_lists_again_and_tells_what_differs(autojump_clock: MockClock)
     assert script.asked == ["list limit", "watch 5", "list limit", "watch 9"]
 
 
-async def test_a_watch_that_breaks_is_gone_on_with_from_the_newest_revision(autojump_clock: MockClock) -> None:
+async def test_a_broken_watch_resumes_at_the_newest_revision(autojump_clock: MockClock) -> None:
     script = WatchScript(
         [page(obj("a", 1), version=5)],
         [
@@ -343,7 +343,7 @@ async def test_a_watch_that_breaks_is_gone_on_with_from_the_newest_revision(auto
     assert script.asked == ["list limit", "watch 5", "watch 20", "watch 22", "watch 22"]
 
 
-async def test_a_server_that_drops_every_watch_is_not_asked_in_a_tight_loop(autojump_clock: MockClock) -> None:
+async def test_a_server_that_drops_every_watch_is_not_requested_in_a_tight_loop(autojump_clock: MockClock) -> None:
     script = WatchScript([page(version=5)], [watch() for _ in range(1000)])
     async with stream_of(script) as stream:
         await stream.join(Told(), None).wait_first_list()
@@ -351,7 +351,7 @@ async def test_a_server_that_drops_every_watch_is_not_asked_in_a_tight_loop(auto
     assert 20 < len(script.asked) < 40
 
 
-async def test_a_server_that_comes_back_with_another_past_is_believed(autojump_clock: MockClock) -> None:
+async def test_a_server_that_returns_with_another_history_is_accepted(autojump_clock: MockClock) -> None:
     refused = UnreachableError("no")
     script = WatchScript(
         [page(obj("a", 7), version=9), page(obj("b", 1), version=2)], [watch(then=httpx.ReadError(str(refused)))] * 2
@@ -367,7 +367,7 @@ async def test_a_server_that_comes_back_with_another_past_is_believed(autojump_c
 # -- lists from time to time
 
 
-async def test_it_lists_anew_at_the_shortest_period_that_is_asked_for(autojump_clock: MockClock) -> None:
+async def test_the_shortest_requested_relist_period_is_used(autojump_clock: MockClock) -> None:
     script = WatchScript([page(obj("a", 1), version=number) for number in range(5, 20)])
     script.lists[2] = page(obj("a", 2), version=7)
     script.lists[3] = page(obj("a", 2), version=8)
@@ -389,7 +389,7 @@ async def test_it_lists_anew_at_the_shortest_period_that_is_asked_for(autojump_c
         assert script.take() == []
 
 
-async def test_a_period_too_short_is_not_taken_at_its_word(autojump_clock: MockClock) -> None:
+async def test_a_relist_period_has_a_minimum(autojump_clock: MockClock) -> None:
     script = WatchScript([page(version=5) for _ in range(100)])
     async with stream_of(script) as stream:
         stream.join(Told(), 0.0)
@@ -397,7 +397,7 @@ async def test_a_period_too_short_is_not_taken_at_its_word(autojump_clock: MockC
     assert script.asked.count("list limit") == 11
 
 
-async def test_lists_from_time_to_time_go_on_after_failures(autojump_clock: MockClock) -> None:
+async def test_periodic_lists_continue_after_failures(autojump_clock: MockClock) -> None:
     script = WatchScript([page(version=5), status_reply(500, "InternalError", "etcd"), page(version=6)])
     async with stream_of(script) as stream:
         stream.join(Told(), 60)

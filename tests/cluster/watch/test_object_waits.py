@@ -31,14 +31,14 @@ def ready(status: str, reason: str = "") -> JsonObject:
     return {"conditions": [{"type": "Ready", "status": status, "reason": reason}]}
 
 
-async def test_nothing_to_wait_for(autojump_clock: MockClock) -> None:
+async def test_a_wait_for_nothing_returns_at_once(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         assert (await wait_ready(client, [])).done
         assert (await wait_gone(client, {})).done
         assert (await wait_gone(client, {key("a"): "u"})).done
 
 
-async def test_it_ends_when_the_last_one_is_ready_and_tells_the_laggards(autojump_clock: MockClock) -> None:
+async def test_a_wait_ends_with_the_last_ready_object_and_reports_laggards(autojump_clock: MockClock) -> None:
     told: list[dict[str, str]] = []
 
     def progress(laggards: Laggards) -> None:
@@ -65,7 +65,7 @@ async def test_it_ends_when_the_last_one_is_ready_and_tells_the_laggards(autojum
         assert told[-1] == {}
 
 
-async def test_a_failure_ends_it_at_once(autojump_clock: MockClock) -> None:
+async def test_a_failure_ends_the_wait_at_once(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         stalled = await widget(
             client, "one", {"conditions": [{"type": "Stalled", "status": "True", "reason": "Stuck"}]}
@@ -82,7 +82,7 @@ async def test_the_caller_sets_the_deadline(autojump_clock: MockClock) -> None:
             await wait_ready(client, [key("never")])
 
 
-async def test_gone_means_that_very_object(autojump_clock: MockClock) -> None:
+async def test_a_wait_for_deletion_identifies_the_object_by_its_uid(autojump_clock: MockClock) -> None:
     told: list[str] = []
     async with memory_cluster() as client:
         uid = find_str(await client.create(config_map("a")), "metadata", "uid")
@@ -104,7 +104,7 @@ async def test_gone_means_that_very_object(autojump_clock: MockClock) -> None:
 
 
 async def test_a_deployment_becomes_available(autojump_clock: MockClock) -> None:
-    """Against the simulator: what a rollout really writes, step by step."""
+    """The simulator writes what a real rollout writes, step by step."""
     told: list[str] = []
 
     def progress(laggards: Laggards) -> None:
@@ -122,7 +122,7 @@ async def test_a_deployment_becomes_available(autojump_clock: MockClock) -> None
         assert "0 of 1 replicas available" in told
 
 
-async def test_why_nothing_could_be_looked_up_is_told(autojump_clock: MockClock) -> None:
+async def test_a_failed_lookup_is_reported_with_its_reason(autojump_clock: MockClock) -> None:
     told: list[str] = []
 
     def progress(laggards: Laggards) -> None:

@@ -266,12 +266,12 @@ CASES: list[tuple[JsonObject, Readiness]] = [
 
 
 @pytest.mark.parametrize(("what", "expected"), CASES)
-def test_cases(what: JsonObject, expected: Readiness) -> None:
+def test_readiness_of_each_kind(what: JsonObject, expected: Readiness) -> None:
     assert readiness(what) == expected
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet"])
-def test_an_object_on_its_way_out_is_never_ready(kind: str) -> None:
+def test_an_object_being_deleted_is_never_ready(kind: str) -> None:
     what = obj(kind, {"replicas": 3}, FULL)
     assert readiness(what) == OK
     what["metadata"] = {"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -297,12 +297,14 @@ JSON: st.SearchStrategy[JsonValue] = st.recursive(
     JSON,
     JSON,
 )
-def test_nothing_makes_it_raise(kind: str, api: str, metadata: JsonValue, spec: JsonValue, status: JsonValue) -> None:
+def test_any_object_has_a_readiness_without_an_exception(
+    kind: str, api: str, metadata: JsonValue, spec: JsonValue, status: JsonValue
+) -> None:
     state = readiness({"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec, "status": status})
     assert isinstance(state, Current | InProgress | Failed)
 
 
-def test_what_is_unsettled_says_nothing_by_its_status() -> None:
+def test_the_status_of_an_unsettled_object_is_ignored() -> None:
     assert unsettled(obj("Widget", {}, {"observedGeneration": 1}, "example.test/v1")) == InProgress(
         "generation 2 is not observed yet"
     )
@@ -314,7 +316,7 @@ def test_what_is_unsettled_says_nothing_by_its_status() -> None:
     assert strange.message.startswith("its status cannot be read")
 
 
-def test_the_words_of_a_condition() -> None:
+def test_the_message_of_a_condition_is_read() -> None:
     assert condition_words(obj("Widget", {}, with_conditions(condition("Ready", "False", "A", "b")))) == "A: b"
     assert condition_words(obj("Widget", {}, with_conditions(condition("Ready", "True", "A", "b")))) == ""
     assert condition_words(obj("Widget")) == ""
@@ -331,6 +333,6 @@ def test_the_words_of_a_condition() -> None:
         ("rbac.authorization.k8s.io/v1", {}, False),
     ],
 )
-def test_only_custom_kinds_are_waited_for_to_have_a_status(api: str, status: JsonObject, lacking: bool) -> None:
+def test_only_custom_kinds_wait_for_a_status(api: str, status: JsonObject, lacking: bool) -> None:
     assert lacks_status(obj("Widget", {}, status, api)) is lacking
     assert lacks_status({"apiVersion": 5}) is False

@@ -15,7 +15,7 @@ from wharfinger.cluster.api.raw_object import RawChange
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 
 
-async def test_all_of_them_is_told_everything_over_one_watch(autojump_clock: MockClock) -> None:
+async def test_all_subscribers_share_one_watch(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_shared_watches(client) as watches:
         await client.create(config_map("a"))
         first, second = Told(), Told()
@@ -39,7 +39,7 @@ async def test_all_of_them_is_told_everything_over_one_watch(autojump_clock: Moc
         assert client.statistics()["watches"] == 0
 
 
-async def test_who_comes_late_is_told_everything_and_the_others_only_what_differs(autojump_clock: MockClock) -> None:
+async def test_a_late_subscriber_receives_everything_and_others_only_differences(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_shared_watches(client) as watches:
         await client.create(config_map("a"))
         first, second, third = Told(), Told(), Told()
@@ -61,7 +61,7 @@ async def test_who_comes_late_is_told_everything_and_the_others_only_what_differ
             assert (first.take(), second.take()) == (["ADDED b"], [])
 
 
-async def test_other_selectors_are_other_watches(autojump_clock: MockClock) -> None:
+async def test_different_selectors_have_different_watches(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_shared_watches(client) as watches:
         told = {name: Told() for name in ("all", "labels", "fields", "everywhere", "namespaces")}
         with (
@@ -88,7 +88,7 @@ async def test_other_selectors_are_other_watches(autojump_clock: MockClock) -> N
         }
 
 
-async def test_who_comes_after_the_last_one_left_begins_anew(autojump_clock: MockClock) -> None:
+async def test_a_subscriber_after_the_last_one_left_starts_a_new_watch(autojump_clock: MockClock) -> None:
     script = WatchScript([page(obj("a", 1), version=5), page(obj("a", 1), version=6)])
     async with watches_of(script) as (watches, _):
         for version in (5, 6):
@@ -100,7 +100,7 @@ async def test_who_comes_after_the_last_one_left_begins_anew(autojump_clock: Moc
             assert script.take() == ["list limit", f"watch {version}"]
 
 
-async def test_one_may_leave_and_another_come_in_the_same_instant(autojump_clock: MockClock) -> None:
+async def test_a_subscriber_may_leave_and_another_join_at_once(autojump_clock: MockClock) -> None:
     script = WatchScript([Reply(200, [Hang()]), page(obj("a", 1), version=6)])
     async with watches_of(script) as (watches, _):
         with watches.subscribe(CONFIG_MAP, "default", "", "", Told()):
@@ -111,7 +111,7 @@ async def test_one_may_leave_and_another_come_in_the_same_instant(autojump_clock
             assert (told.take(), len(watches.statistics())) == (["ADDED a"], 1)
 
 
-async def test_leaving_the_block_ends_what_is_under_way(autojump_clock: MockClock) -> None:
+async def test_leaving_the_block_ends_requests_in_progress(autojump_clock: MockClock) -> None:
     script = WatchScript([Reply(200, [Hang()])])
     async with watches_of(script) as (watches, transport):
         subscription = watches.subscribe(CONFIG_MAP, "default", "", "", Told())
@@ -125,7 +125,9 @@ async def test_leaving_the_block_ends_what_is_under_way(autojump_clock: MockCloc
                 await one.wait_first_list()
 
 
-async def test_one_that_raises_ends_the_block_after_the_others_were_told(autojump_clock: MockClock) -> None:
+async def test_an_exception_of_a_subscriber_ends_the_block_after_others_were_notified(
+    autojump_clock: MockClock,
+) -> None:
     script = WatchScript([page(version=5)], [watch(("ADDED", obj("a", 6)), then=Hang())])
     bug, told = KeyError("a bug"), Told()
 
@@ -142,7 +144,7 @@ async def test_one_that_raises_ends_the_block_after_the_others_were_told(autojum
     assert told.take() == ["ADDED a"]
 
 
-async def test_a_stream_runs_in_no_ones_context(autojump_clock: MockClock) -> None:
+async def test_a_stream_runs_outside_of_any_package_context(autojump_clock: MockClock) -> None:
     package = ContextVar("package", default="")
     seen: list[str] = []
 
@@ -158,7 +160,7 @@ async def test_a_stream_runs_in_no_ones_context(autojump_clock: MockClock) -> No
     assert seen == ["", ""]
 
 
-async def test_a_period_reaches_the_stream(autojump_clock: MockClock) -> None:
+async def test_a_relist_period_is_passed_to_the_stream(autojump_clock: MockClock) -> None:
     script = WatchScript([page(version=5), page(version=6)])
     async with watches_of(script) as (watches, _):
         with watches.subscribe(CONFIG_MAP, "default", "", "", Told(), relist_s=30):

@@ -19,7 +19,7 @@ async def taken(queue: WorkKeys) -> str | None:
     return None
 
 
-async def test_keys_come_once_and_in_order() -> None:
+async def test_keys_are_taken_once_and_in_order() -> None:
     queue = WorkKeys()
     for key in ("b", "a", "b"):
         queue.add(key)
@@ -27,7 +27,7 @@ async def test_keys_come_once_and_in_order() -> None:
     assert await taken(queue) is None
 
 
-async def test_a_key_in_hand_comes_again_only_after_it_is_done() -> None:
+async def test_a_key_in_progress_is_taken_again_only_after_it_is_done() -> None:
     queue = WorkKeys()
     queue.add("a")
     assert await queue.take() == "a"
@@ -57,7 +57,7 @@ async def test_a_waiting_worker_is_woken(autojump_clock: trio.testing.MockClock)
         nursery.cancel_scope.cancel()
 
 
-async def test_later_comes_at_its_time_exactly(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_delayed_key_is_taken_exactly_at_its_time(autojump_clock: trio.testing.MockClock) -> None:
     queue = WorkKeys()
     start = trio.current_time()
     queue.add_later("slow", 5)
@@ -68,7 +68,7 @@ async def test_later_comes_at_its_time_exactly(autojump_clock: trio.testing.Mock
     assert trio.current_time() - start == 5
 
 
-async def test_of_several_times_the_earliest_counts(autojump_clock: trio.testing.MockClock) -> None:
+async def test_of_several_delays_the_earliest_counts(autojump_clock: trio.testing.MockClock) -> None:
     queue = WorkKeys()
     for delay_s in (5, 3, 9):
         queue.add_later("a", delay_s)
@@ -80,7 +80,9 @@ async def test_of_several_times_the_earliest_counts(autojump_clock: trio.testing
     assert waited.cancelled_caught
 
 
-async def test_an_earlier_time_wakes_whatever_waits_for_a_later_one(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_earlier_delay_wakes_a_worker_that_waits_for_a_later_one(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     queue = WorkKeys()
     queue.add_later("a", 60)
     async with trio.open_nursery() as nursery:
@@ -90,7 +92,7 @@ async def test_an_earlier_time_wakes_whatever_waits_for_a_later_one(autojump_clo
     assert trio.current_time() == 1
 
 
-async def test_a_look_now_makes_the_later_one_needless(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_key_taken_now_cancels_its_delay(autojump_clock: trio.testing.MockClock) -> None:
     queue = WorkKeys()
     queue.add_later("a", 5)
     queue.add("a")
@@ -118,7 +120,7 @@ async def test_pauses_double_until_success(autojump_clock: trio.testing.MockCloc
     assert queue.failed("a") == FIRST_PAUSE_S
 
 
-async def test_times_that_count_no_more_are_not_kept(autojump_clock: trio.testing.MockClock) -> None:
+async def test_outdated_times_do_not_accumulate(autojump_clock: trio.testing.MockClock) -> None:
     queue = WorkQueue[int]()
     for number in range(1000):
         queue.add_later(number % 3, 1000 - number)
