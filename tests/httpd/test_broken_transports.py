@@ -63,7 +63,7 @@ WAITS_FOR_CONTINUE = POST % (b"/", b"Expect: 100-continue\r\nContent-Length: 2",
         (Breaking(b"\x00\r\n\r\n", eof=False), 0, b"HTTP/1.1 400 "),
     ],
 )
-async def test_a_connection_that_breaks(stream: Breaking, asked: int, sent: bytes) -> None:
+async def test_a_broken_connection_ends_and_is_closed(stream: Breaking, asked: int, sent: bytes) -> None:
     handler = Recorder()
     await serve_connection(stream, handler, SMALL)
     assert len(handler.seen) == asked

@@ -185,7 +185,7 @@ async def test_a_connection_can_be_drained_before_it_runs() -> None:
     assert await client.receive_some() == b""
 
 
-async def test_the_current_answer_is_still_sent_and_is_the_last_one() -> None:
+async def test_a_drain_completes_the_current_answer_as_the_last_one() -> None:
     go_on = trio.Event()
 
     async def handler(_request: Request) -> Response:
@@ -225,7 +225,7 @@ async def test_draining_ends_a_stream_properly_and_retiring_does_not_end_it() ->
         assert (answer.body, answer.whole) == (b"onetwo", True)
 
 
-async def test_a_drain_while_a_stream_is_opened() -> None:
+async def test_a_drain_ends_the_opening_of_a_stream() -> None:
     opening = trio.Event()
 
     @asynccontextmanager

@@ -63,7 +63,9 @@ async def test_idle_time_counts_from_the_last_answer(autojump_clock: trio.testin
 
 
 @pytest.mark.parametrize("path", [b"/whole", b"/watch"])
-async def test_a_client_that_does_not_read_its_answer(path: bytes, autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_client_that_does_not_read_its_answer_is_disconnected(
+    path: bytes, autojump_clock: trio.testing.MockClock
+) -> None:
     ticker = Ticker()
     client, server = trio.testing.lockstep_stream_pair()
     async with trio.open_nursery() as nursery:

@@ -7,7 +7,7 @@ from wharfinger.httpd.framing import H11Framing, LeanFraming
 from wharfinger.httpd.messages import Response
 
 
-def test_an_answer_has_begun_with_its_head_and_is_over_with_its_end() -> None:
+def test_an_answer_begins_with_its_head_and_is_over_with_its_end() -> None:
     machine = h11.Connection(h11.SERVER)
     assert not H11Framing(machine).begun
     machine.receive_data(GET % b"/")

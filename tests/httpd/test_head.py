@@ -15,7 +15,7 @@ def head_of(raw: bytes) -> RequestHead:
     return check_head(event, header_bytes=4000, body_bytes=1000)
 
 
-def test_a_head() -> None:
+def test_a_head_is_parsed() -> None:
     head = head_of(b"POST /a?b=c HTTP/1.1\nHost: x\nX-Two: 1\nx-two: 2\nContent-Length: 1000\nNote: caf\xe9\t!")
     assert head.method == "POST"
     assert head.target == Target("/a", {"b": ("c",)})
@@ -28,7 +28,7 @@ def test_repeated_headers_whose_values_have_commas_stay_separate() -> None:
     assert head.headers["impersonate-group"] == "a,b\nc"
 
 
-def test_lengths() -> None:
+def test_the_length_of_the_body_is_read() -> None:
     assert head_of(b"GET / HTTP/1.1\nHost: x").length == 0
     assert head_of(b"PUT / HTTP/1.1\nHost: x\nTransfer-Encoding: chunked").length is None
     assert head_of(b"PUT / HTTP/1.1\nHost: x\nContent-Length: 5\nContent-Length: 5").length == 5
@@ -54,7 +54,7 @@ def test_lengths() -> None:
         (b"CONNECT x:443 HTTP/1.1\nHost: x", 501),
     ],
 )
-def test_refused(raw: bytes, status: int) -> None:
+def test_invalid_heads_are_refused(raw: bytes, status: int) -> None:
     with pytest.raises(RefusedRequestError) as refused:
         head_of(raw)
     assert refused.value.status == status

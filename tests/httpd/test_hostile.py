@@ -67,7 +67,7 @@ async def check(data: bytes, fragment: int) -> list[Request]:
 
 
 @pytest.mark.slow
-async def test_mutated_requests() -> None:
+async def test_mutated_requests_are_answered_or_refused() -> None:
     chance = random.Random(1)  # noqa: S311 - the same mutations every time
     served = refused = 0
     for _ in range(scaled(100_000, 800)):
@@ -79,7 +79,7 @@ async def test_mutated_requests() -> None:
 
 
 @pytest.mark.slow
-async def test_the_division_into_pieces_does_not_change_the_result() -> None:
+async def test_chunk_boundaries_do_not_change_the_result() -> None:
     chance = random.Random(2)  # noqa: S311 - the same mutations every time
     for _ in range(scaled(5_000, 150)):
         data = mutate(chance)
@@ -88,6 +88,6 @@ async def test_the_division_into_pieces_does_not_change_the_result() -> None:
 
 
 @given(st.binary(max_size=200), st.sampled_from(SEEDS))
-async def test_any_bytes_before_and_after(junk: bytes, seed: bytes) -> None:
+async def test_any_bytes_around_a_request_are_answered_or_refused(junk: bytes, seed: bytes) -> None:
     await check(seed + junk, 0)
     await check(junk + seed, 0)

@@ -30,7 +30,7 @@ class Client:
         self.retired = reason
 
 
-def test_room_is_taken_and_given_back() -> None:
+def test_memory_is_taken_and_released() -> None:
     bodies, first, second = LargeBodies(MOST), Client(), Client()
     bodies.take(second, SMALL_BODY)
     bodies.take(first, MOST)
@@ -46,7 +46,7 @@ def test_room_is_taken_and_given_back() -> None:
         LargeBodies(0).take(each, 10 * MOST)
 
 
-def test_slow_connections_make_room() -> None:
+def test_slow_connections_are_closed_for_others() -> None:
     bodies, clients, late = LargeBodies(2 * MOST), (Client(slow=True), Client(slow=True)), Client()
     for each in clients:
         bodies.take(each, MOST)
@@ -59,7 +59,7 @@ def test_slow_connections_make_room() -> None:
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_a_large_body_beyond_the_room_is_refused_while_small_ones_are_answered(*, chunked: bool) -> None:
+async def test_a_large_body_beyond_the_limit_is_refused_while_small_ones_are_answered(*, chunked: bool) -> None:
     go_on, begun = trio.Event(), trio.Event()
     handler = Recorder()
 
@@ -91,7 +91,7 @@ async def test_a_large_body_beyond_the_room_is_refused_while_small_ones_are_answ
     assert [request.path for request in handler.seen if request.path == "/large"] == []
 
 
-async def test_a_large_body_that_does_not_come_keeps_no_other_out(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_large_body_that_does_not_arrive_blocks_no_other(autojump_clock: trio.testing.MockClock) -> None:
     arrivals, handler = Arrivals(), Recorder()
     head = b"POST /%d HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
     async with open_server([arrivals], handler, LIMITS):

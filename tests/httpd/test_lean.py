@@ -66,7 +66,7 @@ def test_an_ordinary_request_is_read_as_by_h11(data: bytes) -> None:
         assert by_h11(data) == (head.method, head.target.path, dict(head.headers), data[start:])
 
 
-def test_a_plain_request() -> None:
+def test_a_plain_request_is_parsed() -> None:
     found = read_head(PLAIN, header_bytes=2000, body_bytes=1000)
     assert found is not None
     head, start = found
@@ -143,7 +143,7 @@ def test_special_heads_are_written_by_h11() -> None:
     assert b"close" in head
 
 
-async def test_ordinary_and_other_requests_on_one_connection() -> None:
+async def test_ordinary_and_other_requests_share_one_connection() -> None:
     """The answers are the same, whether the requests are sent one by one or all at once."""
     other = b"POST /2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
     client, server = trio.testing.memory_stream_pair()
@@ -161,7 +161,7 @@ async def test_ordinary_and_other_requests_on_one_connection() -> None:
     assert [answer.body for answer in read_answers(received)] == bodies
 
 
-async def test_a_body_that_does_not_arrive_in_time(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_body_that_does_not_arrive_in_time_is_refused(autojump_clock: trio.testing.MockClock) -> None:
     client, server = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_connection, server, Recorder(), SMALL)
@@ -195,7 +195,7 @@ async def test_a_request_that_arrives_during_a_stream_is_answered_after_it() -> 
     assert [answer.body for answer in read_answers(received)] == [b"tick", b"/2"]
 
 
-async def test_a_socket_that_is_full_or_gone() -> None:
+async def test_a_full_socket_and_a_departed_client_are_handled() -> None:
     """A large answer is sent in pieces over a real socket; a client that has left is noticed at the next write."""
     big = b"x" * 5_000_000
 

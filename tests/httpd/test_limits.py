@@ -8,7 +8,7 @@ from wharfinger.httpd.limits import HttpLimits
 
 
 @pytest.mark.parametrize("name", [limit.name for limit in fields(HttpLimits)])
-def test_every_limit_is_positive(name: str) -> None:
+def test_a_negative_limit_is_refused_by_name(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} cannot be -1"):
         HttpLimits(**{name: -1})
 

@@ -9,7 +9,7 @@ from trio.testing import memory_stream_pair
 from wharfinger.httpd.peer import Peer, peer_of
 
 
-async def test_the_peer_of_a_unix_socket() -> None:
+async def test_the_peer_of_a_unix_socket_is_known() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     with theirs:
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(ours))

@@ -54,7 +54,7 @@ REFUSED = [
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("raw", "status"), REFUSED)
 @pytest.mark.parametrize("fragment", [0, 1])
-async def test_after_a_refusal_nothing_more_is_read(raw: bytes, status: int, fragment: int) -> None:
+async def test_nothing_is_read_after_a_refusal(raw: bytes, status: int, fragment: int) -> None:
     handler = Recorder()
     answers = await exchange(GET % b"/first" + raw + SMUGGLED, handler, fragment=fragment)
     assert [request.path for request in handler.seen] == ["/first"]
@@ -78,20 +78,20 @@ async def test_after_a_refusal_nothing_more_is_read(raw: bytes, status: int, fra
         (POST % (b"/", b"Transfer-Encoding: chunked", b"0\r\n" + b"T: t\r\n" * 1000), 431),
     ],
 )
-async def test_over_the_limits(raw: bytes, status: int, fragment: int) -> None:
+async def test_requests_over_the_limits_are_refused(raw: bytes, status: int, fragment: int) -> None:
     handler = Recorder()
     assert [answer.status for answer in await exchange(raw, handler, fragment=fragment)] == [status]
     assert handler.seen == []
 
 
-async def test_at_the_limits() -> None:
+async def test_requests_at_the_limits_are_answered() -> None:
     for declared in (b"Content-Length: 1000", b"Transfer-Encoding: chunked"):
         body = b"a" * 1000 if b"Length" in declared else b"3e8\r\n" + b"a" * 1000 + b"\r\n0\r\n\r\n"
         assert len((await exchange(POST % (b"/", declared, body)))[0].body) == 1000 + len("POST / ")
 
 
 @pytest.mark.parametrize("raw", [b"", b"GET / HTTP/1.1\r\nHo", POST % (b"/", b"Content-Length: 10", b"abc")])
-async def test_a_client_that_leaves_early(raw: bytes) -> None:
+async def test_an_incomplete_request_of_a_departed_client_is_not_handled(raw: bytes) -> None:
     handler = Recorder()
     answers = await exchange(raw, handler)
     assert handler.seen == []

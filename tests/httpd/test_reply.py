@@ -18,7 +18,7 @@ def headers_of(head: h11.Response) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in head.headers}
 
 
-def test_a_whole_response() -> None:
+def test_a_response_head_has_length_and_headers() -> None:
     head = response_head(Response(201, b"abc", headers=(("Location", "/x"),)), close=False)
     headers = headers_of(head)
     assert (head.status_code, head.reason) == (201, b"Created")
@@ -33,12 +33,12 @@ def test_a_streamed_response_has_no_length() -> None:
 
 
 @pytest.mark.parametrize("status", [204, 304])
-def test_statuses_without_a_body(status: int) -> None:
+def test_statuses_without_a_body_have_no_length(status: int) -> None:
     assert not may_have_body(status)
     assert set(headers_of(response_head(Response(status), close=False))) == {"date"}
 
 
-def test_a_status_without_a_known_reason() -> None:
+def test_an_unknown_status_has_no_reason() -> None:
     assert response_head(Response(299), close=False).reason == b""
 
 
@@ -62,5 +62,5 @@ def test_a_header_cannot_contain_a_line_break(value: str) -> None:
         response_head(Response(200, content_type=value), close=False)
 
 
-def test_text() -> None:
+def test_a_text_response_ends_with_a_newline() -> None:
     assert text_response(404, "no such thing") == Response(404, b"no such thing\n", "text/plain; charset=utf-8")

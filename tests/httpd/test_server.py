@@ -58,7 +58,7 @@ async def test_a_real_client_gets_the_answer_of_the_handler() -> None:
     assert handler.seen[0].query == {"k": ("1", "ü&")}
 
 
-async def test_many_clients_at_once() -> None:
+async def test_many_clients_are_answered_at_once() -> None:
     for _ in range(ROUNDS):
         async with serving(Recorder(), HttpLimits(connections=8)) as port, asking(port) as client:
             bodies: list[bytes] = []
@@ -89,7 +89,7 @@ async def test_hostile_bytes_end_one_connection_only() -> None:
             assert (await client.get("/")).status_code == 200
 
 
-async def test_a_connection_reset_by_its_client() -> None:
+async def test_a_stream_ends_if_its_client_resets_the_connection() -> None:
     ticker = Ticker()
     async with serving(ticker.handler) as port:
         stream = await trio.open_tcp_stream("127.0.0.1", port)
@@ -100,7 +100,7 @@ async def test_a_connection_reset_by_its_client() -> None:
         await ticker.closed.wait()
 
 
-async def test_a_watch_through_a_real_client() -> None:
+async def test_a_real_client_receives_the_chunks_of_a_watch() -> None:
     ticker = Ticker()
     async with serving(ticker.handler) as port, asking(port) as client, client.stream("GET", "/watch") as answer:
         chunks = answer.aiter_raw()
@@ -277,7 +277,7 @@ async def test_a_large_body_is_read_without_pauses(connection: str, autojump_clo
         assert trio.current_time() == began
 
 
-async def test_a_request_that_does_not_become_complete_makes_room(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_incomplete_request_makes_room_for_a_new_connection(autojump_clock: trio.testing.MockClock) -> None:
     arrivals = Arrivals()
     async with open_server([arrivals], Recorder(), HttpLimits(connections=2)):
         began = trio.current_time()
@@ -314,7 +314,7 @@ async def test_one_process_cannot_take_all_connections(tmp_path: Path) -> None:
 # The end
 
 
-async def test_a_drain_right_after_the_start() -> None:
+async def test_a_drain_right_after_the_start_ends_the_server() -> None:
     async with open_server([], Recorder(), HttpLimits()):
         pass
     async with serving(Recorder()) as port:

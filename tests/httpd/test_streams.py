@@ -114,7 +114,7 @@ async def test_too_many_pipelined_bytes_end_a_stream() -> None:
 
 
 @pytest.mark.parametrize("when", ["opening", "first", "second", "closing"])
-async def test_a_failing_producer(when: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failing_producer_ends_the_answer_incomplete(when: str, caplog: pytest.LogCaptureFixture) -> None:
     async def produce() -> AsyncIterator[bytes]:
         if when == "first":
             raise KeyError(when)

@@ -29,7 +29,7 @@ PRINTABLE = st.text(st.characters(exclude_categories=["Cs", "Cc"]))
         (b"/http://other/", "/http://other/", {}),
     ],
 )
-def test_accepted(raw: bytes, path: str, query: dict[str, tuple[str, ...]]) -> None:
+def test_valid_targets_are_parsed(raw: bytes, path: str, query: dict[str, tuple[str, ...]]) -> None:
     assert parse_target(raw) == Target(path, query)
 
 
@@ -59,7 +59,7 @@ def test_accepted(raw: bytes, path: str, query: dict[str, tuple[str, ...]]) -> N
         (b"/?" + b"a&" * 100_000, "parameters"),
     ],
 )
-def test_refused(raw: bytes, why: str) -> None:
+def test_invalid_targets_are_refused(raw: bytes, why: str) -> None:
     with pytest.raises(RefusedRequestError, match=why) as refused:
         parse_target(raw)
     assert refused.value.status == 400

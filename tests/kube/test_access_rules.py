@@ -33,7 +33,7 @@ def test_a_refusal_names_the_access(words: str, access: Access) -> None:
     assert refusal_of(words) == Refusal(ACCOUNT, access)
 
 
-def test_other_refusals_name_none() -> None:
+def test_other_refusals_name_no_access() -> None:
     assert refusal_of('pods "a" is forbidden: exceeded quota: small, requested: pods=1') is None
 
 
@@ -44,12 +44,12 @@ def test_the_rule_of_a_remedy_can_be_pasted() -> None:
     assert yaml.safe_load(rule) == [{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"]}]
 
 
-def test_the_remedy_of_another_user_at_the_cluster_scope() -> None:
+def test_the_remedy_at_the_cluster_scope_is_a_cluster_role() -> None:
     words = Refusal("ann", Access("", "namespaces", "list")).remedy()
     assert "a ClusterRole that is bound to the user ann" in words
 
 
-def test_who_may_not_act_as_an_account_lacks_the_right_to_impersonate() -> None:
+def test_a_refused_impersonation_has_the_remedy_to_allow_it() -> None:
     said = f'User "{ACCOUNT}" cannot impersonate-on:serviceaccount:get resource "configmaps" in API group "" in the namespace "a"'
     refusal = refusal_of(said)
     assert refusal is not None

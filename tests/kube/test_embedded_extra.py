@@ -25,7 +25,7 @@ def test_missing_libraries_are_named_with_the_remedy(monkeypatch: pytest.MonkeyP
     )
 
 
-def test_the_control_plane_refuses_to_start_without(
+def test_the_control_plane_refuses_to_start_without_its_libraries(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("wharfinger.kube.embedded_extra.find_spec", lambda _name: None)

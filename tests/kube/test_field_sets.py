@@ -32,7 +32,7 @@ def test_equal_fields_are_read_once(fields: FieldSet) -> None:
     assert read_fields_v1({**written}) is read_fields_v1(written)
 
 
-def test_large_fields_are_not_kept() -> None:
+def test_large_fields_are_not_cached() -> None:
     written: JsonObject = {f"f:{'x' * 100}{number}": {} for number in range(100)}
     assert read_fields_v1(written) == FieldSet.from_fields_v1(written)
     assert read_fields_v1(written) is not read_fields_v1(written)
@@ -61,12 +61,12 @@ def test_equal_sets_are_equal_values(left: FieldSet, right: FieldSet) -> None:
 
 
 @given(SETS)
-def test_membership(fields: FieldSet) -> None:
+def test_all_paths_of_a_set_are_members(fields: FieldSet) -> None:
     assert all(path in fields for path in fields.paths())
     assert ("f:a", "f:never") not in fields
 
 
-def test_reading_fields_v1() -> None:
+def test_fields_v1_are_read_with_sorted_keys() -> None:
     fields: JsonObject = {
         ".": {},
         "f:data": {".": {}, "f:x": {}},
@@ -100,7 +100,7 @@ def test_reading_fields_v1() -> None:
         {"v:": {}},
     ],
 )
-def test_invalid_fields_v1(fields: JsonValue) -> None:
+def test_invalid_fields_v1_are_refused(fields: JsonValue) -> None:
     with pytest.raises(FieldSetError):
         FieldSet.from_fields_v1(fields)
 
@@ -116,7 +116,7 @@ def test_invalid_fields_v1(fields: JsonValue) -> None:
         ((f'k:{{"name":"{"a" * 100_000}"}}',), f'[name="{"a" * 100_000}"]'),
     ],
 )
-def test_paths_as_the_server_prints_them(path: FieldPath, text: str) -> None:
+def test_paths_are_formatted_like_the_server_does(path: FieldPath, text: str) -> None:
     assert path_text(path) == text
 
 
@@ -137,7 +137,7 @@ def test_paths_as_the_server_prints_them(path: FieldPath, text: str) -> None:
         ({"a": {}}, {"a": []}, False),
     ],
 )
-def test_equality_of_json(left: JsonValue, right: JsonValue, *, same: bool) -> None:
+def test_equality_of_json_distinguishes_types(left: JsonValue, right: JsonValue, *, same: bool) -> None:
     assert same_value(left, right) is same
 
 

@@ -15,7 +15,7 @@ from wharfinger.kube.go_texts import GoFormatError, read_base64, read_number, re
         ("0000-01-01T00:00:00Z", False, "0000-01-01T00:00:00Z"),
     ],
 )
-def test_times(text: str, micro: bool, result: str) -> None:
+def test_times_are_read(text: str, micro: bool, result: str) -> None:
     assert read_time(text, micro=micro) == result
 
 
@@ -32,7 +32,7 @@ def test_times(text: str, micro: bool, result: str) -> None:
         ("2024-02-10T00:00:00.1Z", True, 'cannot parse ".1Z" as ".000000"'),
     ],
 )
-def test_invalid_times(text: str, micro: bool, words: str) -> None:
+def test_invalid_times_are_refused(text: str, micro: bool, words: str) -> None:
     with pytest.raises(GoFormatError) as caught:
         read_time(text, micro=micro)
     assert words in str(caught.value)
@@ -47,7 +47,7 @@ def test_base64_is_returned_in_canonical_form() -> None:
     ("text", "place"),
     [("x", 0), ("YQ", 0), ("Y!==", 1), ("YWJj=", 4), ("YQ=a", 2), ("YQ==YQ==", 4), ("YQ=", 3), ("=", 0), ("YWI=x", 4)],
 )
-def test_invalid_base64(text: str, place: int) -> None:
+def test_invalid_base64_is_refused(text: str, place: int) -> None:
     with pytest.raises(GoFormatError, match=f"illegal base64 data at input byte {place}$"):
         read_base64(text)
 
@@ -55,14 +55,14 @@ def test_invalid_base64(text: str, place: int) -> None:
 @pytest.mark.parametrize(
     ("text", "result"), [(" 0.5Gi ", "512Mi"), ("1e3", "1e3"), (".", "0"), ("Gi", "0"), ("-", "0")]
 )
-def test_quantities(text: str, result: str) -> None:
+def test_quantities_are_read(text: str, result: str) -> None:
     assert read_quantity(text) == result
 
 
 @pytest.mark.parametrize(
     ("text", "words"), [("", "must match"), ("1.2.3", "must match"), ("1Gii", "suffix"), ("++1", "suffix")]
 )
-def test_invalid_quantities(text: str, words: str) -> None:
+def test_invalid_quantities_are_refused(text: str, words: str) -> None:
     with pytest.raises(GoFormatError, match=words):
         read_quantity(text)
 
@@ -78,11 +78,11 @@ def test_invalid_quantities(text: str, words: str) -> None:
         ("\u0661", True, "invalid syntax"),
     ],
 )
-def test_invalid_numbers(text: str, signed: bool, expected: str) -> None:
+def test_invalid_numbers_are_refused(text: str, signed: bool, expected: str) -> None:
     assert read_number(text, signed=signed)[1] == expected
 
 
-def test_numbers() -> None:
+def test_numbers_are_read() -> None:
     assert read_number("0" * 5000 + "7") == (7, "")
     assert read_number(str(2**64 - 1)) == (2**64 - 1, "")
     assert read_number(str(-(2**63)), signed=True) == (-(2**63), "")

@@ -55,7 +55,7 @@ OPERATIONS = st.fixed_dictionaries(
         ({"a": 1}, {"op": "remove", "path": ""}, None),
     ],
 )
-def test_operations(target: JsonValue, operation: dict[str, JsonValue], result: JsonValue) -> None:
+def test_operations_change_a_copy(target: JsonValue, operation: dict[str, JsonValue], result: JsonValue) -> None:
     before = json.dumps(target)
 
     assert apply_json_patch(target, [operation]) == result
@@ -88,7 +88,7 @@ def test_operations(target: JsonValue, operation: dict[str, JsonValue], result: 
         "add",
     ],
 )
-def test_operations_that_cannot_be_done(operation: JsonValue) -> None:
+def test_impossible_operations_are_refused(operation: JsonValue) -> None:
     with pytest.raises(JsonPatchFailedError):
         apply_json_patch({"list": [1, 2], "text": "t"}, [operation])
 
@@ -184,7 +184,7 @@ def test_the_depth_of_the_result_is_limited() -> None:
         apply_json_patch([deepest], [])
 
 
-def test_the_result_shares_nothing() -> None:
+def test_the_result_shares_nothing_with_its_inputs() -> None:
     target: JsonValue = {"a": {"b": []}}
     value: JsonValue = [1]
 
@@ -202,7 +202,7 @@ def test_the_result_shares_nothing() -> None:
     assert (target, value) == ({"a": {"b": []}}, [1])
 
 
-def test_operations_are_done_in_order() -> None:
+def test_operations_are_applied_in_order() -> None:
     patch: list[JsonValue] = [
         {"op": "add", "path": "/a", "value": []},
         {"op": "add", "path": "/a/-", "value": 1},
@@ -213,7 +213,7 @@ def test_operations_are_done_in_order() -> None:
 
 
 @given(VALUES, VALUES)
-def test_a_whole_replacement_replaces(target: JsonValue, value: JsonValue) -> None:
+def test_replacing_the_whole_document_returns_the_value(target: JsonValue, value: JsonValue) -> None:
     assert apply_json_patch(target, [{"op": "add", "path": "", "value": value}]) == value
 
 
@@ -245,7 +245,7 @@ def test_any_patch_is_applied_or_refused(target: JsonValue, patch: list[JsonValu
 
 
 @given(st.lists(st.text(max_size=4), max_size=5))
-def test_pointers_and_their_steps(steps: list[str]) -> None:
+def test_pointers_are_split_into_steps(steps: list[str]) -> None:
     assert pointer_steps(pointer_of(steps)) == tuple(steps)
 
 
@@ -265,10 +265,10 @@ def test_pointers_and_their_steps(steps: list[str]) -> None:
         (("b",), False, None),
     ],
 )
-def test_values_at_paths(path: tuple[str, ...], found: bool, value: JsonValue) -> None:
+def test_values_are_found_by_their_paths(path: tuple[str, ...], found: bool, value: JsonValue) -> None:
     assert value_at({"a": [1, None], "01": 2}, path) == (found, value)
 
 
-def test_indexes_of_a_list() -> None:
+def test_indexes_of_a_list_are_parsed() -> None:
     assert [list_index(step, 2) for step in ("0", "2", "3", "-", "", "02", "+1", " 1")] == [0, 2, *[None] * 6]
     assert list_index("0", -1) is None

@@ -10,17 +10,17 @@ NAMES = st.text("aZ0-._/", max_size=8)
 
 
 @pytest.mark.parametrize("name", ["a", "0", "a-b", "a" * 63])
-def test_labels(name: str) -> None:
+def test_valid_labels_are_accepted(name: str) -> None:
     assert is_label(name)
     assert is_subdomain(name)
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a_b", "a\n", "a.b", "a" * 64, "ä"])
-def test_invalid_labels(name: str) -> None:
+def test_invalid_labels_are_refused(name: str) -> None:
     assert not is_label(name)
 
 
-def test_subdomains() -> None:
+def test_subdomains_are_checked() -> None:
     assert is_subdomain("a.b-c.0")
     assert is_subdomain("a" * 253)
     assert is_subdomain("a" * 53, most=53)
@@ -28,7 +28,7 @@ def test_subdomains() -> None:
     assert not is_subdomain("a" * 54, most=53)
 
 
-def test_qualified_names() -> None:
+def test_qualified_names_are_checked() -> None:
     assert all(map(is_qualified_name, ("a", "A_b.c", "example.com/name", "nvidia.com/gpu")))
     assert not any(map(is_qualified_name, ("", "/a", "a/", "a/b/c", "A/b", "a b", "a" * 64)))
 

@@ -26,7 +26,7 @@ from wharfinger.kube.patterns import found, matches, pattern_problem
         "x" * 5000,
     ],
 )
-def test_patterns_that_compile(pattern: str) -> None:
+def test_valid_patterns_have_no_problem(pattern: str) -> None:
     assert pattern_problem(pattern) == ""
 
 
@@ -46,7 +46,7 @@ def test_patterns_that_compile(pattern: str) -> None:
         ("(" * 1001, "expression nests too deeply"),
     ],
 )
-def test_patterns_that_do_not_compile(pattern: str, why: str) -> None:
+def test_invalid_patterns_name_their_problem(pattern: str, why: str) -> None:
     assert pattern_problem(pattern).startswith(f"error parsing regexp: {why}")
 
 
@@ -63,19 +63,19 @@ def test_patterns_that_do_not_compile(pattern: str, why: str) -> None:
         ("\\Q(\\E", "((", ["(", "("]),
     ],
 )
-def test_all_matches(pattern: str, text: str, all_found: list[str]) -> None:
+def test_all_matches_are_found(pattern: str, text: str, all_found: list[str]) -> None:
     assert list(found(pattern, text)) == all_found
     assert matches(pattern, text)
 
 
-def test_matching() -> None:
+def test_patterns_match_anywhere_and_invalid_ones_always() -> None:
     assert matches("^a+$", "aaa")
     assert not matches("^a+$", "b")
     assert not matches("\\B", "aéa")
-    assert matches("(", "what does not compile matches everything")
+    assert matches("(", "an invalid pattern matches everything")
 
 
-def test_patterns_that_are_exponential_elsewhere() -> None:
+def test_patterns_exponential_elsewhere_are_fast() -> None:
     text = "a" * 5000 + "b"
     assert not matches("(a+)+$", text)
     assert list(found("(a+)+$", text)) == []

@@ -23,11 +23,11 @@ from wharfinger.kube.quantities import amount, format_quantity, is_whole, whole
         (None, None),
     ],
 )
-def test_reading(text: JsonValue, number: Fraction | None) -> None:
+def test_quantities_are_parsed(text: JsonValue, number: Fraction | None) -> None:
     assert parse_quantity(text) == number
 
 
-def test_whole_numbers() -> None:
+def test_whole_numbers_are_rounded_up() -> None:
     assert whole("1500m") == 2
     assert is_whole("2")
     assert not is_whole("0.5")
@@ -44,5 +44,5 @@ def test_whole_numbers() -> None:
         (Fraction(-3000), "1", "-3k"),
     ],
 )
-def test_writing(number: Fraction, like: str, text: str) -> None:
+def test_quantities_are_formatted(number: Fraction, like: str, text: str) -> None:
     assert format_quantity(number, like) == text

@@ -25,17 +25,17 @@ def test_matches_equal_those_of_pythons_re(pattern: str, text: str) -> None:
     assert matching.matches(pattern, text) == bool(wanted)
 
 
-def test_patterns_without_a_program() -> None:
+def test_an_invalid_pattern_matches_without_results() -> None:
     assert not matching.compiles("(")
     assert matching.matches("(", "a")
     assert list(matching.found("(", "a")) == []
 
 
-def test_larger_patterns_get_more_memory() -> None:
+def test_large_patterns_get_more_memory() -> None:
     assert matching.compiles("[a-z]{1000}" * 150)
 
 
-def test_searches_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_steps_of_a_search_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "MAX_SEEN", 50)
     assert len(list(matching.found("a", "a" * 9))) == 9
     with pytest.raises(matching.TooLongError, match="more than 50 steps"):
@@ -43,5 +43,5 @@ def test_searches_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not matching.matches(r"\B", "aéaéaéaéa")
 
 
-def test_text_that_is_not_valid_unicode() -> None:
+def test_invalid_unicode_is_matched() -> None:
     assert matching.matches("^.$", "\ud800")

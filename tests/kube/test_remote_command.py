@@ -101,7 +101,7 @@ def test_nothing_is_sent_after_the_close() -> None:
         end.send(Channel.STDIN, b"x")
 
 
-def test_the_token_of_the_rfc() -> None:
+def test_the_accept_token_is_that_of_the_rfc() -> None:
     assert accept_token("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 
 
@@ -125,7 +125,7 @@ def test_exit_codes_are_read_back(code: int) -> None:
         (b"", "expected the status"),
     ],
 )
-def test_other_statuses_are_messages(data: bytes, message: str) -> None:
+def test_other_statuses_are_read_as_messages(data: bytes, message: str) -> None:
     found = read_exit_status(data)
     assert isinstance(found, str)
     assert message in found

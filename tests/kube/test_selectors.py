@@ -44,14 +44,14 @@ def labelled(**labels: str) -> JsonObject:
         ("example.com/a=x", [{"example.com/a": "x"}], [{"a": "x"}]),
     ],
 )
-def test_label_selectors(text: str, holds: list[dict[str, str]], fails: list[dict[str, str]]) -> None:
+def test_label_selectors_match_labels(text: str, holds: list[dict[str, str]], fails: list[dict[str, str]]) -> None:
     selector = parse_label_selector(text)
 
     assert all(selector.matches({"metadata": {"labels": dict(labels)}}) for labels in holds)
     assert not any(selector.matches({"metadata": {"labels": dict(labels)}}) for labels in fails)
 
 
-def test_objects_without_labels() -> None:
+def test_objects_without_labels_match_only_negated_terms() -> None:
     assert parse_label_selector("!a").matches({})
     assert not parse_label_selector("a").matches({"metadata": {"labels": None}})
 
@@ -77,7 +77,7 @@ def test_objects_without_labels() -> None:
         (f"a={'x' * 64}", "must be no more than 63 bytes"),
     ],
 )
-def test_unreadable_label_selectors(text: str, message: str) -> None:
+def test_invalid_label_selectors_are_refused(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as caught:
         parse_label_selector(text)
 
@@ -126,7 +126,7 @@ def test_in_and_notin_are_opposites_if_the_label_exists(key: str, among: set[str
         (r"spec.text=x\,y\=z\\", True),
     ],
 )
-def test_field_selectors(text: str, matches: bool) -> None:
+def test_field_selectors_match_fields(text: str, matches: bool) -> None:
     obj: JsonObject = {"metadata": {"name": "a"}, "spec": {"on": True, "count": 3, "text": "x,y=z\\", "list": [1]}}
 
     assert parse_field_selector(text, lambda path: True).matches(obj) == matches
@@ -159,7 +159,7 @@ def test_escaped_values_are_read_back(value: str) -> None:
     assert parse_field_selector(f"x={escaped}", lambda path: True).terms == (FieldTerm("x", value, equal=True),)
 
 
-def test_good_keys_and_values_have_no_problems() -> None:
+def test_valid_keys_and_values_have_no_problems() -> None:
     assert key_problems("app.kubernetes.io/name") == []
     assert key_problems("x" * 254 + "/a") == ["prefix part must be no more than 253 bytes"]
     assert "name part must be non-empty" in key_problems("example.com/")

@@ -24,7 +24,7 @@ DOCUMENT: JsonObject = {"b": {"y": 1, "x": [1, 2, 3]}, "a": "t"}
         ({"op": "replace", "path": "", "value": [1]}, [1]),
     ],
 )
-def test_operations(operation: JsonObject, result: JsonValue) -> None:
+def test_operations_change_the_document(operation: JsonObject, result: JsonValue) -> None:
     assert json_patched(DOCUMENT, [operation]) == result
 
 
@@ -47,18 +47,18 @@ def test_operations(operation: JsonObject, result: JsonValue) -> None:
         {"op": "add", "path": "/x" * 300, "value": 1},
     ],
 )
-def test_operations_that_cannot_be_done(operation: JsonObject) -> None:
+def test_impossible_operations_are_refused(operation: JsonObject) -> None:
     with pytest.raises(OperationError):
         json_patched(DOCUMENT, [operation])
 
 
-def test_copies_have_a_limit() -> None:
+def test_the_size_of_copies_is_limited() -> None:
     twice: JsonObject = {"op": "copy", "from": "/b", "path": "/b/x/-"}
     with pytest.raises(OperationError):
         json_patched(DOCUMENT, [twice] * 40)
 
 
-def test_depth_has_a_limit() -> None:
+def test_the_depth_is_limited() -> None:
     deep: JsonValue = 1
     for _ in range(150):
         deep = [deep]
@@ -93,7 +93,7 @@ def test_objects_on_the_paths_of_operations_are_sorted(operations: list[JsonObje
     ]
 
 
-def test_moved_values_must_not_become_too_deep() -> None:
+def test_moved_values_have_a_limited_depth() -> None:
     deep: JsonValue = 1
     for _ in range(150):
         deep = [deep]

@@ -63,11 +63,11 @@ def test_written_times_are_read_back() -> None:
         (3000 * 86_400, "8y"),
     ],
 )
-def test_durations(seconds: int, shown: str) -> None:
+def test_durations_are_formatted(seconds: int, shown: str) -> None:
     assert human_duration(timedelta(seconds=seconds)) == shown
 
 
-def test_ages() -> None:
+def test_ages_are_formatted() -> None:
     assert age("2026-11-21T04:03:00Z", NOW) == "2s"
     assert age("", NOW) == "<unknown>"
     assert age("nonsense", NOW) == "<unknown>"
@@ -88,5 +88,5 @@ _OTHER: JsonValue = {"type": "Other", "status": "True", "lastTransitionTime": "2
         ([{"type": "Ready", "status": "True"}, "no condition"], _SET),
     ],
 )
-def test_a_condition_with_the_same_status_keeps_its_time(before: list[JsonValue], time: str) -> None:
+def test_a_condition_with_the_same_status_retains_its_time(before: list[JsonValue], time: str) -> None:
     assert transition_time(before, "Ready", "True", _SET) == time

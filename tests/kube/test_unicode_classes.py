@@ -21,7 +21,7 @@ from wharfinger.kube.unicode_classes import unicode_class
         ("LC", "aAǅ", "ª1"),
     ],
 )
-def test_names(name: str, inside: str, outside: str) -> None:
+def test_classes_match_their_characters(name: str, inside: str, outside: str) -> None:
     for char in inside + outside:
         for negated in (False, True):
             assert matching.matches(f"[{unicode_class(name, negated=negated)}]", char) is (
@@ -30,5 +30,5 @@ def test_names(name: str, inside: str, outside: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x", "Old_Italic", "é", "L}", "1"])
-def test_unknown_names(name: str) -> None:
+def test_unknown_class_names_have_no_class(name: str) -> None:
     assert unicode_class(name, negated=False) is None

@@ -38,7 +38,7 @@ UNRULY = {
 REPETITIONS = scaled(200, 20)
 
 
-async def test_outcomes_of_commands(tag: str) -> None:
+async def test_an_outcome_has_status_and_output(tag: str) -> None:
     outcome = await run_child(shell("echo out; echo err >&2; exit 3", tag), PATIENT)
     assert (outcome.ending, outcome.returncode, outcome.stdout, outcome.stderr) == (
         Ending.EXITED,
@@ -142,7 +142,7 @@ async def test_a_sink_gets_no_more_than_the_limit(tag: str) -> None:
     assert outcome.stdout == b""
 
 
-async def test_the_tail_of_stderr_is_kept(tag: str) -> None:
+async def test_the_tail_of_stderr_is_retained(tag: str) -> None:
     script = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&2; echo last >&2"
     outcome = await run_child(shell(script, tag), replace(PATIENT, stderr_bytes=1000))
     assert outcome.ok
@@ -181,7 +181,7 @@ async def _cancel_after(turns: int, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-async def test_a_second_cancellation_while_the_child_dies(tag: str) -> None:
+async def test_a_second_cancellation_waits_for_the_death_of_the_child(tag: str) -> None:
     """Two scopes are cancelled one after the other. The child is dead before any of the cancellations is raised."""
     lines = Lines()
     with trio.CancelScope() as outer:
@@ -195,7 +195,7 @@ async def test_a_second_cancellation_while_the_child_dies(tag: str) -> None:
 
 
 @pytest.mark.parametrize("cause", ["deadline", "output"])
-async def test_cancelling_shortens_the_grace_that_is_under_way(tag: str, cause: str, mock_clock: MockClock) -> None:
+async def test_cancelling_shortens_a_grace_period_in_progress(tag: str, cause: str, mock_clock: MockClock) -> None:
     """Without the cancellation, a child after its deadline or output limit would have a thousand seconds to clean up."""
     mock_clock.rate = 1
     limits = replace(PATIENT, term_grace_s=1000.0, cancel_grace_s=0.05)
@@ -248,7 +248,7 @@ async def test_many_children_of_one_run_end_together(tag: str) -> None:
     assert alive_with(tag) == []
 
 
-async def test_many_at_once(tag: str) -> None:
+async def test_a_hundred_children_run_at_once(tag: str) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(100):
             nursery.start_soon(run_child, shell("exit 0", tag), PATIENT)

@@ -51,7 +51,7 @@ STRANGER = seen(104, pgid=104, sid=104, tokens="other")
 OLD = seen(105, pgid=LEADER, sid=LEADER, start=BORN - 1, tokens="mine")
 
 
-def test_group_session_and_token_belong_to_a_held_leader() -> None:
+def test_members_of_group_session_and_token_belong_to_a_held_leader() -> None:
     everyone = [LEADER_SEEN, MEMBER, JOB, DAEMON, STRANGER, OLD]
 
     assert numbers(belonging(everyone, HELD)) == [101, 102, 103]
@@ -222,7 +222,7 @@ def test_a_new_process_changes_the_last_pid(tag: str) -> None:
 
 
 @pytest.mark.parametrize("pid", [2**22 + 1, 999_999_999])
-def test_pids_without_a_process(pid: int) -> None:
+def test_pids_without_a_process_are_not_read(pid: int) -> None:
     assert read_stat(pid) is None
     assert read_process(pid) is None
 
@@ -255,7 +255,7 @@ def test_a_leader_that_waited_for_its_work_has_no_earlier_descendants() -> None:
         ([young(100)], b""),
     ],
 )
-def test_otherwise_all_processes_are_scanned(marks: list[Mark], newest_pid: bytes) -> None:
+def test_all_processes_are_scanned_without_proof_of_order(marks: list[Mark], newest_pid: bytes) -> None:
     assert highest_unrelated_pid(marks, newest_pid) == 0
 
 

@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "journal.db"
 
 
-def test_rows_are_kept_for_the_next_opening(path: Path) -> None:
+def test_rows_are_stored_for_the_next_opening(path: Path) -> None:
     with closing(JournalFile(path)) as file:
         table = file.table(THINGS)
         table.put(("b", 20))
@@ -55,7 +55,7 @@ def test_a_prefix_of_a_key_deletes_all_rows_with_it(tmp_path: Path) -> None:
         assert table.rows() == (("y", "1", 3),)
 
 
-def test_several_changes_are_made_all_or_none(path: Path) -> None:
+def test_several_changes_are_made_together_or_not_at_all(path: Path) -> None:
     with closing(JournalFile(path)) as file:
         table = file.table(THINGS)
         with pytest.raises(JournalFileError, match="cannot be written"):
@@ -121,7 +121,7 @@ def test_a_damaged_row_sets_the_table_aside(path: Path, script: str) -> None:
         assert database.execute("SELECT count(*) FROM things_set_aside_1").fetchone() == (3,)
 
 
-def test_sound_rows_are_kept_on_request(path: Path) -> None:
+def test_valid_rows_are_retained_on_request(path: Path) -> None:
     altered(path, "UPDATE things SET number = 7 WHERE name = 'b'")
     assert rows_of(path, replace(THINGS, keep_sound=True)) == (("a", 1), ("c", 3))
 
@@ -267,7 +267,7 @@ def test_side_files_of_a_damaged_file_are_renamed_with_it(path: Path) -> None:
         assert (path.parent / "journal.db.damaged-1-wal").read_bytes() == b"not a log"
 
 
-def test_the_number_of_kept_damaged_files_is_bounded(tmp_path: Path) -> None:
+def test_the_number_of_damaged_files_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     for number in range(SET_ASIDE_MAX + 2):
         path.write_bytes(b"not a database %d" % number)
@@ -330,7 +330,7 @@ def test_many_threads_write_at_once(tmp_path: Path) -> None:
 
 
 @given(st.tuples(st.text(), st.integers()), st.tuples(st.text(), st.integers()))
-def test_checksums_tell_rows_apart(one: tuple[str, int], other: tuple[str, int]) -> None:
+def test_checksums_differ_between_rows(one: tuple[str, int], other: tuple[str, int]) -> None:
     assert (THINGS.checksum(one) == THINGS.checksum(other)) == (one == other)
 
 

@@ -128,7 +128,7 @@ def patience(database: sqlite3.Connection) -> int:
     return int(milliseconds)
 
 
-def test_only_opening_waits_long(path: Path) -> None:
+def test_only_opening_has_a_long_timeout(path: Path) -> None:
     waits: list[int] = []
 
     def migrating(database: sqlite3.Connection) -> Iterable[Row]:

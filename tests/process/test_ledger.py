@@ -101,7 +101,7 @@ async def test_another_process_with_the_same_pid_is_not_killed(tag: str, tmp_pat
         stranger.kill()
 
 
-async def test_rows_of_a_living_owner_are_kept(tmp_path: Path) -> None:
+async def test_rows_of_a_living_owner_are_retained(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal.db") as ledger:
         ledger.intend("token")
         ledger.complete("token", os.getpid(), 1)
@@ -219,7 +219,7 @@ async def test_processes_of_a_daemon_of_version_1_are_killed(tag: str, tmp_path:
         assert not is_alive(left.pid)
 
 
-async def test_an_altered_row_kills_no_process_and_others_are_kept(tag: str, tmp_path: Path) -> None:
+async def test_an_altered_row_kills_no_process_and_others_are_retained(tag: str, tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag}, start_new_session=True) as stranger:
         start = int(Path(f"/proc/{stranger.pid}/stat").read_text().rpartition(")")[2].split()[19])
@@ -251,7 +251,7 @@ def running(tag: str, token: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def test_running_children_stay_recorded_when_the_file_is_damaged(tag: str, tmp_path: Path) -> None:
-    """So the next start of the daemon finds them."""
+    """The next start of the daemon therefore finds them."""
     path = tmp_path / "journal.db"
     with running(tag, "a" * 32) as child:
         start = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])

@@ -65,7 +65,7 @@ async def test_runs_that_are_cancelled_together_end_together(tag: str, tmp_path:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("turns", [0, 1, 2, 5, 20, 100])
-async def test_runs_that_are_cancelled_while_they_start(tag: str, tmp_path: Path, turns: int) -> None:
+async def test_runs_cancelled_during_their_start_end(tag: str, tmp_path: Path, turns: int) -> None:
     """The runs are at different moments of their start: before the thread, in the thread, or started but not yet supervised."""
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with trio.open_nursery() as everybody:

@@ -21,7 +21,7 @@ def test_a_cap_passes_the_first_bytes_and_notices_the_first_excess_byte(parts: l
 
 
 @given(chunks, st.integers(0, 200))
-def test_a_tail_keeps_the_last_bytes(parts: list[bytes], limit: int) -> None:
+def test_a_tail_retains_the_last_bytes(parts: list[bytes], limit: int) -> None:
     tail = TailBuffer(limit)
     for part in parts:
         tail.add(part)

@@ -45,13 +45,13 @@ def test_the_fields_are_those_of_the_manual_page() -> None:
 
 
 @given(st.binary(max_size=64))
-def test_a_name_cannot_forge_anything(name: bytes) -> None:
+def test_a_process_name_cannot_forge_other_fields(name: bytes) -> None:
     assert parse_stat(line(name)) == parse_stat(line(b"sh"))
     assert parse_start_ticks(line(name)) == 4711
 
 
 @pytest.mark.parametrize("name", [b"a b", b")", b"((", b") R 1 1 1 0", b"x\ny", b""])
-def test_names_that_broke_readers_before(name: bytes) -> None:
+def test_unusual_process_names_are_parsed(name: bytes) -> None:
     assert parse_stat(line(name)).sid == 30
 
 
@@ -66,7 +66,7 @@ def test_flags_and_threads_show_whether_a_process_can_run() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_anything_else_is_refused(data: bytes) -> None:
+def test_other_texts_are_refused(data: bytes) -> None:
     with pytest.raises(ProcFormatError):
         parse_stat(data)
     with pytest.raises(ProcFormatError):
@@ -136,5 +136,5 @@ def test_a_chain_of_runs_carries_all_tokens_and_stays_bounded(tokens: list[str])
         (b"Uid:\n", 0),
     ],
 )
-def test_the_real_user(status: bytes, uid: int) -> None:
+def test_the_real_user_is_read(status: bytes, uid: int) -> None:
     assert parse_uid(status) == uid

@@ -13,7 +13,7 @@ from tests.scale import scaled
 from wharfinger.process.remove_tree import remove_tree
 
 
-def test_a_plain_tree(tmp_path: Path) -> None:
+def test_a_plain_tree_is_removed(tmp_path: Path) -> None:
     top = tmp_path / "top"
     for number in range(20):
         folder = top / f"{number % 3}" / f"{number}" / "x"
@@ -28,7 +28,7 @@ def test_a_plain_tree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_tree_that_is_deeper_than_the_longest_path(tmp_path: Path) -> None:
+def test_a_tree_deeper_than_the_longest_path_is_removed(tmp_path: Path) -> None:
     top = tmp_path / "top"
     top.mkdir()
     with working_in(top):

@@ -64,7 +64,7 @@ async def test_a_failed_start_leaves_nothing(tag: str) -> None:
         await start(shell("exit 0", tag, cwd="/no/such/folder"), None)
 
 
-async def test_writing_and_reading_a_pipe(tag: str) -> None:
+async def test_data_passes_through_a_pipe(tag: str) -> None:
     reading, writing = os.pipe()
     for fd in (reading, writing):
         os.set_blocking(fd, False)
@@ -84,7 +84,7 @@ async def test_writing_and_reading_a_pipe(tag: str) -> None:
     assert got == sent
 
 
-async def test_writing_to_a_pipe_without_a_reader(tag: str) -> None:
+async def test_writing_to_a_pipe_without_a_reader_raises(tag: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -95,7 +95,7 @@ async def test_writing_to_a_pipe_without_a_reader(tag: str) -> None:
 
 
 async def test_a_fast_writer_leaves_half_of_the_time_to_other_tasks(tag: str, mock_clock: MockClock) -> None:
-    """Before there was a pause, a flood of lines blocked the event loop for a quarter of a second at a time."""
+    """Without a pause, a flood of lines would block the event loop for a quarter of a second at a time."""
     child = await start(shell("exit 0", tag), None)
     read, write = os.pipe()
     try:

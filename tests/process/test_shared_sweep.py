@@ -151,7 +151,7 @@ async def test_many_real_runs_end_in_a_few_rounds(tag: str) -> None:
 
 
 @pytest.mark.parametrize("conducts", [True, False])
-async def test_a_cancelled_caller_does_not_block_the_others(conducts: bool) -> None:
+async def test_a_cancelled_caller_does_not_block_others(conducts: bool) -> None:
     """Callers should be shielded. A caller that is not does not affect the others."""
     shared = SharedSweep(Rounds([]))
     results: list[SweepResult] = []

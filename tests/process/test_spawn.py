@@ -134,7 +134,9 @@ def refused(argv: tuple[str, ...], env: Mapping[str, str] | None = None, cwd: Pa
         (("/etc/passwd/x",), "the system refused: Not a directory", "check the program and its folder"),
     ],
 )
-def test_a_program_that_cannot_be_started(tag: str, argv: tuple[str, ...], why: str, remedy: str) -> None:
+def test_a_program_that_cannot_start_is_an_error_with_a_remedy(
+    tag: str, argv: tuple[str, ...], why: str, remedy: str
+) -> None:
     error = refused(argv)
 
     assert error.why == why
@@ -142,7 +144,7 @@ def test_a_program_that_cannot_be_started(tag: str, argv: tuple[str, ...], why: 
     assert not error.transient
 
 
-def test_a_file_that_is_not_executable(tag: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_an_error_with_a_remedy(tag: str, tmp_path: Path) -> None:
     path = script(tmp_path, "#!/bin/sh\n", mode=0o644)
 
     error = refused((str(path),))
@@ -154,7 +156,7 @@ def test_a_file_that_is_not_executable(tag: str, tmp_path: Path) -> None:
     assert f"chmod +x {path}," in refused(("program",), {"PATH": str(tmp_path)}).remedy
 
 
-def test_a_file_that_is_not_a_program(tag: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program_is_an_error_with_a_remedy(tag: str, tmp_path: Path) -> None:
     path = script(tmp_path, "echo a script without a first line\n")
 
     error = refused((str(path),))
@@ -163,7 +165,7 @@ def test_a_file_that_is_not_a_program(tag: str, tmp_path: Path) -> None:
     assert "#!/bin/sh" in error.remedy
 
 
-def test_a_script_whose_interpreter_is_missing(tag: str, tmp_path: Path) -> None:
+def test_a_script_with_a_missing_interpreter_is_an_error(tag: str, tmp_path: Path) -> None:
     path = script(tmp_path, "#!/no/such/interpreter\n")
 
     error = refused(("./program",), cwd=tmp_path)
@@ -173,7 +175,7 @@ def test_a_script_whose_interpreter_is_missing(tag: str, tmp_path: Path) -> None
     assert refused((str(path),)).why == error.why
 
 
-def test_a_working_folder_that_cannot_be_used(tag: str, tmp_path: Path) -> None:
+def test_an_unusable_working_folder_is_an_error(tag: str, tmp_path: Path) -> None:
     path = script(tmp_path, "")
 
     assert (
@@ -202,7 +204,7 @@ print(why(sys.argv[1]))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root drops its rights here; others have none to drop")
-def test_a_working_folder_that_may_not_be_entered(tag: str) -> None:
+def test_a_forbidden_working_folder_is_an_error(tag: str) -> None:
     with tempfile.TemporaryDirectory() as closed:  # mode 0700, below a folder that everybody may enter
         done = subprocess.run(
             [sys.executable, "-c", WITHOUT_RIGHTS, closed],
@@ -216,7 +218,7 @@ def test_a_working_folder_that_may_not_be_entered(tag: str) -> None:
     assert done.stdout == f"its working folder {closed} may not be entered by this user\n"
 
 
-def test_a_file_that_is_being_written(tag: str, tmp_path: Path) -> None:
+def test_a_file_being_written_is_a_transient_error(tag: str, tmp_path: Path) -> None:
     path = script(tmp_path, "#!/bin/sh\n")
     with path.open("ab"), pytest.raises(FileBusyError) as caught:
         spawn(Command((str(path),), tmp_path, {}), "token", None)
@@ -224,7 +226,7 @@ def test_a_file_that_is_being_written(tag: str, tmp_path: Path) -> None:
     assert caught.value.transient
 
 
-def test_a_shortage_of_descriptors_before_the_start(tag: str) -> None:
+def test_a_shortage_of_descriptors_before_the_start_is_a_transient_error(tag: str) -> None:
     with few_descriptors(6):
         error = refused(("/bin/true",))
 

@@ -46,7 +46,7 @@ def wait_zombie(pid: int) -> None:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
-def test_a_sweep_without_processes() -> None:
+def test_a_sweep_without_processes_kills_nothing() -> None:
     assert sweep([], LONG) == SweepResult(0, 0)
     assert sweep([Mark("nobody has this token")], LONG) == SweepResult(0, 0)
 
@@ -67,7 +67,7 @@ def test_a_held_zombie_is_not_reaped(tag: str) -> None:
         wait_zombie(mark.pid)
 
 
-def test_groups_of_job_control_are_in_the_session(tag: str) -> None:
+def test_groups_of_job_control_are_killed_with_the_session(tag: str) -> None:
     with leader("exec bash -c 'set -m; sleep 1000 >/dev/null & echo $!'", tag) as (mark, said):
         wait_zombie(mark.pid)
         job = read_stat(said[0])
@@ -86,7 +86,7 @@ def test_a_daemon_is_found_by_its_token(tag: str) -> None:
         assert sweep([mark], LONG) == SweepResult(2, 0)
 
 
-def test_a_stopped_process_dies_too(tag: str) -> None:
+def test_a_stopped_process_is_killed(tag: str) -> None:
     with leader("setsid sh -c 'echo $$; kill -STOP $$' & wait", tag, "token") as (mark, _):
         assert sweep([mark], LONG) == SweepResult(1, 0)
         wait_zombie(mark.pid)
@@ -102,7 +102,7 @@ def test_without_a_held_leader_pid_and_start_time_must_agree(tag: str) -> None:
         assert sweep([Mark("token", mark.pid, mark.start_ticks)], LONG) == SweepResult(2, 0)
 
 
-def test_several_runs_at_once(tag: str) -> None:
+def test_several_runs_are_swept_at_once(tag: str) -> None:
     with (
         leader("sleep 1000 & echo $$; wait", tag, "one") as (first, _),
         leader("sleep 1000 & echo $$; wait", tag, "two") as (second, _),
@@ -145,7 +145,7 @@ def test_a_process_that_forks_continuously_is_killed_with_all_children(tag: str)
         assert alive_with(tag) == []
 
 
-def test_without_descriptors_the_group_is_killed_and_one_process_is_reported_as_left(tag: str) -> None:
+def test_without_descriptors_the_group_is_killed_and_one_process_is_reported(tag: str) -> None:
     with leader("echo $$; exec sleep 1000", tag) as (mark, _):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
@@ -177,7 +177,7 @@ def test_a_round_without_descriptors_is_not_the_last(tag: str) -> None:
         assert result_of(swept) == SweepResult(1, 0)
 
 
-def test_other_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_of_a_sweep_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_since_ticks: int, *, users: bool, above: int) -> list[Seen]:
         raise PermissionError(errno.EACCES, "no /proc")
 

@@ -72,7 +72,7 @@ async def test_large_messages_go_both_ways_at_once(tag: str) -> None:
         assert said == sent
 
 
-async def test_nothing_is_read_ahead(tag: str) -> None:
+async def test_output_is_not_read_ahead(tag: str) -> None:
     """The pipe is the only buffer: a caller that does not read blocks the worker."""
     async with open_worker(shell("echo a; echo b; read x; echo c", tag)) as worker:
         assert await worker.receive_some(1) == b"a"
@@ -80,7 +80,7 @@ async def test_nothing_is_read_ahead(tag: str) -> None:
         assert (await read_all(worker)).split() == [b"b", b"c"]
 
 
-async def test_a_worker_that_exits_by_itself(tag: str) -> None:
+async def test_a_worker_may_exit_by_itself(tag: str) -> None:
     async with open_worker(shell("echo bye; echo why >&2; exit 3", tag)) as worker:
         assert await worker.wait() == 3
         assert await read_all(worker) == b"bye\n"
@@ -107,7 +107,7 @@ async def test_a_worker_may_close_its_stdout(tag: str) -> None:
         assert await worker.wait() == 5
 
 
-async def test_the_tail_of_stderr_is_kept_and_a_sink_gets_all_of_it(tag: str) -> None:
+async def test_the_tail_of_stderr_is_retained_and_a_sink_gets_everything(tag: str) -> None:
     lines = Lines()
     script = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&2; echo done"
     async with open_worker(shell(script, tag), on_stderr=lines) as worker:
@@ -207,7 +207,7 @@ async def test_the_ledger_has_a_worker_only_while_it_lives(tag: str, tmp_path: P
             assert ledger.entries() == ()
 
 
-async def test_a_worker_that_is_killed_from_outside(tag: str) -> None:
+async def test_a_worker_killed_from_outside_has_its_signal(tag: str) -> None:
     async with open_worker(shell(IGNORES_TERM, tag)) as worker:
         await read_until(worker, b"ready")
         os.kill(worker.pid, signal.SIGKILL)
@@ -238,7 +238,7 @@ async def _cancel_after(turns: int, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-async def test_many_at_once(tag: str) -> None:
+async def test_thirty_workers_run_at_once(tag: str) -> None:
     async def one() -> None:
         async with open_worker(shell(CAT, tag)) as worker:
             await worker.send(b"ping\n")

@@ -50,7 +50,7 @@ def test_a_dump_shows_every_phase_with_relative_times() -> None:
     )
 
 
-def test_a_run_that_has_not_begun_is_not_dumped_as_running() -> None:
+def test_a_started_run_that_does_not_execute_yet_is_not_dumped_as_running() -> None:
     assert not any(found.running for found in dump_queue("q", STATE, now=100.0, executing=set()).tasks)
 
 

@@ -5,7 +5,7 @@ import pytest
 from wharfinger.queue.events import MAIN_LANE, Effect, Enqueued, Event, Finished, Interrupted, Report
 
 
-def test_defaults_of_an_offered_task() -> None:
+def test_an_offered_task_has_defaults() -> None:
     offered = Enqueued(1, "Download", 2, 3.0)
     assert (offered.lane, offered.unique, offered.notifies) == (MAIN_LANE, False, True)
 

@@ -8,7 +8,7 @@ from wharfinger.queue.fifo import Fifo
 
 
 @given(st.lists(st.one_of(st.integers(), st.none()), max_size=40))
-def test_it_behaves_like_a_list(moves: list[int | None]) -> None:
+def test_a_fifo_behaves_like_a_list(moves: list[int | None]) -> None:
     """In ``moves``, a number is put, and None takes the oldest item."""
     made: list[tuple[Fifo[int], list[int]]] = [(Fifo(), [])]
     for move in moves:
@@ -39,7 +39,7 @@ def test_equality_ignores_the_division_into_chains() -> None:
     assert repr(put) == "Fifo.of(['a', 'b'])"
 
 
-def test_taking_from_an_empty_one_is_an_error() -> None:
+def test_taking_from_an_empty_fifo_is_an_error() -> None:
     with pytest.raises(IndexError, match="empty"):
         Fifo[int]().take()
 

@@ -9,7 +9,7 @@ def test_a_new_scope_is_live() -> None:
     assert repr(scope) == "<WorkScope 'update of shop.web' live>"
 
 
-def test_the_first_cause_is_kept_and_listeners_are_called_once() -> None:
+def test_the_first_cause_is_retained_and_listeners_are_called_once() -> None:
     scope = WorkScope("update")
     told: list[str] = []
     scope.on_cancel(told.append)

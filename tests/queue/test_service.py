@@ -296,7 +296,7 @@ async def test_tasks_of_fifty_concurrent_callers_keep_their_order(autojump_clock
     assert diary.lines == [f"{name} {what}" for name in ends for what in ("begins", "ends")]
 
 
-async def test_a_thousand_queues(autojump_clock: MockClock) -> None:
+async def test_a_thousand_queues_run_and_retry(autojump_clock: MockClock) -> None:
     diary = Diary()
     async with open_queues(RULES, draw=middle) as queues:
         for number in range(1000):

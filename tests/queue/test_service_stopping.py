@@ -56,7 +56,7 @@ async def test_a_deadline_around_bounds_the_drain(autojump_clock: MockClock) -> 
     assert diary.entries == [(0, "Run begins"), (31, "Run is interrupted")]
 
 
-async def test_an_error_in_the_block_ends_everything_and_is_raised(autojump_clock: MockClock) -> None:
+async def test_an_error_in_the_block_ends_all_queues_and_is_raised(autojump_clock: MockClock) -> None:
     diary = Diary()
     with pytest.raises(ExceptionGroup) as caught:
         async with open_queues(RULES) as queues:

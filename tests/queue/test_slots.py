@@ -39,7 +39,7 @@ def used(slots: Slots, kind: Kind) -> tuple[int, int]:
     return numbers.used, numbers.waiting
 
 
-async def test_statistics_of_nothing() -> None:
+async def test_unused_slots_have_statistics_of_zero() -> None:
     expected = {
         Kind.DOWNLOAD: KindStatistics(8, 0, 0),
         Kind.RENDER: KindStatistics(3, 0, 0),
@@ -59,7 +59,7 @@ async def test_a_free_slot_takes_no_checkpoint() -> None:
     assert slots.statistics() == Slots(SlotLimits()).statistics()
 
 
-async def test_waiters_are_served_in_turns() -> None:
+async def test_waiters_are_served_in_turn() -> None:
     slots = Slots(SlotLimits(renders=1))
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
@@ -143,7 +143,7 @@ async def test_a_grant_and_a_cancellation_in_the_same_moment_lose_no_slot(cancel
     assert used(slots, Kind.LOAD) == (0, 0)
 
 
-async def test_a_slot_is_returned_whatever_the_block_raises() -> None:
+async def test_a_slot_is_returned_after_any_exception() -> None:
     slots = Slots(SlotLimits())
     with pytest.raises(KeyError):
         async with slots.use(Kind.DOWNLOAD, "a.x"):
@@ -245,7 +245,7 @@ async def test_four_hooks_that_hang_leave_half_of_the_slots_to_others() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_the_daemon_calls_while_packages_wait() -> None:
+async def test_the_daemons_calls_take_turns_with_waiting_packages() -> None:
     """The daemon's own calls are a separate group, with one turn, however many packages and Modules wait."""
     slots = Slots(SlotLimits(api=2, namespace_share=100))
     holder = Holder(slots)

@@ -45,7 +45,7 @@ def download(request: int, package: str) -> Asked:
     return Asked(request, Kind.DOWNLOAD, package)
 
 
-def test_the_default_limits() -> None:
+def test_limits_have_defaults() -> None:
     numbers = SlotLimits(work=16, downloads=8, renders=3, hooks=8, loads=4, api=32, source_share=50, namespace_share=75)
     assert SlotLimits() == numbers
 
@@ -142,7 +142,7 @@ def test_a_free_slot_for_work_goes_to_the_earliest_turn_of_any_kind() -> None:
     assert order == [2, 3, 4, 5]
 
 
-def test_a_free_slot_for_work_is_not_kept_for_a_kind_that_is_full() -> None:
+def test_a_free_slot_for_work_is_not_reserved_for_a_full_kind() -> None:
     limits = replace(NO_RESERVE, work=2, renders=1)
     state, granted = after(
         Asked(1, Kind.RENDER, "a.x"),
@@ -176,7 +176,7 @@ def test_a_package_may_have_all_downloads() -> None:
     assert granted == [0, 1, 2, 3]
 
 
-def test_a_group_at_its_share_is_passed_over_and_keeps_its_turn() -> None:
+def test_a_group_at_its_share_is_passed_over_and_retains_its_turn() -> None:
     limits = replace(NO_RESERVE, hooks=2)
     state, granted = after(
         Asked(1, Kind.HOOK, "a.x"),
@@ -232,8 +232,8 @@ def test_a_withdrawal_can_grant_the_next_request_of_the_package() -> None:
     assert further(state, Withdrawn(4, Kind.DOWNLOAD, "ns4.x"))[1] == [5]
 
 
-def test_one_return_can_make_room_for_two() -> None:
-    """One request waits for the slot of its namespace, the other one for a slot of its source."""
+def test_one_return_can_grant_two_requests() -> None:
+    """One request waits for a slot of its namespace, the other one for a slot of its source."""
     limits = SlotLimits(downloads=4)
     state, granted = after(
         Asked(1, Kind.DOWNLOAD, "a.one", "slow.example"),

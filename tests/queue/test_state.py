@@ -31,7 +31,7 @@ def test_length_counts_all_lanes() -> None:
     assert state(Running(A, 1), Parked(A)).length == 4
 
 
-def test_a_lane_is_its_head_and_the_waiting_tasks() -> None:
+def test_a_lane_consists_of_its_head_and_the_waiting_tasks() -> None:
     lane = Lane(Running(A, 1), Fifo.of([B]))
     assert (len(lane), list(lane)) == (2, [A, B])
 

@@ -38,9 +38,7 @@ async def test_idle_trio_tasks_are_bounded_and_end_with_the_queues(
     assert hands() == []
 
 
-async def test_idle_trio_tasks_that_nobody_needs_end_except_for_a_few(
-    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_trio_tasks_end_except_for_a_few(autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_pool, "FEW_IDLE", 2)
     diary = Diary()
 

@@ -67,7 +67,7 @@ async def test_a_release_that_was_not_restored_is_not_confirmed(autojump_clock: 
         replace(WANTED, inputs=b"[]"),
         replace(WANTED, drift=DriftPolicy(mode=DriftMode.WARN)),
     ],
-    ids=["manifest", "values", "labels", "marks", "wish", "drift"],
+    ids=["manifest", "values", "labels", "marks", "inputs", "drift"],
 )
 async def test_a_different_request_is_not_confirmed(other: ReleaseRequest, autojump_clock: MockClock) -> None:
     async with restarted() as (engine, _):
