@@ -1,4 +1,4 @@
-"""Discovery as the client remembers it, against scripted servers."""
+"""Cached discovery, against scripted servers."""
 
 from collections.abc import Callable
 from contextlib import suppress

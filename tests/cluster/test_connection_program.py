@@ -1,4 +1,4 @@
-"""Connections that are passed on as JSON."""
+"""Connections encoded as JSON."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""The drift monitor where one thing fails, hangs or is not to be corrected: nothing else is any the worse for it.
+"""The drift monitor while one part fails, hangs or is paused: all other parts continue.
 
-The peer's weakness (spec/runtime §13.15): one list that failed made everything unknown, a lock was held during calls, and who
-had paused a release was forgotten where its monitor was replaced.
+The peer's weakness (spec/runtime §13.15): one failed list made everything unknown, a lock was held during calls, and the
+pause of a release was lost when its monitor was replaced.
 """
 
 import httpx

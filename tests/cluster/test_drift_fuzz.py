@@ -1,4 +1,4 @@
-"""Objects as no server should send them: whatever is in the book of managers, judging drift never breaks."""
+"""Objects that no server should send: whatever managedFields contain, the comparison does not break."""
 
 import copy
 import random
@@ -90,7 +90,7 @@ POLICY: Final = (
 
 
 def mutated(text: str, draw: random.Random) -> str:
-    """Most of the text, with pieces cut, repeated, moved and put in."""
+    """Return most of the text, with pieces cut, repeated, moved and inserted."""
     for _ in range(draw.randint(0, 4)):
         at, end = sorted((draw.randrange(len(text) + 1), draw.randrange(len(text) + 1)))
         end = min(end, at + draw.choice([1, 3, 12, 60]))
@@ -104,7 +104,7 @@ def read(text: str) -> JsonValue:
 
 
 def places(value: JsonValue) -> Iterator[tuple[JsonValue, str | int]]:
-    """Every member and item, with what holds it."""
+    """Return every member and item, with its container."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in list[tuple[str | int, JsonValue]](pairs):
         yield value, key
@@ -112,7 +112,7 @@ def places(value: JsonValue) -> Iterator[tuple[JsonValue, str | int]]:
 
 
 def twisted(value: JsonValue, draw: random.Random) -> JsonValue:
-    """The value with members gone, renamed, or something else."""
+    """Return the value with members removed, renamed or replaced."""
     value = copy.deepcopy(value)
     for _ in range(draw.randint(0, 6)):
         holder, key = draw.choice(list(places(value)) or [(None, "")])

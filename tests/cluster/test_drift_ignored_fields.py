@@ -1,4 +1,4 @@
-"""What is applied where fields are left to others: nothing of theirs, and all of ours."""
+"""Applied objects with ignored fields: none of the ignored fields, and all others."""
 
 import copy
 from typing import Final
@@ -15,7 +15,7 @@ AT: Final = "/spec/template/spec/containers"
 
 
 async def left_out(change: Change, rule: IgnoreRule, *, own_updates: bool = False) -> JsonObject:
-    """What would be applied after a change."""
+    """Return the object that would be applied after a change."""
     desired = yaml_object(DEPLOYMENT)
     before = copy.deepcopy(desired)
     async with drift_bench() as bench:

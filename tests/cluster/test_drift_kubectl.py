@@ -1,4 +1,4 @@
-"""What people do with a real kubectl, over loopback: it is found, with kubectl's own names."""
+"""Changes with a real kubectl over loopback: they are found under the names that kubectl uses."""
 
 import os
 import shutil

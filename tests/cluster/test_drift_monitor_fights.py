@@ -1,4 +1,4 @@
-"""The drift monitor and those who do not give up, and those who are not to be fought."""
+"""The drift monitor with persistent writers, and with paused owners."""
 
 import pytest
 import trio

@@ -1,7 +1,7 @@
-"""Random objects, random writes of others, a server that fills in: exactly what was changed is found, and by whom.
+"""Random objects, foreign writes and server defaults: exactly the changed fields are found, with their writers.
 
-What is expected is worked out from the documents alone, as they were after each write; what is found, from the managers that the
-server keeps. Neither knows of the other.
+The expectation follows from the documents alone, as they were after each write. The result follows from the managers that
+the server stores. Neither uses the other.
 """
 
 import copy
@@ -68,7 +68,7 @@ _NUMBERS: Final = st.integers(0, 3)
 
 @st.composite
 def items(draw: st.DrawFn) -> list[JsonValue]:
-    """Items told apart by two keys, one of which may be left to the server."""
+    """Return items identified by two keys, one of which may be left to the server."""
     found: dict[tuple[str, str], JsonValue] = {}
     for name, proto in draw(st.lists(st.tuples(_WORDS, st.sampled_from(["TCP", "UDP"])), unique=True, max_size=3)):
         item: JsonObject = {"name": name}
@@ -96,7 +96,7 @@ SPECS: Final = st.fixed_dictionaries(
 
 @dataclass(frozen=True)
 class Write:
-    """An update puts members of ``spec`` in place of what is there (and drops others); an apply says them."""
+    """A write: an update replaces members of ``spec`` (and drops others), and an apply sends them."""
 
     by: str
     applies: bool
@@ -125,7 +125,7 @@ WRITES: Final = st.builds(
 
 
 def leaves(spec: JsonObject) -> Iterator[tuple[Leaf, JsonValue]]:
-    """Every field of a document with its value; an item is a field, too."""
+    """Return every field of a document with its value; an item counts as a field, too."""
     for name, value in spec.items():
         if name in {"inner", "labels"}:
             yield from (((name, key), inner) for key, inner in as_object(value, name).items())
@@ -145,7 +145,7 @@ def key_of(item: JsonValue) -> str:
 
 
 def pointer(leaf: Leaf, wanted: JsonObject) -> str:
-    """Where a field is in the object that is wanted."""
+    """Return the pointer of a field in the desired object."""
     if leaf[0] == "names":
         at = find_list(wanted, "names").index(leaf[1])
         return f"/spec/names/{at}"
@@ -156,7 +156,7 @@ def pointer(leaf: Leaf, wanted: JsonObject) -> str:
 
 
 class Changes:
-    """Whose each field of ours is by now, as far as it is not ours; several, where one applied what another had set."""
+    """The current owner of each field that is no longer ours; several owners if one applied a value that another had set."""
 
     def __init__(self, wanted: JsonObject, answered: JsonObject) -> None:
         self._wanted = wanted
@@ -165,7 +165,7 @@ class Changes:
         self._by: dict[Leaf, frozenset[str]] = {}
 
     def note(self, one: Write, after: JsonObject) -> None:
-        """Somebody wrote, and this came of it."""
+        """Record the result of a write."""
         now = dict(leaves(find_object(after, "spec")))
         said = {leaf for leaf, _ in leaves(one.spec)}
         for leaf in self._ours:
@@ -181,14 +181,15 @@ class Changes:
         self._last = now
 
     def expected(self) -> Expected:
-        """Pointers with who may be named."""
+        """Return pointers with the writers that may be named."""
         return {pointer(leaf, self._wanted): by for leaf, by in self._by.items() if MANAGER not in by}
 
 
 def as_without_schema(expected: Expected, wanted: JsonObject, managed: list[JsonValue]) -> Expected:
-    """What is told without a baseline of what all lost: a list as a whole, since nobody knows how its items were told apart;
+    """Return the report without a baseline for fields without any owner.
 
-    a map by its members, since nobody knows whether it changes only as a whole.
+    A list is reported as a whole, because its item keys are unknown. A map is reported by its members, because it is unknown
+    whether it changes only as a whole.
     """
     lists = {name for name in ("names", "items") if not any(_has_items(entry, name) for entry in managed)}
     told: Expected = {}
@@ -211,14 +212,14 @@ def _has_items(entry: JsonValue, name: str) -> bool:
 
 
 class Server:
-    """The verbs of the embedded control plane, without what is around them."""
+    """The verbs of the embedded control plane without its other layers."""
 
     def __init__(self) -> None:
         self._backend = new_backend()
         self._kind = widgets(self._backend, schema={"openAPIV3Schema": yaml_object(SCHEMA)})
 
     def begin(self) -> None:
-        """Without what is there."""
+        """Begin without the object."""
         key = self._backend.key(self._kind, "default", "t")
         if self._backend.get(self._kind, "default", "t") is not None:
             self._backend.delete(key)
@@ -233,7 +234,7 @@ class Server:
         return replace(self._backend, self._kind, "default", "t", "", obj, WriteOptions(manager)).obj
 
     def write(self, one: Write, live: JsonObject) -> JsonObject:
-        """Carry out one write; the object after it."""
+        """Carry out one write, and return the object afterwards."""
         if one.is_apply:
             return self.apply(one.by, one.spec)
         spec = {name: value for name, value in find_object(live, "spec").items() if name not in one.drops}
@@ -252,7 +253,7 @@ def found(desired: JsonObject, applied: Applied | None, live: JsonObject) -> dic
 
 
 def differences(told: dict[str, str], expected: Expected) -> list[str]:
-    """What is told and should not be, and the other way round: an item that is told speaks for what is in it."""
+    """Return missing and unexpected reports; a reported item covers its fields."""
     wrong = [f"{place} by {by}" for place, by in told.items() if by not in expected.get(place, ())]
     for place, by in expected.items():
         parts = place.split("/")

@@ -38,7 +38,7 @@ async def client_of(kubeconfig: Path) -> AsyncIterator[HttpClusterClient]:
 
 
 def pid_of(ledger: ProcessLedger) -> int:
-    """The child's."""
+    """Return the pid of the child."""
     [entry] = ledger.entries()
     return entry.pid
 

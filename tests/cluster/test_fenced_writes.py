@@ -1,4 +1,4 @@
-"""Writes of a daemon that held the Lease, held back wherever a write can wait, and let go after another daemon took over.
+"""Writes of a former Lease holder, held at each point where a write can wait until another daemon took over.
 
 The server, the connections and both clients are real. The old leader's clock is moved by hand.
 """
@@ -30,7 +30,7 @@ from wharfinger.pools.pods.resources import POD
 
 
 class Clock:
-    """Seconds that pass when they are told to."""
+    """A clock that tests advance."""
 
     now = 0.0
 
@@ -48,12 +48,12 @@ class Leaders:
     clock: Clock
 
     async def write(self, client: HttpClusterClient, value: str) -> None:
-        """Apply the object that both want to have their way."""
+        """Apply the object that both leaders write."""
         body: JsonObject = {**config_map("a"), "data": {"v": value}}
         await client.apply(body, field_manager="wharfinger", force=True)
 
     async def take_over(self) -> None:
-        """The Lease of the old leader runs out, and the new one writes."""
+        """Expire the Lease of the old leader, and write with the new one."""
         self.clock.now += 60.0
         await self.write(self.new, "new")
 
@@ -63,7 +63,7 @@ class Leaders:
 
 @asynccontextmanager
 async def leaders(folder: Path, *, at_once: int = 8, rules: tuple[Rule, ...] = ()) -> AsyncIterator[Leaders]:
-    """Two clients of one control plane over TLS; the old leader may write for ten seconds of its clock."""
+    """Open two clients of one control plane over TLS; the old leader may write for ten seconds of its clock."""
     path, clock = folder / "kubeconfig", Clock()
     fence = Fence(clock, clock)
     fence.permit(10.0)

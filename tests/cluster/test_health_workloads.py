@@ -1,6 +1,6 @@
-"""Workloads beside Deployments and StatefulSets are observed, and every change of what is to be said of them is told.
+"""DaemonSets and Jobs are observed, and every change of their messages is reported.
 
-The peer's weakness (spec/runtime §13.16): it told changes of state only, and did not look at DaemonSets and Jobs.
+The peer's weakness (spec/runtime §13.16): it reported changes of the state only, and did not watch DaemonSets and Jobs.
 """
 
 from typing import Final

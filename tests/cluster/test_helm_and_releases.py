@@ -1,4 +1,4 @@
-"""Real helm (4 and 3) against what the engine wrote, and the engine against what real helm wrote. Over loopback TCP."""
+"""Real helm (4 and 3) with releases of the engine, and the engine with releases of real helm, over loopback TCP."""
 
 import os
 import shutil
@@ -37,14 +37,14 @@ pytestmark = [
 
 @dataclass
 class Bench:
-    """A cluster over TCP, an engine on it, and a place for helm to run."""
+    """A cluster over TCP, an engine on it, and a folder for helm."""
 
     client: HttpClusterClient
     engine: ReleaseEngine
     folder: Path
 
     async def run(self, *argv: str, check: bool = True) -> str:
-        """Run a command with the cluster's kubeconfig; its stdout (and stderr where it may fail)."""
+        """Run a command with the cluster's kubeconfig, and return its stdout (and stderr if it may fail)."""
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
@@ -66,7 +66,7 @@ class Bench:
         return {name_of(item): item.get("data") for item in listed.items if name_of(item) != "kube-root-ca.crt"}
 
     def chart(self, more: str = "") -> Path:
-        """A chart with one ConfigMap; ``more`` goes into its data."""
+        """Write a chart with one ConfigMap; ``more`` is added to its data."""
         folder = self.folder / "chart"
         (folder / "templates").mkdir(parents=True, exist_ok=True)
         (folder / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.2.3\nappVersion: '9'\n")
@@ -194,26 +194,26 @@ async def test_helm_runs_the_hooks_of_our_records(helm: str, tmp_path: Path) -> 
 
 
 class Told:
-    """What an engine's listener hears of other people's revisions."""
+    """A listener that records foreign revisions."""
 
     def __init__(self) -> None:
         self.foreign: list[tuple[str, int, str]] = []
         self.heard = trio.Event()
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """Not of interest."""
+        """Ignore the report."""
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """Not of interest."""
+        """Ignore the report."""
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Nobody looks at it."""
+        """Ignore the report."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Nobody looks at it."""
+        """Ignore the report."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """Noted."""
+        """Record the report."""
         self.foreign.append((str(owner), release_revision, by))
         self.heard.set()
 

@@ -26,7 +26,7 @@ CEILING = 64
 
 
 class Overloaded(httpx.AsyncBaseTransport):
-    """A server that answers some requests with 429, as long as it is overloaded; it counts all requests, by the second."""
+    """A server that answers some requests with 429 while it is overloaded; it counts all requests by the second."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport, refuses: Callable[[], bool]) -> None:
         self._inner = inner
@@ -52,7 +52,7 @@ def _bytes(chunk: object) -> bytes:
 
 
 async def write(client: ClusterClient, number: int, pause_s: float) -> None:
-    """Apply one object again and again, for a minute and more. An error ends the test."""
+    """Apply one object again and again for more than a minute. An error ends the test."""
     for value in range(WRITES):
         body: JsonObject = {**config_map(f"c{number}"), "data": {"v": str(value)}}
         await client.apply(body, field_manager="t")

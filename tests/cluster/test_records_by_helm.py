@@ -1,4 +1,4 @@
-"""Real helm (4 and 3) on the records that the store writes, and the store's view of what helm does to them. Over loopback TCP."""
+"""Real helm (4 and 3) on records of the store, and the store's view of changes by helm, over loopback TCP."""
 
 import os
 import random
@@ -37,7 +37,7 @@ HOOK = "# Source: web/templates/hook.yaml\napiVersion: v1\nkind: ConfigMap\nmeta
 
 
 def noise(size: int) -> str:
-    """Text that no packer makes smaller than three quarters of its size."""
+    """Return a text that no compression makes smaller than three quarters of its size."""
     draw = random.Random(5)  # noqa: S311 - the same text each time
     return "".join(draw.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", k=size))
 
@@ -52,7 +52,7 @@ def config_map(value: str) -> JsonObject:
 
 
 def record(revision: int, value: str, *, size: int = 0, status: ReleaseStatus = ReleaseStatus.DEPLOYED) -> Release:
-    """A revision with one ConfigMap in its manifest, and ``size`` characters of comment that nothing packs."""
+    """Return a revision with one ConfigMap, and an incompressible comment of ``size`` characters in its manifest."""
     comment = "".join(f"# {line}\n" for line in noise(size).split("A")) if size else ""
     hook: JsonObject = {
         "name": "hook",
@@ -81,7 +81,7 @@ def record(revision: int, value: str, *, size: int = 0, status: ReleaseStatus = 
 
 @dataclass
 class Bench:
-    """A cluster over TCP, the store and the heads on it, and a place for helm to run."""
+    """A cluster over TCP, the store and the heads on it, and a folder for helm."""
 
     client: ClusterClient
     heads: ReleaseHeads
@@ -96,13 +96,13 @@ class Bench:
         self._news = trio.Event()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for what others do to be told."""
+        """Wait until a condition on the reported changes holds."""
         with trio.fail_after(60):
             while not condition():
                 await self._news.wait()
 
     async def try_to(self, *argv: str) -> tuple[int, str]:
-        """Run a command with the cluster's kubeconfig; how it ended, and what it said."""
+        """Run a command with the cluster's kubeconfig, and return its exit code and output."""
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
@@ -122,7 +122,7 @@ class Bench:
         return value
 
     async def install(self, *records: Release) -> None:
-        """Write these, and apply what the last one has."""
+        """Write these records, and apply the objects of the last one."""
         for one in records:
             await self.store.create(one)
         value = find_str({"m": records[-1].manifest.rpartition("v: ")[2].strip()}, "m")

@@ -1,4 +1,4 @@
-"""What an operation says of itself while it goes on: objects of the release that are not there yet, and nothing else."""
+"""The progress of an operation: the objects of the release that are not done yet, and nothing else."""
 
 import httpx
 from trio.testing import MockClock

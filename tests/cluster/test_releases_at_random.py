@@ -1,4 +1,4 @@
-"""Releases in random weather: upgrades that fail, are superseded, or are lost in the middle; the next good one puts all right."""
+"""Releases with random faults: upgrades fail, are superseded or interrupted; the next successful one repairs everything."""
 
 from random import Random
 
@@ -22,14 +22,14 @@ STEPS = 12
 
 
 def some_request(random: Random, name: str, version: int) -> tuple[ReleaseRequest, dict[str, str]]:
-    """A release of some of the objects that are its own to have, and what is in them then."""
+    """Return a release with some of its possible objects, and their contents."""
     wanted = {f"{name}-{one}": str(version) for one in NAMES if random.random() < 0.5}
     wanted[f"{name}-always"] = "0"
     return request(*(config_map(one, v=v) for one, v in wanted.items()), name=name), wanted
 
 
 class Weather:
-    """Breaks requests at random, before or after they are done; ``bad`` is how many of a hundred."""
+    """A source of random faults before or after requests; ``bad`` is the percentage."""
 
     def __init__(self, at: Bench, random: Random) -> None:
         self.bad = 0
@@ -49,7 +49,7 @@ class Weather:
 
 
 async def meddle(at: Bench, random: Random, name: str) -> None:
-    """What a person does: an edit, or a delete."""
+    """Edit or delete an object, as a user does."""
     which = f"{name}-{random.choice(NAMES)}"
     try:
         if random.random() < 0.5:
@@ -65,7 +65,7 @@ async def meddle(at: Bench, random: Random, name: str) -> None:
 
 
 async def live_many_lives(at: Bench, random: Random, weather: Weather, name: str) -> None:
-    """Upgrades in bad weather, some cut short, some impossible."""
+    """Run upgrades with faults, some of them interrupted, some invalid."""
     for version in range(STEPS):
         asked, _ = some_request(random, name, version)
         if random.random() < 0.2:

@@ -1,4 +1,4 @@
-"""What becomes of releases after they were brought: kept as they should be, watched, found again after a restart."""
+"""Releases after their installation: corrected, watched, and restored after a restart."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ OWNER = Owner("web", "default")
 
 
 class Told:
-    """What a listener hears."""
+    """A listener that records its notifications."""
 
     def __init__(self, engine: ReleaseEngine) -> None:
         self.drift: list[str] = []
@@ -35,32 +35,32 @@ class Told:
         engine.listen(self)
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """All that drifted."""
+        """Record the drift."""
         self.drift.append("; ".join(map(str, drifts)))
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """The state."""
+        """Record the state."""
         self.health.append(health.state)
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Nobody looks at it."""
+        """Ignore the report."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Nobody looks at it."""
+        """Ignore the report."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """Who did what."""
+        """Record the report."""
         self.foreign.append((str(owner), release_revision, by))
 
 
 def edited(**data: str) -> JsonObject:
-    """What somebody else applies."""
+    """Return an object as another manager applies it."""
     metadata: JsonObject = {"name": "a", "namespace": "default"}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
 
 
 async def persons_revision(at: Bench, revision: int) -> None:
-    """The record that a person's helm would write."""
+    """Create the record that a user's helm would write."""
     release = new_release(
         name="web",
         namespace="default",

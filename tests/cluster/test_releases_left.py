@@ -1,4 +1,4 @@
-"""What operations that failed leave to do, who may rest, and that neither is done behind anybody's back."""
+"""The remains of failed operations, and suspended releases: nothing happens to either without a request."""
 
 import json
 
@@ -29,7 +29,7 @@ def answer(code: int) -> httpx.Response:
 
 
 async def give_away(at: Bench, name: str) -> None:
-    """Somebody says that it is another release's: what we know of it fails for good."""
+    """Assign an object to another release, so that our operations on it fail permanently."""
     annotations: JsonObject = {"meta.helm.sh/release-name": "other"}
     obj = live_map(name)
     obj["metadata"] = {"name": name, "namespace": "default", "annotations": annotations}

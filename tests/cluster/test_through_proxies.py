@@ -25,7 +25,7 @@ from wharfinger.control_plane.storage.memory import MemoryStorage
 
 @asynccontextmanager
 async def served(folder: Path, storage: MemoryStorage, token: str = "one") -> AsyncIterator[Connection]:
-    """A control plane over TLS that knows one token."""
+    """Serve a control plane over TLS that accepts one token."""
     path = folder / "kubeconfig"
     async with serve_control_plane(Address("127.0.0.1", 0), path, token, simulate=False, tls=True, storage=storage):
         yield await trio.to_thread.run_sync(load_connection, path)
@@ -39,7 +39,7 @@ async def seen(informer: Informer, name: str) -> None:
 
 
 async def use(client: HttpClusterClient) -> None:
-    """Write, and see it by a watch."""
+    """Write an object, and see it by a watch."""
     async with open_informer(client, CONFIG_MAP) as informer:
         with trio.fail_after(PATIENCE_S):
             await informer.wait_first_list()

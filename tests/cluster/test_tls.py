@@ -1,4 +1,4 @@
-"""TLS as the connection says: real certificates, real handshakes, over loopback."""
+"""TLS as the connection configures it: real certificates and real handshakes, over loopback."""
 
 import shutil
 import ssl
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a CA, a server certificate for 127.0.0.1 and for ``kubernetes``, a client's, and another CA."""
+    """Return a folder with a CA, a server certificate for 127.0.0.1 and one for ``kubernetes``, a client's, and another CA."""
     folder = tmp_path_factory.mktemp("tls")
 
     def openssl(*arguments: str) -> None:
@@ -39,7 +39,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @asynccontextmanager
 async def server(folder: Path, *, certificate: str = "server", mutual: bool = False) -> AsyncIterator[Connection]:
-    """Answers ``/version`` over TLS; with ``mutual`` only to clients with a certificate of the CA."""
+    """Serve ``/version`` over TLS; with ``mutual``, only to clients with a certificate of the CA."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(folder / f"{certificate}.crt", folder / f"{certificate}.key")
     if mutual:

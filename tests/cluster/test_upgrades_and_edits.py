@@ -1,4 +1,4 @@
-"""An upgrade, a person's edit, and a correction of the edit before it, in an order that is forced and not waited for."""
+"""An upgrade, a user's edit, and the correction of an earlier edit, in a forced order."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ from wharfinger.control_plane.service import LOCAL, open_control_plane
 
 
 class LateAnswer(httpx.AsyncBaseTransport):
-    """Holds the answer to a write of the object ``a`` that the server has done, as a busy machine or network does."""
+    """A transport that holds the answer to a completed write of the object ``a``, as a busy machine or network does."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -43,7 +43,7 @@ class LateAnswer(httpx.AsyncBaseTransport):
 
 @asynccontextmanager
 async def late() -> AsyncIterator[tuple[HttpClusterClient, ReleaseEngine, LateAnswer]]:
-    """A person's client, an engine, and what holds the engine's answers."""
+    """Open a user's client and an engine; yield both and the transport of the engine."""
     async with open_control_plane(simulate=False) as control_plane:
         held = LateAnswer(control_plane.transport())
         async with (

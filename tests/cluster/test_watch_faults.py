@@ -1,4 +1,4 @@
-"""Watches over real connections that fail as networks and servers do: each goes on, and no change is lost."""
+"""Watches over real connections with faults of networks and servers: each continues, and no change is lost."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -31,7 +31,7 @@ OPTIONS = ClientOptions(watch_silence_s=SILENCE_S, random=lambda: 0.0)
 
 @dataclass
 class World:
-    """A server, the proxy before it, a client on either side of the proxy, and what two followers saw."""
+    """A server, the proxy before it, a client on either side of the proxy, and the changes that two followers saw."""
 
     proxy: TcpProxy
     storage: MemoryStorage
@@ -43,7 +43,7 @@ class World:
     changed: trio.Event = field(default_factory=trio.Event)
 
     def take(self, change: RawChange) -> None:
-        """Keep a change: its type, and the value of its object."""
+        """Record a change: its type, and the value of its object."""
         value = "" if change.object is None else msgspec.json.decode(change.object.text)["data"]["v"]
         self.seen.append((f"{change.type} {change.key.name}", value))
         self.changed.set()
@@ -65,13 +65,13 @@ class World:
                 self.changed = trio.Event()
 
     def counts(self) -> tuple[int, int]:
-        """The lists of the two followers."""
+        """Return the lists of the two followers."""
         return self.informer.statistics().lists, self.watches.statistics()[0].lists
 
 
 @asynccontextmanager
 async def server(folder: Path, storage: MemoryStorage) -> AsyncIterator[tuple[int, HttpClusterClient]]:
-    """A control plane on loopback: its port, and a client without a proxy."""
+    """Serve a control plane on loopback; yield its port, and a client without a proxy."""
     path = folder / "kubeconfig"
     async with serve_control_plane(Address("127.0.0.1", 0), path, "token", simulate=False, storage=storage):
         connection = await trio.to_thread.run_sync(load_connection, path)
@@ -81,7 +81,7 @@ async def server(folder: Path, storage: MemoryStorage) -> AsyncIterator[tuple[in
 
 @asynccontextmanager
 async def world(folder: Path) -> AsyncIterator[World]:
-    """Two followers of the ConfigMaps behind a proxy, both with the object ``a``, value 0."""
+    """Open two followers of the ConfigMaps behind a proxy, both with the object ``a``, value 0."""
     storage = MemoryStorage()
     async with AsyncExitStack() as stack:
         port, direct = await stack.enter_async_context(server(folder, storage))

@@ -1,4 +1,4 @@
-"""The room for large bodies is shared by all connections of a server, and small ones are never kept out."""
+"""Memory for large bodies is shared by all connections of a server, and small bodies are never refused."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -98,7 +98,9 @@ SHORT_FLUSH, HASTEN_FLUSH = SetTimer(FLUSH_CANCELLED_S), HastenTimer(FLUSH_CANCE
         ([TIME, TIME, SWEPT, OUTPUT], Dying(Ending.DEADLINE, 2), [WALL, TERM, GRACE, KILL, DYING]),
     ],
 )
-def test_events_lead_to_the_expected_state_and_effects(events: list[Event], state: State, effects: list[Effect]) -> None:
+def test_events_lead_to_the_expected_state_and_effects(
+    events: list[Event], state: State, effects: list[Effect]
+) -> None:
     assert run(*events) == (state, effects)
 
 

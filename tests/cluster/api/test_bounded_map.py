@@ -1,4 +1,4 @@
-"""Bounded concurrency that fails like one call."""
+"""Calls with bounded concurrency that fail like a single call."""
 
 import pytest
 import trio

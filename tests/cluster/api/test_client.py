@@ -1,4 +1,4 @@
-"""The seam itself: the contract exercises every method of it, and the HTTP client is one."""
+"""The client interface: the contract exercises every method, and the HTTP client implements it."""
 
 import inspect
 

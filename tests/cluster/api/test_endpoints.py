@@ -1,4 +1,4 @@
-"""Which URLs of a release are told."""
+"""The URLs that are reported for a release."""
 
 import pytest
 from hypothesis import given, settings

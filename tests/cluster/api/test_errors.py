@@ -1,4 +1,4 @@
-"""Which failures pass by themselves."""
+"""The failures that count as transient."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The client against scripted servers: what a healthy one never does. The contract proper is in test_client_contract.py."""
+"""The client against scripted servers that misbehave. The contract itself is in test_client_contract.py."""
 
 import httpx
 import msgspec
@@ -39,7 +39,7 @@ def page(*names: str, version: str = "10", token: str = "") -> Reply:
 
 
 async def watch_all(*chunks: bytes | Exception | Hang) -> list[WatchEvent]:
-    """The events of one watch of these chunks."""
+    """Return the events of one watch of these chunks."""
     seen: list[WatchEvent] = []
     async with client_of(in_turn(Reply(200, list(chunks)))) as (client, _):
         async with client.watch(POD, "prod", resource_version="5") as events:

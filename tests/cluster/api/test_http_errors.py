@@ -1,4 +1,4 @@
-"""What failures become."""
+"""Errors made from HTTP responses and connection failures."""
 
 import httpx
 import pytest

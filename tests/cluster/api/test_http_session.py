@@ -1,4 +1,4 @@
-"""The session against a scripted transport: retries, limits, time (a mock clock), credentials."""
+"""The session against a scripted transport: retries, limits, time (a mock clock), and credentials."""
 
 import gzip
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ BUSY = status_reply(429, "TooManyRequests", "slow down", {"retry-after": "3"})
 async def talk(
     script: Script, use: Callable[[HttpSession], object], options: ClientOptions = OPTIONS
 ) -> FaultyTransport:
-    """Open a session over the script and await what ``use`` returns."""
+    """Open a session over the script and await ``use``."""
     transport = FaultyTransport(script)
     async with open_session(Connection(SERVER, bearer("t0ken")), options, transport) as session:
         awaitable = use(session)
@@ -45,7 +45,7 @@ async def talk(
 
 
 async def ask(*answers: Answer, call: Call = GET, options: ClientOptions = OPTIONS) -> tuple[bytes, FaultyTransport]:
-    """One request against these answers."""
+    """Send one request and return the body and the transport."""
     bodies: list[bytes] = []
 
     async def use(session: HttpSession) -> None:
@@ -265,7 +265,7 @@ async def test_a_stream_that_never_begins_times_out(autojump_clock: MockClock) -
 
 
 class Rotating:
-    """Credentials that change when they are asked to."""
+    """Credentials that change when they are renewed."""
 
     def __init__(self, headers: Sequence[str]) -> None:
         self.headers = list(headers)
@@ -289,7 +289,7 @@ async def with_credentials(source: Rotating, script: Script, calls: int = 1) -> 
 
 
 def only(header: str) -> Script:
-    """A server that knows one token."""
+    """Return a script of a server that accepts one token."""
 
     def script(request: httpx.Request) -> Answer:
         return OK if request.headers["authorization"] == header else status_reply(401, "Unauthorized", "who are you?")

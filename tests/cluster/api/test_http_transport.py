@@ -1,4 +1,4 @@
-"""The way to one server: which connections are kept and used again, and what becomes of those that are broken off."""
+"""Connections to one server: reuse, idle connections, and interrupted exchanges."""
 
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -21,7 +21,7 @@ Answer = Callable[[int], Sequence[bytes]]
 
 
 class Server:
-    """Answers what it is asked by a script, and keeps it. A script that says nothing keeps the client waiting."""
+    """A server that records requests and answers from a script; without an answer it keeps the client waiting."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -66,7 +66,7 @@ def _is_whole(text: bytes) -> bool:
 
 @asynccontextmanager
 async def open_way(answer: Answer) -> AsyncIterator[tuple[Server, ServerTransport, str]]:
-    """A server, the way to it, and its address."""
+    """Open a server and a transport to it; yield both and the address."""
     server = Server(answer)
     async with trio.open_nursery() as nursery:
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
@@ -83,7 +83,7 @@ def request(address: str, method: str = "GET", content: bytes = b"", **times: fl
 
 
 async def ask(transport: ServerTransport, sent: httpx.Request) -> bytes:
-    """The whole body of an answer."""
+    """Return the whole body of an answer."""
     response = await transport.handle_async_request(sent)
     return await response.aread()
 

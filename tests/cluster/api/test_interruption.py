@@ -1,4 +1,4 @@
-"""What a stop ends, and what it lets come to its end."""
+"""Operations that a stop interrupts, and operations that it completes."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ JOB = (
 
 
 def kept_back(how: str = "true") -> JsonObject:
-    """A definition that the API server doesn't establish."""
+    """Return a definition that the API server does not establish."""
     crd = widget_crd()
     metadata = as_object(crd["metadata"], "metadata")
     return {**crd, "metadata": {**metadata, "annotations": {"wharfinger.dev/never-established": how}}}
@@ -64,7 +64,7 @@ async def test_code_that_does_not_wait_is_not_interrupted() -> None:
 
 
 async def interrupted(at: Bench, wanted: ReleaseRequest, after: float = 5) -> float:
-    """Begin an upgrade, stop once it waits; how long it took from then on."""
+    """Begin an upgrade, interrupt it once it waits, and return how long it took from then on."""
     ended: list[float] = []
 
     async def upgrade() -> None:

@@ -1,4 +1,4 @@
-"""Kubeconfigs made of connections: read again they are the same connection, and kubectl takes them."""
+"""Kubeconfigs written from connections: they are read back as the same connection, and kubectl accepts them."""
 
 import base64
 import json

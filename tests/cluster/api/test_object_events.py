@@ -1,4 +1,4 @@
-"""What the cluster said last, on a control plane with Event objects as the two APIs write them."""
+"""The last event of an object, on a control plane with Event objects of both APIs."""
 
 import pytest
 import trio
@@ -44,7 +44,7 @@ def event(
     namespace: str = "default",
     message: str = "because",
 ) -> JsonObject:
-    """As ``client-go/tools/record`` writes them, to ``v1``."""
+    """Return an event of ``v1``, as ``client-go/tools/record`` writes it."""
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -61,7 +61,7 @@ def event(
 
 
 def newer_event(number: int, about: str, reason: str, *, at: str, series_at: str = "") -> JsonObject:
-    """As ``client-go/tools/events`` writes them to ``events.k8s.io/v1``, and ``v1`` then lists them."""
+    """Return an event of ``events.k8s.io/v1``, as ``client-go/tools/events`` writes it and ``v1`` lists it."""
     made = event(number, about, reason)
     made.update({"firstTimestamp": None, "lastTimestamp": None, "eventTime": at, "count": 0, "source": {}})
     made.update({"reportingComponent": "default-scheduler", "reportingInstance": "a", "action": "Scheduling"})

@@ -1,4 +1,4 @@
-"""Commands in the Pods of an embedded control plane, over a WebSocket on a real socket."""
+"""Commands in Pods of an embedded control plane, over a WebSocket on a real socket."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pages of lists, their items as text."""
+"""Pages of lists whose items stay text."""
 
 import random
 
@@ -79,7 +79,7 @@ def test_damaged_answers_raise_only_the_typed_error() -> None:
 
 
 def damaged(text: bytes, chance: random.Random) -> bytes:
-    """The text with a few bytes lost, doubled, or others."""
+    """Return the text with a few bytes removed, doubled or changed."""
     body = bytearray(text)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(body))

@@ -1,4 +1,4 @@
-"""Objects as text: who they are is read, the rest is passed on as it came."""
+"""Objects as text: identity and version are read, and the rest is passed on unchanged."""
 
 import msgspec
 import pytest

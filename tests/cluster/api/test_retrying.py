@@ -1,4 +1,4 @@
-"""What is asked again, when, and what is not."""
+"""Retries: which errors, when, and how often."""
 
 import pytest
 import trio
@@ -16,7 +16,7 @@ from wharfinger.cluster.api.retrying import ATTEMPTS, is_retryable, with_retries
 
 
 class Failing:
-    """Fails with these errors, one after another, then answers."""
+    """An action that raises these errors one after another and then succeeds."""
 
     def __init__(self, *errors: ClusterError) -> None:
         self.errors = list(errors)

@@ -1,4 +1,4 @@
-"""The words of a watch."""
+"""The values of watch types."""
 
 from wharfinger.cluster.api.watch_type import WatchType
 

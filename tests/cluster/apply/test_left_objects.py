@@ -1,4 +1,4 @@
-"""What is left of a release whose records went with its namespace, or were deleted."""
+"""Objects of a release whose records were deleted, alone or with their namespace."""
 
 import logging
 from dataclasses import replace
@@ -39,7 +39,7 @@ def crd_manifest() -> str:
 
 
 def wanted() -> ReleaseRequest:
-    """One object in its namespace, one in another, one in none, and a definition."""
+    """Return a release with objects inside and outside of its namespace, a cluster-scoped one, and a definition."""
     manifest = config_map("inside") + config_map("outside", "namespace: default") + cluster_role("web-admin")
     asked = request(manifest)
     return replace(
@@ -55,7 +55,7 @@ async def make_namespace(client: ClusterClient, name: str = "shop") -> None:
 
 
 async def delete_namespace(client: ClusterClient, name: str = "shop") -> None:
-    """Delete it, and wait until it is gone with everything in it."""
+    """Delete the namespace, and wait until it is deleted with everything in it."""
     uid = find_str(await client.get(ObjectKey(NAMESPACE, "", name)), "metadata", "uid")
     await client.delete(ObjectKey(NAMESPACE, "", name))
     with trio.fail_after(600):
@@ -75,7 +75,7 @@ def told(result: UninstallResult) -> tuple[list[str], dict[str, str]]:
 
 
 async def gone_meanwhile(client: HttpClusterClient, asked: ReleaseRequest) -> None:
-    """A daemon applies a release and ends; then its namespace is deleted."""
+    """Apply a release with a daemon that ends, and delete the namespace afterwards."""
     await make_namespace(client)
     async with open_engine(client) as engine:
         await engine.upgrade(asked)

@@ -1,4 +1,4 @@
-"""Operations of the desired table, attempt by attempt."""
+"""The operations of the desired table, attempt by attempt."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ MARKS: JsonObject = {"meta.helm.sh/release-name": None, "meta.helm.sh/release-na
 
 
 class Bench:
-    """Operations on a cluster of their own, and what they told."""
+    """Operations on a separate cluster, and the reported answers."""
 
     def __init__(self, client: ClusterClient, transport: Faulty) -> None:
         self.client = client

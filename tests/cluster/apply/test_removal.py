@@ -1,4 +1,4 @@
-"""What goes, what stays, and by which identity."""
+"""Decisions about removals: deleted objects, retained objects, and their identities."""
 
 import httpx
 import pytest
@@ -97,7 +97,7 @@ async def test_leaving_rows_are_judged_by_uid_and_owner(autojump_clock: MockCloc
 
 
 class Held(httpx.AsyncBaseTransport):
-    """Holds the first delete until ``go``."""
+    """A transport that holds the first delete until ``go``."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner

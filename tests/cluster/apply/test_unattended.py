@@ -1,4 +1,4 @@
-"""Prunes, and corrections that fail: told when they change, and no longer than they last."""
+"""Reports about prunes and failing corrections: made on each change, and cleared when the failure ends."""
 
 import pytest
 
@@ -20,7 +20,7 @@ REFUSED = f"the drift of {key('a')} cannot be corrected: refused"
 
 
 class Told:
-    """Notes what it hears."""
+    """A listener that records reports."""
 
     def __init__(self) -> None:
         self.pruned: list[tuple[Owner, tuple[ObjectKey, ...]]] = []

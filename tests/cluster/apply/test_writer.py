@@ -1,4 +1,4 @@
-"""One object applied: what is taken over, left alone, taken back, and refused."""
+"""The apply of one object: fields that are adopted, left, taken back, or refused."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ def obj(**data: JsonValue) -> JsonObject:
 
 
 class Bench:
-    """A writer, and what it wrote last."""
+    """A writer, and the fields that it left to others."""
 
     def __init__(self, client: ClusterClient, *, force: bool = False) -> None:
         self.client = client
@@ -35,7 +35,7 @@ class Bench:
         self.left: list[tuple[str, str]] = []
 
     async def write(self, wanted: JsonObject, drift: DriftPolicy = CORRECT, *, look: bool = True) -> JsonValue:
-        """Write after a look, or blindly; the data then."""
+        """Write with or without a read before it, and return the data afterwards."""
         live = await look_up(self.client, key("a")) if look else None
         done = await self.writer.write(key("a"), wanted, live, before=lambda: self.last, drift=drift)
         self.last = wanted

@@ -1,4 +1,4 @@
-"""Definitions of ``crds/``: applied, waited for, not written twice."""
+"""Definitions of ``crds/``: applied, waited for, and not written twice."""
 
 import httpx
 import pytest
@@ -108,7 +108,7 @@ def annotated(crd: JsonObject) -> JsonObject:
 
 
 async def written(client: ClusterClient, transport: Faulty, name: str, crd: JsonObject, *, times: int) -> None:
-    """Apply it once more, over what is there, and count the writes."""
+    """Apply the definition again over the existing one, and count the writes."""
     resource = await client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     live = {item_name: item for item in (await client.list(resource)).items if (item_name := name)}
     transport.requests.clear()
@@ -136,7 +136,7 @@ def test_containment_of_values(wanted: JsonValue, live: JsonValue, within: bool)
 
 
 async def wait_for_established(how: str) -> tuple[list[Laggards], JsonObject, float]:
-    """Wait up to a minute for a definition that the API server forgot: what was told, the definition then, the time."""
+    """Wait up to a minute for a definition that the API server forgot; return the reports, the definition and the time."""
     told: list[Laggards] = []
     crd = widget_crd()
     crd["metadata"] = {"name": "widgets.example.test", "annotations": {"wharfinger.dev/never-established": how}}

@@ -1,4 +1,4 @@
-"""Definitions of ``crds/`` that somebody deletes: told, brought back, and their custom resources with them."""
+"""Deleted definitions of ``crds/``: they are reported and restored, and their custom resources with them."""
 
 import logging
 from dataclasses import replace
@@ -34,7 +34,7 @@ GONE = "CustomResourceDefinition.apiextensions.k8s.io widgets.example.test: gone
 
 
 class Told:
-    """What drifted of the release, as told."""
+    """A listener that records the reported drift of the release."""
 
     def __init__(self, at: Bench) -> None:
         self.drifts: list[list[str]] = []
@@ -261,7 +261,7 @@ def gadget_crd() -> JsonObject:
 
 
 async def deleted_during_an_upgrade(at: Bench) -> ReleaseRequest:
-    """Delete the definition after the upgrade has applied it, and before the upgrade is over."""
+    """Delete the definition after the upgrade has applied it, before the upgrade ends."""
     asked = request(config_map("a"), config_map("b"), crds=(widget_crd(),))
     reached, gate = trio.Event(), trio.Event()
 

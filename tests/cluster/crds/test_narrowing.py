@@ -1,4 +1,4 @@
-"""What a schema took and takes no more: by table, by widening and narrowing at random, and by values let in or kept out."""
+"""Narrowed schemas: tables of cases, random widening and narrowing, and values that are accepted or refused."""
 
 from copy import deepcopy
 
@@ -21,12 +21,12 @@ def schema(text: str) -> JsonObject:
 
 
 def found(old: str, new: str) -> list[tuple[str, str]]:
-    """Rule and path of each narrowing of a property ``x``; the root is an object with only that."""
+    """Return rule and path of each narrowing of a property ``x``; the root is an object with only that property."""
     return [(one.rule.name, one.path) for one in narrowings(only_x(schema(old)), only_x(schema(new)))]
 
 
 def only_x(made: JsonObject) -> JsonObject:
-    """The schema of an object with only that property."""
+    """Return the schema of an object with only that property."""
     return {"type": "object", "properties": {"x": made}}
 
 
@@ -208,7 +208,7 @@ TEXTS = st.sampled_from(["", "a", "bb", "ccc"])
 
 
 def some(needed: JsonObject, **optional: st.SearchStrategy[JsonValue]) -> st.SearchStrategy[JsonObject]:
-    """What is needed, and any of the rest."""
+    """Return the required members and any of the others."""
     return st.fixed_dictionaries({}, optional={**optional}).map(lambda drawn: {**needed, **drawn})
 
 
@@ -244,7 +244,7 @@ SCHEMAS: st.SearchStrategy[JsonObject] = st.recursive(leaf(), branch, max_leaves
 
 
 def values(made: JsonObject) -> st.SearchStrategy[JsonValue]:
-    """Values that have a chance to be taken by a schema."""
+    """Return values that a schema is likely to accept."""
     anything: st.SearchStrategy[JsonValue] = TEXTS | st.integers(0, 6) | st.booleans() | st.just(None) | st.just({})
     match find(made, "type"):
         case "object":
@@ -265,7 +265,7 @@ def values(made: JsonObject) -> st.SearchStrategy[JsonValue]:
 
 
 def widen(made: JsonObject, data: st.DataObject) -> JsonObject:
-    """One thing less that is asked of a value, somewhere."""
+    """Remove one condition on a value somewhere in the schema."""
     result = deepcopy(made)
     spots = list(_spots(result))
     spot = data.draw(st.sampled_from(spots))
@@ -308,7 +308,7 @@ NARROWERS: dict[str, tuple[CrdRule, JsonValue]] = {
 
 
 def narrow(made: JsonObject, data: st.DataObject) -> tuple[JsonObject, CrdRule]:
-    """One thing more that is asked of a value, somewhere, and the rule that says so."""
+    """Add one condition on a value somewhere in the schema, and return the rule that it breaks."""
     result = deepcopy(made)
     spot = data.draw(st.sampled_from(_spots(result)))
     if find(spot, "properties") and PRESERVE not in spot and data.draw(st.booleans()):
@@ -345,7 +345,7 @@ def test_a_narrowed_schema_is_always_refused(made: JsonObject, data: st.DataObje
 
 
 def pruned(made: JsonObject, value: JsonValue) -> JsonValue:
-    """What is left of a value; as the API server does it (structural schema, "pruning")."""
+    """Return a value after pruning as the API server does it for structural schemas."""
     if isinstance(value, list):
         keeps_all = find(made, PRESERVE) is True and not find(made, "items")
         return value if keeps_all else [pruned(find_object(made, "items"), item) for item in value]

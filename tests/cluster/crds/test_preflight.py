@@ -1,4 +1,4 @@
-"""Which upgrades of definitions are refused; those of the list of OLM v1 and kapp each by its name."""
+"""Upgrades of definitions that are refused; those of the lists of OLM v1 and kapp are tested by name."""
 
 from copy import deepcopy
 

@@ -1,4 +1,4 @@
-"""What drifted, and who did it: on the embedded control plane, with the answer to our apply at hand and without it."""
+"""Drift and its authors: on the embedded control plane, with and without the answer to our apply."""
 
 import copy
 from typing import Final

@@ -1,4 +1,4 @@
-"""Leaving out what others own: exactly that, and nothing beside it."""
+"""The omission of fields that others own, and of no others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who is said to have had a release last, when its records are gone."""
+"""The reported owner of a release whose records are deleted."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ GOING = ObjectKey(NAMESPACE, "", "going")
 
 
 class Told:
-    """Who had it last, as told."""
+    """A listener that records the reported owners."""
 
     def __init__(self, at: Bench) -> None:
         self.by: list[str] = []

@@ -1,4 +1,4 @@
-"""The rules everybody has, and which fields a rule takes."""
+"""The built-in ignore rules, and the fields that a rule matches."""
 
 import pytest
 

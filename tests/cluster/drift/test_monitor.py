@@ -1,4 +1,4 @@
-"""The drift monitor on real watches: what is told, what is corrected, what is read, and what costs nothing."""
+"""The drift monitor on real watches: reports, corrections, and requests."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Other tools' entries in managedFields become ours, and what leaves the chart then leaves the object."""
+"""Entries of other tools in managedFields become ours, so that fields removed from the chart are removed from the object."""
 
 import pytest
 from trio.testing import MockClock
@@ -14,7 +14,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 def entry(
     manager: str, fields: JsonValue, operation: str = "Update", api_version: str = "v1", subresource: str = ""
 ) -> JsonObject:
-    """One entry of managedFields."""
+    """Return one entry of managedFields."""
     made: JsonObject = {
         "manager": manager,
         "operation": operation,
@@ -26,12 +26,12 @@ def entry(
 
 
 def obj(*entries: JsonObject) -> JsonObject:
-    """An object with these entries."""
+    """Return an object with these entries."""
     return {"metadata": {"name": "a", "resourceVersion": "7", "managedFields": [*entries]}}
 
 
 def taken(*entries: JsonObject) -> list[tuple[str, str, JsonValue]] | None:
-    """What the entries become; None where they are left alone."""
+    """Return the adopted entries; None if they are unchanged."""
     patch = adoption_patch(obj(*entries), "wharfinger")
     if not patch:
         return None

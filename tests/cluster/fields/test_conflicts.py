@@ -1,4 +1,4 @@
-"""Apply conflicts, as API servers word them, and the fields they are about."""
+"""Apply conflicts in the words of API servers, and their fields."""
 
 import pytest
 from hypothesis import given

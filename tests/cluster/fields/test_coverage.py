@@ -1,4 +1,4 @@
-"""What is wanted and not owned, judged without a baseline. What a real server makes of it: test_drift, test_drift_random."""
+"""Desired fields that we do not own, without a baseline. Real servers are the subject of test_drift and test_drift_random."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where paths lead: items told apart by keys, defaults that an item leaves out, and pointers."""
+"""Paths into lists: items identified by keys, omitted default keys, and pointers."""
 
 from typing import Final
 

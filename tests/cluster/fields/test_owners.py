@@ -1,4 +1,4 @@
-"""Reading who owns what."""
+"""The owners of fields."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is known of live objects: which state counts, who is judged later, and how long a missing status is waited for."""
+"""Facts about live objects: which state counts, which evaluation is pending, and how long a missing status is waited for."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -69,7 +69,7 @@ async def scripted(script: Script, now: Callable[[], datetime] = lambda: EPOCH) 
 
 
 def at(version: int, obj: JsonObject, uid: str = "u", **status: JsonValue) -> JsonObject:
-    """The object in a state of that version."""
+    """Return the object with a resource version."""
     metadata: JsonObject = {**find_object(obj, "metadata"), "resourceVersion": str(version), "uid": uid}
     metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
     return {**obj, "metadata": metadata, **({"status": {**status}} if status else {})}
@@ -253,7 +253,7 @@ async def test_a_failed_definition_lookup_is_retried(autojump_clock: MockClock) 
 
 @asynccontextmanager
 async def ruled(phases: Phases) -> AsyncIterator[tuple[World, ClusterClient]]:
-    """A world in which Widgets have a rule, and one is there that is good."""
+    """Open a world in which Widgets have a health rule, with one healthy Widget."""
     async with memory_cluster() as client, world(client, phases) as one:
         await define_widgets(client)
         one.rules[identity_of(A)] = RULE

@@ -1,4 +1,4 @@
-"""What is known of an object, and what that makes of a release."""
+"""Facts about objects, and the health of a release that follows from them."""
 
 from math import inf
 

@@ -1,4 +1,4 @@
-"""The health of releases as objects come, change and go, and waits for it."""
+"""The health of releases while objects are created, changed and deleted, and waits for it."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""Health rules: as they are written, and what they make of objects with the real evaluator."""
+"""Health rules: their format, and their results with the real evaluator."""
 
 import pytest
 from hypothesis import given, settings
@@ -37,7 +37,7 @@ WRITTEN: JsonObject = {
 
 
 class CelHere:
-    """Expressions evaluated in this process; what has no answer is told as the workers' owner tells it."""
+    """An evaluator in this process, which raises the errors of the worker pool."""
 
     def __init__(self) -> None:
         self.transient = False

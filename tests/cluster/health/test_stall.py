@@ -1,4 +1,4 @@
-"""An object stalls when it is unready for long and does not move."""
+"""Stalled objects: unready for long, and without progress."""
 
 from math import inf
 

@@ -1,4 +1,4 @@
-"""Whose a pending record is, and whether they can still be at work on it."""
+"""The author of a pending record, and whether it can still be at work."""
 
 from datetime import UTC, datetime
 
@@ -109,7 +109,7 @@ async def test_a_foreign_command_is_waited_for_until_its_record_is_unchanged_lon
 
 
 async def taken(client: ClusterClient, spec: JsonObject) -> Holder:
-    """Another daemon, with a Lease of its own."""
+    """Create a Lease that another daemon holds, and return that holder."""
     api_version, kind = LEASE_API
     metadata: JsonObject = {"name": "other", "namespace": "default"}
     made = await client.create({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec})

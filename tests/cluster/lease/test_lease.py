@@ -1,4 +1,4 @@
-"""Holding a Lease of a real API, and losing it."""
+"""Acquiring, holding and losing a Lease of a real API."""
 
 from datetime import UTC, datetime
 
@@ -19,7 +19,7 @@ from wharfinger.kube.resource import ObjectKey
 
 
 def now() -> datetime:
-    """A wall clock that stands still: nothing may depend on it."""
+    """Return a constant wall-clock time, because nothing may depend on it."""
     return datetime(2026, 1, 1, tzinfo=UTC)
 
 

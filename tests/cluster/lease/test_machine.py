@@ -1,4 +1,4 @@
-"""Who holds a Lease: each rule, and that no two ever believe to."""
+"""The machine of a Lease: each rule, and the invariant of at most one holder."""
 
 from dataclasses import replace
 

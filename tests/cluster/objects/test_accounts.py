@@ -1,4 +1,4 @@
-"""The clients of releases, by their accounts, on a control plane that judges them."""
+"""The clients of releases with service accounts, on a control plane that authorizes them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Baselines: small, and telling the usual event from one that matters."""
+"""Baselines: they are small, and distinguish ordinary events from relevant ones."""
 
 import pytest
 

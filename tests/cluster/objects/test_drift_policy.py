@@ -1,4 +1,4 @@
-"""Policies as people write them."""
+"""Drift policies as users write them."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Helm's order."""
+"""The install order of Helm."""
 
 import pytest
 

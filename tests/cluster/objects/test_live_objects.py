@@ -1,4 +1,4 @@
-"""Following what releases have in the cluster, on a control plane in memory and on scripted servers."""
+"""Watches of the objects of releases, on a control plane in memory and on scripted servers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ LABEL: JsonObject = {RELEASE_LABEL: "web"}
 
 
 class Told:
-    """What a listener was told, in short: a name with the value of ``data.a``, or with a minus once it is gone."""
+    """A listener that records names with the value of ``data.a``; a minus stands for a deletion."""
 
     def __init__(self) -> None:
         self.changes: list[str] = []
@@ -54,7 +54,7 @@ async def live_objects(client: ClusterClient, told: Told) -> AsyncIterator[LiveO
 
 @asynccontextmanager
 async def scripted(script: WatchScript) -> AsyncIterator[tuple[LiveObjects, Told]]:
-    """Live objects of a server that does what a script says."""
+    """Open live objects of a scripted server."""
     told = Told()
     transport = FaultyTransport(script)
     async with (
@@ -214,7 +214,7 @@ async def test_a_wait_for_a_kind_that_is_not_served_raises(autojump_clock: MockC
 
 
 class Router:
-    """Serves one object until it is told to fail."""
+    """A server of one object, until it fails."""
 
     def __init__(self, failure: Answer) -> None:
         self.failure = failure

@@ -1,4 +1,4 @@
-"""Objects of a release, looked up."""
+"""Lookups of the objects of a release."""
 
 import pytest
 from trio.testing import MockClock

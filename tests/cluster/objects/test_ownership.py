@@ -1,4 +1,4 @@
-"""Whose an object is."""
+"""The owner of an object."""
 
 import pytest
 

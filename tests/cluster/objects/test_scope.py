@@ -1,4 +1,4 @@
-"""Releases that are confined to their namespace."""
+"""Releases confined to their namespace."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,7 +37,7 @@ NAMESPACE = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: made}\n"
 
 @asynccontextmanager
 async def confined() -> AsyncIterator[tuple[HttpClusterClient, ReleaseEngine, set[Owner]]]:
-    """An engine all of whose releases are confined but those in the set."""
+    """Open an engine whose releases are confined, except those in the set."""
     free: set[Owner] = set()
     async with cluster() as (client, _transport):
         options = EngineOptions(confined=lambda owner: owner not in free)
@@ -46,7 +46,7 @@ async def confined() -> AsyncIterator[tuple[HttpClusterClient, ReleaseEngine, se
 
 
 async def change(client: HttpClusterClient, key: ObjectKey) -> None:
-    """Somebody else takes a field."""
+    """Change a field as another manager."""
     metadata: JsonObject = {"name": key.name, "namespace": key.namespace}
     theirs: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"v": "changed"}}
     await client.apply(theirs, field_manager="ann", force=True)

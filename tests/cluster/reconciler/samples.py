@@ -1,4 +1,4 @@
-"""Rows, tables, and a target that writes down what is done to it."""
+"""Rows, tables, and a target that records its operations."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from wharfinger.cluster.tables.transaction import write
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``faulty``: updates of it fail."""
+    """A row; updates of a ``faulty`` one fail."""
 
     key: int
     owner: str = "a"
@@ -32,7 +32,7 @@ OPTIONS: Final = ReconcilerOptions(first_retry_s=0.05, prune_s=0)
 
 
 class RefusedError(ClusterError):
-    """Only a change helps."""
+    """A permanent error."""
 
     transient = False
 
@@ -50,7 +50,7 @@ def a_table(graves: int = 1000) -> RowTable:
 
 
 def put(table: RowTable, *rows: Row | int) -> int:
-    """Insert them in one transaction; the table's revision."""
+    """Insert rows in one transaction, and return the table's revision."""
     with write(table) as tx:
         for row in rows:
             tx.insert(table, Row(row) if isinstance(row, int) else row)
@@ -58,7 +58,7 @@ def put(table: RowTable, *rows: Row | int) -> int:
 
 
 def drop(table: RowTable, *keys: int) -> int:
-    """Delete them in one transaction; the table's revision."""
+    """Delete rows in one transaction, and return the table's revision."""
     with write(table) as tx:
         for key in keys:
             tx.delete(table, key)
@@ -67,9 +67,9 @@ def drop(table: RowTable, *keys: int) -> int:
 
 @dataclass
 class Target:
-    """What is there, and the history of what was done: ``update(1)``, ``update-refresh(1) fail``, ``delete(1)``, ``prune(n=2)``.
+    """A target with a history of operations: ``update(1)``, ``update-refresh(1) fail``, ``delete(1)``, ``prune(n=2)``.
 
-    ``faulty``: everything fails; ``errors``: what a key's operations raise; ``gates``: what they wait for before they act.
+    Everything fails if it is ``faulty``. ``errors`` are raised by operations on a key; ``gates`` are awaited before they act.
     """
 
     faulty: bool = False
@@ -127,14 +127,14 @@ class Target:
         self._changed = trio.Event()
 
     async def expect(self, *operations: str) -> None:
-        """Until the last operations are these, in any order."""
+        """Wait until the last operations are these, in any order."""
         while Counter(self.history[-len(operations) :]) != Counter(operations):
             await self._changed.wait()
 
 
 @dataclass
 class BatchTarget(Target):
-    """Does the same by the batch; ``sizes``: of each."""
+    """A target that performs batches; ``sizes`` are the sizes of all batches."""
 
     sizes: list[int] = field(default_factory=list)
 

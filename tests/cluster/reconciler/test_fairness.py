@@ -1,4 +1,4 @@
-"""However many owners hang, fail or are slow, another one's new row is attempted within the bound that turns.py states."""
+"""Fairness: however many owners hang, fail or are slow, new rows of others are attempted within the bound in turns.py."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,9 +24,9 @@ EPSILON_S = 0.01
 
 @dataclass
 class Crowd:
-    """A target to which each owner behaves as its rows say: ``hangs``, ``fails``, or ``SECONDS`` and then ``fails`` or not.
+    """A target whose rows tell how their owner behaves: ``hangs``, ``fails``, or ``SECONDS`` and perhaps ``fails``.
 
-    ``begun``: when each key's attempts began; ``turns``: when each owner's last one did.
+    ``begun`` are the start times of each key's attempts; ``turns`` are the start times of each owner's last attempt.
     """
 
     begun: dict[int, list[float]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Crowd:
         await self.update(attempt)
 
     async def prune(self, snapshot: Snapshot[int, Row]) -> None:
-        """Nothing is to be pruned."""
+        """Prune nothing."""
 
     def _note(self, attempt: RowAttempt) -> None:
         self.begun.setdefault(attempt.key, []).append(trio.current_time())
@@ -56,7 +56,7 @@ class Crowd:
 
 
 class BatchCrowd(Crowd):
-    """Does the same by the batch, which takes as long as its slowest row."""
+    """A target for batches, each of which takes as long as its slowest row."""
 
     async def update_batch(self, attempts: Sequence[RowAttempt]) -> Mapping[int, ClusterError | None]:
         outcomes: dict[int, ClusterError | None] = {}
@@ -80,7 +80,7 @@ class BatchCrowd(Crowd):
 
 @dataclass(frozen=True)
 class Scene:
-    """Owners with so many rows that behave so and come at a time; and when the healthy owner's rows come."""
+    """Owners with a number of rows, their behaviour and start time, and the times of the healthy owner's rows."""
 
     bad: tuple[tuple[str, int, float], ...]
     good: tuple[float, ...]
@@ -90,7 +90,7 @@ class Scene:
 
 
 async def waits_of(scene: Scene) -> list[tuple[float, float]]:
-    """How long each healthy row waited for its first attempt, and how long it may."""
+    """Return how long each healthy row waited for its first attempt, and its bound."""
     options = replace(OPTIONS, concurrency=scene.concurrency, slow_concurrency=scene.slow)
     table, crowd = a_table(), BatchCrowd() if scene.batches else Crowd()
     found: list[tuple[float, float]] = []

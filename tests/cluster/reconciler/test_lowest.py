@@ -1,4 +1,4 @@
-"""The lowest of what is held, whatever comes and goes."""
+"""The lowest of a changing set of revisions."""
 
 from hypothesis import given
 from hypothesis import strategies as st

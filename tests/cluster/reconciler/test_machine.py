@@ -1,4 +1,4 @@
-"""What follows from a change, an outcome, a refresh, a prune; and what may happen to a row while it is worked at."""
+"""The effects of changes, outcomes, refreshes and prunes, and changes of a row during an attempt."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Numbers of several reconcilers, by name."""
+"""Metrics of several reconcilers, by name."""
 
 from wharfinger.cluster.reconciler.metrics import MemoryMetrics, Operation
 from wharfinger.cluster.reconciler.statistics import Performed

@@ -1,7 +1,7 @@
-"""Random histories of the machine, several of them on one table: nothing is lost, nothing is done twice after Done, and it ends.
+"""Random histories of several machines on one table: nothing is lost, nothing is repeated after Done, and it ends.
 
-The model of a target is what was done last for a key. An operation may have its effect at any time while it runs, also where it
-fails; a prune takes away what its snapshot does not have, at any time while it runs, as often as it likes.
+The model of a target is the last operation for each key. An operation may take effect at any time while it runs, even
+if it fails. A prune deletes objects that its snapshot does not have, at any time while it runs, as often as it likes.
 """
 
 from contextlib import ExitStack
@@ -34,7 +34,7 @@ ROUNDS = 500
 
 @dataclass
 class Reconciled:
-    """One machine, its stream, and what is true of its target: the revision that each key has there."""
+    """One machine, its stream, and the state of its target: the revision that each key has there."""
 
     table: RowTable
     machine: Machine[int, Row] = field(default_factory=lambda: Machine(owner_of, OPTIONS))
@@ -74,13 +74,13 @@ class Reconciled:
         self.running.append(attempt)
 
     def tick(self, now: float) -> None:
-        """Time passes; what has to be cut off fails."""
+        """Advance time, and fail the operations that are cut off."""
         for key in self.machine.tick(now):
             [at] = [at for at, attempt in enumerate(self.running) if attempt.key == key]
             self.finish(at, ClusterError("cut off"), now)
 
     def act(self, attempt: RowAttempt) -> None:
-        """The operation has its effect."""
+        """Let the operation take effect."""
         if attempt.deleting:
             self.there.pop(attempt.key, None)
         else:
@@ -120,7 +120,7 @@ class Reconcilers(RuleBasedStateMachine):
 
     @rule(key=KEYS, owner=OWNERS, which=MACHINES)
     def insert_what_is_there(self, key: int, owner: str, which: int) -> None:
-        """Whoever assumes it knows that the target is as the row says, and nobody but this reconciler touches it."""
+        """Insert a row that the target already matches, so that it may be assumed done."""
         self.writes += 1
         revision = put(self.table, Row(key, owner, str(self.writes)))
         one = self.all[which]
@@ -232,7 +232,7 @@ class Reconcilers(RuleBasedStateMachine):
             one.stack.close()
 
     def come_to_rest(self, one: Reconciled) -> None:
-        """From now on everything succeeds, and time passes; bounded, or it did not end."""
+        """Let everything succeed while time passes, until nothing is open."""
         one.sweep()
         one.pruning = None
         one.machine.release()
@@ -249,7 +249,7 @@ class Reconcilers(RuleBasedStateMachine):
 
 
 def check(machine: Machine[int, Row]) -> None:
-    """Every key is where its place says, and in no other."""
+    """Check that every key is in exactly the place that its state requires."""
     for record in machine._records.values():
         owner = record.owner
         assert machine._owners[owner.name] is owner

@@ -1,4 +1,4 @@
-"""What an attempt and the errors of operations say."""
+"""Attempts, and the errors of operations."""
 
 from tests.cluster.reconciler.samples import Row
 from wharfinger.cluster.reconciler.operations import Attempt, BadRowError, NoOutcomeError, OperationTimeoutError

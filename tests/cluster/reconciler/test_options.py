@@ -1,4 +1,4 @@
-"""What makes no sense is refused, and it is said what."""
+"""Invalid options are refused with a reason."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Operations within their time, as somebody's work; whatever they raise is one kind of error."""
+"""Operations within their time limit, in the context of their owner; all exceptions become one kind of error."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -24,7 +24,7 @@ DELETE = Attempt(2, Row(2, "b"), 2, 1, deleting=True)
 
 
 class Odd(BatchTarget):
-    """Raises what it was given, or forgets to say what came of the first."""
+    """A target that raises a given exception, or omits the outcome of the first row."""
 
     raises: Exception | None = None
 

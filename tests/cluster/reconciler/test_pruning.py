@@ -1,4 +1,4 @@
-"""When it is time to prune."""
+"""The times of prunes."""
 
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions

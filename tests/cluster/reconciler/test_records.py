@@ -1,4 +1,4 @@
-"""What an owner is told of its rows."""
+"""The progress of an owner's rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may be refreshed when."""
+"""The order and rate of refreshes."""
 
 from tests.cluster.reconciler.samples import Row
 from wharfinger.cluster.reconciler.records import Owner, Record

@@ -1,4 +1,4 @@
-"""When what failed is tried again, and that its count is lost by nothing but success or another row."""
+"""The times of retries; only success or a new row resets the count."""
 
 import gc
 import weakref

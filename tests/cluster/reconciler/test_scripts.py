@@ -1,4 +1,4 @@
-"""The peer's scripts, with its oracle: the last operations are exactly these, in any order."""
+"""The peer's scripts with its oracle: the last operations are exactly these, in any order."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -444,7 +444,7 @@ async def test_leaving_cancels_running_operations(autojump_clock: Clock) -> None
 
 
 class Broken(BatchTarget):
-    """Raises what nobody expects, for key 1 and in prunes, as long as there is something to raise."""
+    """A target that raises an unexpected exception for key 1 and in prunes, while one is set."""
 
     raises: BaseException | None = OSError("disk")
 

@@ -1,7 +1,7 @@
-"""A random life in virtual time: rows come, change and go while operations take their time, fail, hang, and prunes run.
+"""A random simulation in virtual time: rows change while operations take time, fail or hang, and prunes run.
 
-What holds throughout: never two operations at once for a key, never more than there are workers. What holds in the end, once
-nothing fails any more: the target is as the rows are, nothing is open, and nothing is done again.
+These invariants hold throughout: at most one operation per key, and at most as many as workers. When failures stop, the
+target matches the rows in the end, nothing is open, and nothing is repeated.
 """
 
 import random
@@ -34,7 +34,7 @@ KEYS = 30
 
 
 class Moody:
-    """A target whose operations take their time and may fail, before or after their effect."""
+    """A target whose operations take time and may fail before or after their effect."""
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice

@@ -1,4 +1,4 @@
-"""What a reconciler tells of itself."""
+"""The statistics of a reconciler."""
 
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.retries import Failure

@@ -1,4 +1,4 @@
-"""How statuses read, for people and machines; and several of them on one object."""
+"""Statuses as text and JSON, and the statuses of several reconcilers for one object."""
 
 from datetime import UTC, datetime, timedelta
 

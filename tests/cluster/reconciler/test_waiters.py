@@ -1,4 +1,4 @@
-"""Who waits for an owner is woken when it is so, and for no other one."""
+"""Waiters of an owner, woken only if their condition holds."""
 
 import trio
 import trio.testing

@@ -1,4 +1,4 @@
-"""The peer's weaknesses, by their numbers in the reference (schedulers, D.9): each test fails on the weak behaviour."""
+"""The peer's weaknesses, by their numbers in the reference (schedulers, D.9): each test fails with the weak behaviour."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A machine with its table, driven by hand: without tasks, and with a clock that stands still until it is told otherwise."""
+"""A machine with its table, driven by hand: without tasks, and with a clock that tests advance."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ FAILED = ClusterError("it failed")
 
 @dataclass
 class World:
-    """``now``: trio's clock, so to speak."""
+    """A machine, its table and its stream; ``now`` is the time of the clock."""
 
     table: RowTable
     stream: ChangeStream[int, Row]
@@ -27,11 +27,11 @@ class World:
         self.machine: Machine[int, Row] = Machine(owner_of, self.options)
 
     def take_in(self) -> None:
-        """All that changed."""
+        """Read all changes."""
         self.machine.take_in(self.stream.next(), self.stream.revision, self.now)
 
     def take(self) -> RowAttempt:
-        """What is next, and there is something."""
+        """Take the next attempt, which must exist."""
         attempt = self.machine.take(self.now)
         assert attempt is not None
         return attempt
@@ -41,13 +41,13 @@ class World:
         self.machine.finish(attempt, entry.revision if entry else 0, error, now=self.now, draw=0.0)
 
     def run(self, error: ClusterError | None = None) -> RowAttempt:
-        """Take what is next, and let it end at once."""
+        """Take the next attempt and finish it at once."""
         attempt = self.take()
         self.finish(attempt, error)
         return attempt
 
     def rest(self) -> list[RowAttempt]:
-        """All that can be done now, successfully."""
+        """Take and finish all attempts that are ready, with success."""
         done: list[RowAttempt] = []
         while (attempt := self.machine.take(self.now)) is not None:
             self.finish(attempt)

@@ -1,4 +1,4 @@
-"""Chunks of large records in a cluster, and what crashes leave of them."""
+"""Chunks of large records in a cluster, and the remains of crashes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

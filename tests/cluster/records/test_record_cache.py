@@ -1,4 +1,4 @@
-"""Histories that are kept in memory."""
+"""Histories cached in memory."""
 
 from tests.cluster.support.large_records import record
 from wharfinger.cluster.objects.ownership import Owner

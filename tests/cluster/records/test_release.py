@@ -1,4 +1,4 @@
-"""Release records: what goes in comes out, what is hostile is refused, what is Helm's stays whole."""
+"""Release records: round trips, refusals of hostile ones, and Helm's own members."""
 
 import base64
 import gzip

@@ -1,4 +1,4 @@
-"""Records that are larger than a Secret: what is cut, and that it comes back."""
+"""Records larger than a Secret: how they are split and reassembled."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ BIG: JsonObject = {"x": LARGE}
 
 
 def opened(release: Release) -> tuple[Release, ChunkIndex, list[JsonObject | None]]:
-    """The head as it is read, its index, and the chunks."""
+    """Return the head as it is read, its index, and the chunks."""
     packed = pack_release(release, NOW)
     head = from_secret(packed.head)
     index = index_of(head)

@@ -1,4 +1,4 @@
-"""What is known of all releases from one watch, and what is told of it."""
+"""The heads of all releases from one watch, and the changes that are reported."""
 
 import json
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ THEM = Holder("daemon-2", 9, "default/other/uid-2")
 
 
 def made(revision: int, status: str) -> str:
-    """What is told of a record that this file's client wrote."""
+    """Return the report about a record that this module's client wrote."""
     return f"release default/web: revision {revision} was made {status} by a helm command (field manager wharfinger)"
 
 
@@ -45,7 +45,7 @@ class Bench:
         await wait_all_tasks_blocked(0.01)
 
     async def write(self, revision: int, status: ReleaseStatus, holder: Holder = NOBODY) -> JsonObject:
-        """As somebody else."""
+        """Write a record as another process."""
         return await self.ways.client.create(to_secret(record(revision, status=status, holder=holder), NOW))
 
     async def rewrite(self, revision: int, status: ReleaseStatus, holder: Holder = NOBODY) -> JsonObject:

@@ -1,4 +1,4 @@
-"""The records in a cluster."""
+"""Release records in a cluster."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -154,7 +154,7 @@ async def test_large_records_are_packed_in_a_worker_thread() -> None:
 
 @dataclass
 class Watching:
-    """A store that knows the heads; ``asked`` are its own requests, but for those of the watch and discovery."""
+    """A store with watched heads; ``asked`` returns its own requests, without those of the watch and discovery."""
 
     ways: TwoWays
     heads: ReleaseHeads
@@ -171,7 +171,7 @@ class Watching:
 
 @asynccontextmanager
 async def watching(*before: Release) -> AsyncIterator[Watching]:
-    """``before``: the releases that were there before the first list."""
+    """Open a store; ``before`` are the releases that exist before the first list."""
     us = Holder("us")
     async with two_ways() as ways, open_shared_watches(ways.client) as watches, AsyncExitStack() as stack:
         for one in before:
@@ -285,7 +285,7 @@ async def test_a_recreated_record_is_not_deleted(autojump_clock: MockClock) -> N
 
 
 class Deaf(ReleaseHeads):
-    """Synced, and told nothing since."""
+    """Synced heads that receive no further events."""
 
     @property
     def synced(self) -> bool:
@@ -314,7 +314,7 @@ async def test_summaries_are_updated_without_losing_data(autojump_clock: MockClo
 
 
 async def pending(client: ClusterClient, holder: Holder) -> None:
-    """What a killed process left."""
+    """Create the pending record of a killed process."""
     store = ReleaseStore(client, lambda: NOW + timedelta(days=9))  # on a machine whose clock is off
     await store.create(release(1))
     await store.create(release(2, ReleaseStatus.PENDING_UPGRADE, holder=holder))

@@ -1,4 +1,4 @@
-"""What an upgrade would find after a restart is confirmed without it, and only if nothing is to be done."""
+"""The confirmation of an unchanged release after a restart, without an upgrade."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ WANTED = replace(APPLIED, objects=())
 
 @asynccontextmanager
 async def restarted(*, restores: bool = True) -> AsyncIterator[tuple[ReleaseEngine, list[str]]]:
-    """An engine after a restart, and the requests that change something."""
+    """Open an engine after a restart; yield it and the requests that change something."""
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
             await engine.upgrade(APPLIED)

@@ -1,4 +1,4 @@
-"""Helm hooks: run by the engine on the control plane in memory (its simulator completes Jobs), read back by real helm."""
+"""Helm hooks: run by the engine on the control plane in memory (its simulator completes Jobs), and read by real helm."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -38,7 +38,7 @@ from wharfinger.kube.resource import ObjectKey, name_of
 
 
 def hook(name: str, events: str, kind: str = "ConfigMap", weight: str = "", policy: str = "") -> JsonObject:
-    """A hook object of one of three kinds."""
+    """Return a hook object of one of three kinds."""
     annotations: JsonObject = {"helm.sh/hook": events}
     if weight:
         annotations["helm.sh/hook-weight"] = weight
@@ -109,7 +109,7 @@ async def test_hooks_are_stored_in_the_record(autojump_clock: MockClock) -> None
 
 
 async def creations(client: ClusterClient, count: int, since: str) -> list[str]:
-    """Names of the first ``count`` ConfigMaps made in ``default``, in order."""
+    """Return the names of the first ``count`` ConfigMaps created in ``default``, in order."""
     names: list[str] = []
     kind = (await key_of(client, "ConfigMap", "x")).resource
     async with client.watch(kind, "default", resource_version=since) as events:
@@ -237,7 +237,7 @@ async def test_delete_policies_are_followed(autojump_clock: MockClock) -> None:
 async def upgrading(
     client: HttpClusterClient, engine: ReleaseEngine, wanted: ReleaseRequest
 ) -> AsyncIterator[list[Outcome | HookFailedError]]:
-    """The upgrade runs beside the block; what it came to is in the list when the block is left."""
+    """Run an upgrade beside the block; its result is in the list when the block is left."""
     ended: list[Outcome | HookFailedError] = []
 
     async def run() -> None:
@@ -258,7 +258,7 @@ async def set_status(client: ClusterClient, kind: str, name: str, status: JsonOb
 
 
 def job_condition(kind: str, message: str = "") -> JsonObject:
-    """The status of a Job that is over, as the Job controller writes it: what decided it comes before what came of it."""
+    """Return the status of a finished Job, as the Job controller writes it, with the cause before its consequence."""
     decided = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[kind]
     conditions: list[JsonValue] = [{"type": each, "status": "True", "message": message} for each in (decided, kind)]
     ended: JsonObject = {"completionTime": "2026-01-01T00:00:01Z"} if kind == "Complete" else {}
@@ -371,7 +371,7 @@ async def test_a_conflict_without_another_writer_is_retried(autojump_clock: Mock
 
 
 def failing_once(number: int) -> Callable[[httpx.Request], Exception | None]:
-    """Breaks the request with this number."""
+    """Return a fault that breaks the request with this number."""
     left = [number]
 
     def fault(asked: httpx.Request) -> Exception | None:
@@ -384,5 +384,5 @@ def failing_once(number: int) -> Callable[[httpx.Request], Exception | None]:
 
 
 def config_map_object(name: str) -> JsonObject:
-    """A ConfigMap in ``default``."""
+    """Return a ConfigMap in ``default``."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}

@@ -1,4 +1,4 @@
-"""Histories that are tidied after the rush."""
+"""Histories tidied some time after the changes."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which paths of an API a chart may look up."""
+"""API paths that a chart may look up."""
 
 import pytest
 from hypothesis import given

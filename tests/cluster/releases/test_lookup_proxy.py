@@ -1,4 +1,4 @@
-"""A look into the cluster through the door that is opened for one run of the real helm 4 and helm 3."""
+"""Lookups in the cluster through the proxy of one run, with the real helm 4 and helm 3."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What an engine is told, and what it says of itself."""
+"""The options of an engine, and its statistics."""
 
 from datetime import UTC
 
@@ -31,7 +31,7 @@ async def test_operations_run_in_the_context_of_their_release(autojump_clock: Mo
 
 
 class Entering:
-    """Notes who is at work."""
+    """A context that records the owner at work."""
 
     def __init__(self, told: list[str], who: str) -> None:
         self._told = told

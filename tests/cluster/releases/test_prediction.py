@@ -1,4 +1,4 @@
-"""Predictions of upgrades, on a cluster in memory; over the corpus of charts: tests/corpus/test_prediction.py."""
+"""Predictions of upgrades, on a cluster in memory. The corpus of charts is the subject of tests/corpus/test_prediction.py."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ HOOK = (
 
 
 async def predicted(at: Bench, wanted: ReleaseRequest) -> Prediction:
-    """A prediction; nothing is written for it except dry runs."""
+    """Return a prediction, and check that only dry runs were sent."""
     before = {name: obj["metadata"] for name, obj in (await at.config_maps()).items()}
     prediction = await at.engine.predict(wanted)
     assert {name: obj["metadata"] for name, obj in (await at.config_maps()).items()} == before

@@ -1,4 +1,4 @@
-"""What is found out before the first write; refusals that an upgrade runs into are in test_release_engine."""
+"""Checks before the first write. Refusals of upgrades are tested in test_engine."""
 
 import httpx
 import pytest
@@ -36,7 +36,7 @@ async def survey(client: ClusterClient, *objects: JsonObject, crds: tuple[JsonOb
 
 
 def narrowed() -> JsonObject:
-    """The definition of Widgets, in another scope."""
+    """Return the definition of Widgets in another scope."""
     crd = widget_crd()
     spec = crd["spec"]
     assert isinstance(spec, dict)

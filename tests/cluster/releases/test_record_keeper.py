@@ -1,4 +1,4 @@
-"""Records of operations: written for sure, marked whatever happens, read back as objects."""
+"""Records of operations: written reliably, marked in any case, and read back as objects."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,7 +32,7 @@ class Bench:
         self.theirs = theirs
 
     def fail_once(self, method: str, *answers: Exception | httpx.Response) -> None:
-        """These come instead of the next answers to requests of this method."""
+        """Return these answers to the next requests of this method."""
         left = list(answers)
         self.transport.fault = lambda asked: left.pop(0) if left and asked.method == method else None
 

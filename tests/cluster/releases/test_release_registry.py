@@ -1,4 +1,4 @@
-"""What an engine knows of each release."""
+"""The engine's knowledge of each release."""
 
 import pytest
 import trio
@@ -17,7 +17,7 @@ WEB, DB = Owner("web", "default"), Owner("db", "default")
 
 
 class Listener:
-    """Notes what it hears."""
+    """A listener that records its notifications."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, Owner]] = []
@@ -29,10 +29,10 @@ class Listener:
         self.heard.append(("health", owner))
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Nobody looks at it."""
+        """Ignore the report."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Nobody looks at it."""
+        """Ignore the report."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         self.heard.append((f"{release_revision} by {by}", owner))

@@ -1,4 +1,4 @@
-"""Requests and what tells them apart."""
+"""Requests and their fingerprints."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Records that are announced, written late, and marked failed whatever happens; and what a killed process leaves behind."""
+"""Records written before or after a change and marked failed in any case, and the remains of a killed process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,7 +37,7 @@ def refusal(code: int, reason: str) -> httpx.Response:
 
 @asynccontextmanager
 async def bench_of_records(history: int = 10) -> AsyncIterator[tuple[RecordKeeper, Faulty]]:
-    """A keeper of records, and the network that it uses."""
+    """Open a keeper of records; yield it and its transport."""
     async with cluster() as (client, transport):
         clock, holder = Clock(), Holder("wharfinger")
         yield RecordKeeper(ReleaseStore(client, clock, holder=holder), clock, holder, history), transport

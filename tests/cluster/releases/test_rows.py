@@ -1,4 +1,4 @@
-"""Rows of releases: what is written for them, what is not, and what watches kinds."""
+"""The rows of releases: writes, watches and removals."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -36,7 +36,7 @@ def row(name: str = "a", owner: Owner = OWNER, mode: DriftMode = DriftMode.CORRE
 
 
 class Bench:
-    """Rows over a cluster of their own."""
+    """Rows on a separate cluster."""
 
     def __init__(self, client: ClusterClient, transport: Faulty, rows: ReleaseRows, live: LiveObjects) -> None:
         self.client = client
@@ -45,11 +45,11 @@ class Bench:
         self._live = live
 
     def kinds(self) -> list[str]:
-        """What is watched."""
+        """Return the watched kinds."""
         return list(self._live.statistics().objects)
 
     async def put(self, *rows: DesiredObject) -> list[str]:
-        """Put them after a look; what was written."""
+        """Put rows after a read, and return the writes."""
         lives = {one.identity: await look_up(self.client, one.key) for one in rows}
         before = {one.identity: one.body for one in self.rows.of(OWNER)}
         self.transport.requests.clear()

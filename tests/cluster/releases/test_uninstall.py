@@ -1,4 +1,4 @@
-"""Taking releases away, over the real client and the control plane in memory."""
+"""Uninstalls, over the real client and the control plane in memory."""
 
 from collections import Counter
 from dataclasses import replace

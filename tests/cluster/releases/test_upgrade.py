@@ -1,4 +1,4 @@
-"""What an upgrade asks of the API server, what it does when that fails by accident, and what it refuses."""
+"""The requests of an upgrade, its behaviour during faults, and its refusals."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -35,13 +35,13 @@ SIX = (
 
 
 def six(version: str = "1", name: str = "web") -> ReleaseRequest:
-    """A usual chart: six objects of six kinds."""
+    """Return a usual chart with six objects of six kinds."""
     parts = (*SIX, config_map("web", v=version), deployment("web"))
     return request(*(part.replace("name: web", f"name: {name}") for part in parts), name=name)
 
 
 def status(code: int, reason: str, **headers: str) -> httpx.Response:
-    """A failure, as an API server words it."""
+    """Return a failure in the words of an API server."""
     body: JsonObject = {"kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": reason}
     return httpx.Response(code, content=encode_json(body), headers={"content-type": "application/json", **headers})
 
@@ -218,14 +218,14 @@ async def test_after_a_restart_the_objects_of_an_interrupted_revision_are_compar
 
 
 async def end_state(at: Bench) -> tuple[object, ...]:
-    """What matters of the outcome of the story that is told below."""
+    """Return the relevant outcome of `story`."""
     maps = {name: item.get("data") for name, item in (await at.config_maps()).items()}
     statuses = [one.status.value for one in await at.engine.history("web", "default")]
     return maps, statuses
 
 
 async def story(at: Bench) -> None:
-    """An install, and an upgrade that changes one object, drops one, and brings another."""
+    """Install a release, and upgrade it so that one object changes, one is removed and one is new."""
     await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
     await at.engine.upgrade(request(config_map("a", v="2"), config_map("c")))
 

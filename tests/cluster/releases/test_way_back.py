@@ -1,4 +1,4 @@
-"""Which changes of objects cannot be made, or cannot be undone."""
+"""Changes of objects that are refused or irreversible."""
 
 from typing import Final
 

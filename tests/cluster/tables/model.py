@@ -1,4 +1,4 @@
-"""What tables are, said once more and as plainly as can be: copies of dictionaries, and sorting."""
+"""A plain model of tables: copied dictionaries, and sorting."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ from tests.cluster.tables.samples import Row
 
 
 class Kept(NamedTuple):
-    """A row that is there, or the last of one that was deleted at ``revision``."""
+    """An existing row, or the last state of a row deleted at ``revision``."""
 
     row: Row
     revision: int
@@ -27,7 +27,7 @@ class Told(NamedTuple):
 
 @dataclass(eq=False)
 class Reader:
-    """Who reads the changes; ``copy`` is what he makes of them."""
+    """A reader of changes; ``copy`` is the state that it derives from them."""
 
     begun: int
     mark: int = 0
@@ -41,7 +41,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class State:
-    """One table at one revision; never changed, but by :func:`putting` and :func:`deleting` into another."""
+    """One immutable state of a table; :func:`putting` and :func:`deleting` return another one."""
 
     rows: dict[str, Kept] = field(default_factory=dict)
     deleted: dict[str, Kept] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class State:
         return [entry for entry in self.entries() if seat and entry[0].seat == seat]
 
     def taken(self, row: Row) -> str | None:
-        """Who has the row's seat, if it is somebody else."""
+        """Return the other row that has the row's seat, if there is one."""
         return next((other.key for other, _ in self.seated(row.seat) if other.key != row.key), None)
 
 
@@ -78,7 +78,7 @@ def deleting(state: State, key: str) -> State:
 
 
 class Model:
-    """One table with those who read it, who is expired when more than ``limit`` deletions were to be remembered."""
+    """One table with its readers; a reader expires if more than ``limit`` deletions would have to be stored."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -103,7 +103,7 @@ class Model:
                     self.expired += 1
 
     def take(self, reader: Reader, limit: int | None) -> list[Told]:
-        """What a reader is told, and its copy made the same."""
+        """Return the next changes of a reader, and update its copy."""
         told = [
             Told(key, *one[:2], False, one.created)
             for key, one in self.state.rows.items()
@@ -124,7 +124,7 @@ class Model:
 
 
 def replay(copy: dict[str, Kept], told: Iterable[Told]) -> None:
-    """What somebody makes of changes."""
+    """Apply changes to a copy."""
     for one in told:
         if one.deleted:
             copy.pop(one.key, None)

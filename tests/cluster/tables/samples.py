@@ -14,7 +14,7 @@ from wharfinger.cluster.tables.watch import Watch
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row with a value of its own, any number of tags, and a seat that no other may have (0: none)."""
+    """A row with a value, any number of tags, and a unique seat (0: none)."""
 
     key: str
     value: int = 0
@@ -34,13 +34,13 @@ def seats(row: Row) -> Iterable[int]:
 
 
 def a_table(name: str = "rows", graves: int = GRAVES) -> RowTable:
-    """Indexes: "tag", "seat" (unique)."""
+    """Return a table with the indexes "tag" and "seat" (unique)."""
     tag, seat = Index[Row](lambda row: row.tags), Index(seats, unique=True)
     return Table(name, key_of, indexes={"tag": tag, "seat": seat}, graves=graves)
 
 
 def put(table: RowTable, *rows: Row) -> int:
-    """Insert them in one transaction; the table's revision."""
+    """Insert rows in one transaction, and return the table's revision."""
     with write(table) as tx:
         for row in rows:
             tx.insert(table, row)
@@ -48,7 +48,7 @@ def put(table: RowTable, *rows: Row) -> int:
 
 
 def drop(table: RowTable, *keys: str) -> int:
-    """Delete them in one transaction; the table's revision."""
+    """Delete rows in one transaction, and return the table's revision."""
     with write(table) as tx:
         for key in keys:
             tx.delete(table, key)
@@ -56,17 +56,17 @@ def drop(table: RowTable, *keys: str) -> int:
 
 
 def rows_of(snapshot: Snapshot[str, Row]) -> dict[str, int]:
-    """Keys and values, by revision."""
+    """Return keys and values, by revision."""
     return {entry.row.key: entry.row.value for entry in snapshot.entries()}
 
 
 def fired(*watches: Watch) -> list[bool]:
-    """Which of them have."""
+    """Return whether each watch has fired."""
     return [watch.fired for watch in watches]
 
 
 async def first_fired(*watches: Watch) -> None:
-    """Until one of them has fired."""
+    """Wait until one of the watches has fired."""
     async with trio.open_nursery() as nursery:
         for watch in watches:
 

@@ -1,4 +1,4 @@
-"""Change streams, by hand; against a model in test_model."""
+"""Change streams, case by case; test_model compares them with a model."""
 
 import pytest
 import trio

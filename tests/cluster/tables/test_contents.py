@@ -1,4 +1,4 @@
-"""How a draft becomes the next snapshot, and what older snapshots keep."""
+"""Commits of drafts, and older snapshots."""
 
 from tests.cluster.tables.samples import Row, a_table, drop, key_of, put, rows_of
 from wharfinger.cluster.tables.contents import Contents

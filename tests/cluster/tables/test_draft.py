@@ -1,4 +1,4 @@
-"""What a transaction has made of one table so far."""
+"""Uncommitted changes of a transaction to one table."""
 
 import pytest
 
@@ -13,7 +13,7 @@ INDEXES = {"tag": Index[Row](lambda row: row.tags), "seat": Index(seats, unique=
 
 
 def on(*rows: Row) -> Draft[str, Row]:
-    """A draft on a table with these rows, of revisions from 1."""
+    """Return a draft on a table with these rows, whose revisions start at 1."""
     contents = Contents[str, Row](INDEXES, 0)
     draft = Draft("rows", contents.snapshot, key_of, INDEXES)
     for row in rows:

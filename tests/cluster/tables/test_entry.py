@@ -1,4 +1,4 @@
-"""Entries and the versions that logs have of them."""
+"""Entries, and their versions in logs."""
 
 from wharfinger.cluster.tables.entry import FORGOTTEN, GRAVE, PRESENT, Entry, Version
 

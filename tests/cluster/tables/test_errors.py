@@ -1,4 +1,4 @@
-"""What the errors of tables carry."""
+"""The errors of tables, and their attributes."""
 
 from wharfinger.cluster.tables import errors
 from wharfinger.cluster.tables.entry import Entry

@@ -1,4 +1,4 @@
-"""Which deletions are remembered, for whom, and how many at most."""
+"""Stored deletions: for which trackers, and how many at most."""
 
 from wharfinger.cluster.tables.entry import FORGOTTEN, GRAVE, Version
 from wharfinger.cluster.tables.graveyard import NAMED, Graveyard

@@ -42,12 +42,12 @@ def merged(old: Row, new: Row) -> Row:
 
 
 def copied(row: Row) -> Row:
-    """Hypothesis may give the very same object twice, a table wants another."""
+    """Return a copy, because Hypothesis may supply the same object twice and a table requires another one."""
     return replace(row)
 
 
 class Watched:
-    """A watch, with what was true when it was taken."""
+    """A watch, with the state at the time when it was taken."""
 
     def __init__(self, watch: Watch, side: str, kind: str, of: str) -> None:
         self.watch, self.side, self.kind, self.of = watch, side, kind, of
@@ -100,7 +100,7 @@ class TableMachine(RuleBasedStateMachine):
         self.tx, self.drafts = None, {}
 
     def on(self, side: str) -> tuple[Transaction, RowTable, State, bool]:
-        """The open transaction if it is one on this table, else one to be committed at once."""
+        """Return the open transaction if it covers this table, otherwise a new one that is committed at once."""
         alone = side not in self.drafts
         if alone:
             if self.tx is not None:
@@ -254,7 +254,7 @@ class TableMachine(RuleBasedStateMachine):
         self.watched = [*self.watched[-KEEP:], watched]
 
     def looked(self, watched: Watched) -> object:
-        """What the watch is of, as it is now."""
+        """Return the current state of the watched rows."""
         model = self.models[watched.side]
         match watched.kind:
             case "key":
@@ -282,7 +282,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_log_knows_how_much_of_it_is_not_over(self) -> None:
-        """Else what is over would pile up, or be looked for in vain."""
+        """Check the count of each log, which decides when the log is compacted."""
         for table in self.tables.values():
             logs = [table._contents._log]
             for buckets in table.snapshot().buckets.values():

@@ -1,4 +1,4 @@
-"""What a snapshot answers; which rows it has is the subject of test_model."""
+"""Queries of a snapshot; its rows are the subject of test_model."""
 
 from tests.cluster.tables.samples import Row, a_table, drop, put, rows_of
 from wharfinger.cluster.tables.snapshot import Index

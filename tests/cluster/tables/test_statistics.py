@@ -1,4 +1,4 @@
-"""What a table tells of itself."""
+"""The statistics of a table."""
 
 from tests.cluster.tables.samples import Row, a_table, drop, put
 from wharfinger.cluster.tables.statistics import TableStatistics, TrackerStatistics

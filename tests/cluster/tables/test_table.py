@@ -1,4 +1,4 @@
-"""Tables from outside, case by case as the peer's database tests have them."""
+"""The public interface of tables, with the cases of the peer's database tests."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""Transactions, case by case as the peer's database tests have them."""
+"""Transactions, with the cases of the peer's database tests."""
 
 import pytest
 
@@ -323,7 +323,7 @@ def test_an_unknown_index_raises() -> None:
 
 
 class Recorder:
-    """A table that only says what it is told to do."""
+    """A table that only records the calls of a transaction."""
 
     def __init__(self, name: str, log: list[str]) -> None:
         self.name, self.log = name, log

@@ -1,4 +1,4 @@
-"""A log of versions: what is kept of what is over, and how much work a write does for it."""
+"""A log of versions: how ended versions are compacted, and the cost of that for a write."""
 
 from collections.abc import Iterable
 
@@ -70,7 +70,7 @@ def test_the_compacted_log_has_all_versions_not_ended() -> None:
 
 
 def replacing(keys: Iterable[int]) -> None:
-    """Every write replaces the row of its key."""
+    """Replace the row of a key with each write, and check the log."""
     log, rows = Log(), dict[int, Version[int, str]]()
     for revision, key in enumerate(keys, start=1):
         if key in rows:

@@ -1,4 +1,4 @@
-"""Watches by themselves; what a table fires is the subject of test_table."""
+"""Watches alone; test_table tests when a table fires them."""
 
 import trio
 import trio.testing

@@ -1,4 +1,4 @@
-"""When a watch counts as stale, and how that is said."""
+"""Stale watches, and how they are reported."""
 
 import pytest
 

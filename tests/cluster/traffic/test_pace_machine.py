@@ -1,4 +1,4 @@
-"""The limit on requests at once, as a machine."""
+"""The machine of the limit on concurrent requests."""
 
 import pytest
 from hypothesis import given

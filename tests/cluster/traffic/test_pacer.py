@@ -1,4 +1,4 @@
-"""Turns: how many there are, who gets one next, and what lowers their number."""
+"""Turns: their number, their order, and how the number is lowered."""
 
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked

@@ -43,7 +43,7 @@ def key(name: str) -> ObjectKey:
 
 
 class Cut(httpx.AsyncBaseTransport):
-    """A network in front of a transport, that can be down, and breaks open streams when it goes down."""
+    """A network in front of a transport that can be down, and breaks open streams when it goes down."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self.inner = inner
@@ -103,7 +103,7 @@ class CutStream(httpx.AsyncByteStream):
 
 @asynccontextmanager
 async def in_memory() -> AsyncIterator[tuple[HttpClusterClient, HttpClusterClient, Cut]]:
-    """Two clients of one control plane; the first one's network can be cut."""
+    """Open two clients of one control plane; the first one's network can be cut."""
     async with open_control_plane(simulate=False) as control_plane:
         cut = Cut(control_plane.transport())
         connection = Connection("http://control-plane.invalid")
@@ -115,7 +115,7 @@ async def in_memory() -> AsyncIterator[tuple[HttpClusterClient, HttpClusterClien
 
 
 async def informed(informer: Informer, name: str, *, value: str = "") -> None:
-    """Wait until the informer sees this ConfigMap (with ``data.v``), or sees it gone where ``value`` is "-"."""
+    """Wait until the informer sees this ConfigMap (with ``data.v``), or its deletion if ``value`` is "-"."""
     with informer.changes() as changes:
         while True:
             obj = informer.get(key(name))
@@ -276,7 +276,7 @@ def listing(*items: JsonObject, version: str) -> Reply:
 
 
 class Plan:
-    """Answers for lists and for watches, each in turn; the last watch stays open in silence."""
+    """Answers for lists and for watches, each in order; the last watch stays open in silence."""
 
     def __init__(self, lists: list[Answer], watches: list[Answer]) -> None:
         self.lists = lists

@@ -1,4 +1,4 @@
-"""The reflector's machine."""
+"""The machine of the reflector."""
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ from wharfinger.cluster.watch.informer_core import (
 
 
 def run(*events: Event) -> tuple[State, list[Effect]]:
-    """All effects of these events in turn."""
+    """Return the state and all effects of these events."""
     state, effect = start()
     effects: list[Effect] = [effect]
     for event in events:
@@ -142,7 +142,7 @@ def test_a_list_that_expires_twice_is_requested_without_pages() -> None:
 
 
 class Reflector(RuleBasedStateMachine):
-    """A shell that performs what the machine says, and a server that does whatever it likes."""
+    """A shell that performs the effects of the machine, and a server that does anything."""
 
     def __init__(self) -> None:
         super().__init__()

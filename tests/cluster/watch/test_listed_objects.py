@@ -1,4 +1,4 @@
-"""Looking at everything of a kind."""
+"""Visits of all objects of a kind."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -88,7 +88,7 @@ async def test_a_waiting_subscriber_is_woken() -> None:
 
 
 class Told:
-    """What ``on_change`` was told, in short: ``("ADDED", "a", "1")`` with the object's resourceVersion, "" for none."""
+    """A listener that records changes in short: ``("ADDED", "a", "1")`` with the resourceVersion, "" for none."""
 
     def __init__(self) -> None:
         self.changes: list[ObjectChange] = []

@@ -1,4 +1,4 @@
-"""Who is told what: by hand, and against a model that remembers everything."""
+"""Notifications of listeners, case by case and against a model that stores everything."""
 
 import pytest
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ def obj(name: str, version: int = 1, uid: str = "u") -> RawObject:
 
 
 class Follower:
-    """What somebody makes of what he is told, who believes nothing twice and misses nothing."""
+    """A listener that replays its notifications, and refuses repeated or missing ones."""
 
     def __init__(self) -> None:
         self.there: dict[str, bytes] = {}
@@ -145,7 +145,7 @@ NAMES = ("a", "b", "c")
 
 
 class Fanout(RuleBasedStateMachine):
-    """A cluster that changes, a stream that lists it page by page or follows it, and followers that come and go."""
+    """A changing cluster, a stream that lists it page by page or follows it, and listeners that join and leave."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A stream and its subscribers, in front of servers that do what no healthy one does."""
+"""A stream and its subscribers, with servers that misbehave."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -31,7 +31,7 @@ TARGET = WatchTarget(CONFIG_MAP, "default", "app=x", "metadata.name!=y")
 
 @asynccontextmanager
 async def stream_of(script: WatchScript) -> AsyncIterator[ObjectStream]:
-    """A stream of a scripted server; in the end nothing is left open."""
+    """Open a stream of a scripted server, and check that nothing is left open at the end."""
     transport = FaultyTransport(script)
     async with open_client(Connection("http://api.example"), transport=transport) as client:
         async with trio.open_nursery() as nursery:
@@ -44,12 +44,12 @@ async def stream_of(script: WatchScript) -> AsyncIterator[ObjectStream]:
 
 
 def raw(name: str, version: int) -> RawObject:
-    """A ConfigMap in a state, as it came."""
+    """Return a ConfigMap in a given state as raw text."""
     return read_raw_object(json.dumps(obj(name, version)).encode(), CONFIG_MAP)
 
 
 class Immediate:
-    """A client whose first watch tells of an object the moment that comes, without looking whether it is cancelled."""
+    """A client whose first watch returns an event at once, without a checkpoint for cancellation."""
 
     def __init__(self, comes: trio.Event) -> None:
         self.comes = comes
@@ -80,7 +80,7 @@ class Immediate:
 
 
 def slow(reply: Reply, until: trio.Event) -> Reply:
-    """The same answer, when this has happened."""
+    """Return the same answer, delayed until an event is set."""
     return Reply(reply.status, [Until(until), *reply.chunks], reply.headers)
 
 

@@ -1,4 +1,4 @@
-"""Waiting by watching."""
+"""Waits for objects by watching them."""
 
 import pytest
 import trio
@@ -18,7 +18,7 @@ from wharfinger.kube.resource import ObjectKey
 
 
 async def widget(client: ClusterClient, name: str, status: JsonObject) -> ObjectKey:
-    """A Widget with this status; made where it is not there."""
+    """Create or update a Widget with this status, and return its key."""
     await client.apply(widget_crd(), field_manager="test")
     found = ObjectKey(await client.resource_type("example.test/v1", "Widget"), "default", name)
     metadata: JsonObject = {"name": name, "namespace": "default"}

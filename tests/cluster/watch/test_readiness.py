@@ -1,4 +1,4 @@
-"""Readiness, kind by kind."""
+"""The readiness of each kind."""
 
 import pytest
 from hypothesis import given

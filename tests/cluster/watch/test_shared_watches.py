@@ -1,4 +1,4 @@
-"""Shared watches on a control plane in memory, and what ends them."""
+"""Shared watches on a control plane in memory, and their ends."""
 
 from contextvars import ContextVar
 

@@ -1,4 +1,4 @@
-"""The queue of controllers: coalescing, never two workers on one key, delays, growing pauses, nothing lost."""
+"""The work queue: coalescing, one worker per key, delays, growing pauses, and no lost keys."""
 
 import trio
 import trio.testing
@@ -13,7 +13,7 @@ KEYS = st.sampled_from(["a", "b", "c"])
 
 
 async def taken(queue: WorkKeys) -> str | None:
-    """What a worker would get without waiting."""
+    """Return the key that a worker would take without waiting; None if there is none."""
     with trio.move_on_after(0):
         return await queue.take()
     return None
@@ -132,14 +132,14 @@ async def test_outdated_times_do_not_accumulate(autojump_clock: trio.testing.Moc
 
 
 def at(now: int) -> trio.testing.MockClock:
-    """A clock that stands at ``now``."""
+    """Return a clock at the time ``now``."""
     clock = trio.testing.MockClock()
     clock.jump(now)
     return clock
 
 
 class Queue(RuleBasedStateMachine):
-    """Against a model: a key is owed from its due time on, until it is handed out; each is in one hand at most."""
+    """A model of the queue: a key is owed from its due time until it is taken, and is taken by one worker at a time."""
 
     held = Bundle("held")
 
