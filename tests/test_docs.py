@@ -106,7 +106,7 @@ def test_every_state_and_condition_is_explained_and_no_other() -> None:
     states, conditions = (
         re.findall(r"\w+", " ".join(re.findall(r"^\| ([\w, ]+) \|", table, re.MULTILINE)))
         for table in (
-            STATUS.partition("| state | |\n")[2].partition("\n\n")[0],
+            STATUS.partition("| state | meaning |\n")[2].partition("\n\n")[0],
             STATUS.partition("| condition | ")[2].partition("\n\n")[0],
         )
     )

@@ -144,7 +144,7 @@ def test_hooks_find_programs_and_a_refused_call_is_an_error_and_no_crash() -> No
 
 
 def test_what_it_means_for_hooks_is_told() -> None:
-    page = (UNITS.parent / "docs" / "service.md").read_text().partition("\n## ")[0]
+    page = (UNITS.parent / "docs" / "service.md").read_text().partition("\n## On a host")[2].partition("\n## ")[0]
     unit = read_unit(SERVICE)
     confining = [
         key.partition(".")[2]

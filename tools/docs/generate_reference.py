@@ -31,12 +31,27 @@ _NO_PROBLEM = {
 """The meanings of the reasons that have no text of their own in a status."""
 _AGAIN = {
     Again.ITSELF: "automatically, with growing pauses",
-    Again.OTHERS: "when the object or the package that is missing or wrong changes",
-    Again.CHANGE: "when the resource or another input of the package changes, or on request",
-    Again.BY_ERROR: "automatically if a retry can help; otherwise when an input of the package changes, or on request",
+    Again.OTHERS: "automatically, when the object or the package that causes the problem changes",
+    Again.CHANGE: "when an input of the package changes, after ten minutes, or on request",
+    Again.BY_ERROR: "automatically if a retry can help; otherwise when an input changes, after ten minutes, or on request",
     Again.NOTHING: "(not a failure)",
 }
 """The events that lead to another attempt, in words."""
+_AGAIN_OF = {
+    Reason.KUBERNETES_UNMET: "when the resource changes, or after a restart of the daemon",
+    Reason.PLATFORM_UNMET: "when the resource changes, or after a restart of the daemon",
+    Reason.VERSION_LOOKUP_FAILED: "when the resource changes, or after a restart of the daemon",
+    Reason.DEPENDENCY_CYCLE: "when the resource changes, or on request",
+    Reason.DYNAMICALLY_DISABLED: "when spec.enabled changes",
+    Reason.DISABLED_BY_DEFAULT: "when spec.enabled changes",
+    Reason.DISABLED_BY_HOOK: "when spec.enabled changes, or when the hook enables the package",
+    Reason.DISABLED_BY_SCRIPT: "when the settings change, or on request",
+    Reason.SCRIPT_ERROR: "when an input of the script changes, every ten minutes, or on request",
+    Reason.SUSPENDED: "when spec.suspend changes",
+    Reason.NO_RECONCILIATION: "when spec.maintenance changes",
+    Reason.ROLLED_BACK: "when the resource changes, or on request",
+}
+"""The reasons for which other events than those of _AGAIN lead to another attempt."""
 
 
 def pages() -> dict[str, str]:
@@ -111,11 +126,16 @@ def metrics() -> str:
 
 def reasons() -> str:
     """Return the page of reasons of conditions."""
-    rows = [f"| `{each}` | {each.text or _NO_PROBLEM[each]} | {each.tip} | {_AGAIN[each.again]} |" for each in Reason]
-    head = ["| reason | meaning | what to do | tried again |", "|---|---|---|---|"]
+    rows = [
+        f"| `{each}` | {each.text or _NO_PROBLEM[each]} | {each.tip} | {_AGAIN_OF.get(each, _AGAIN[each.again])} |"
+        for each in Reason
+    ]
+    head = ["| reason | meaning | what to do | next attempt |", "|---|---|---|---|"]
     intro = (
-        "Each condition of an Application or a Module has one of these reasons. "
-        "[Troubleshooting](../troubleshooting.md) has a paragraph for each failure.\n"
+        "The reason of a condition of an Application or a Module is one of these values, or the type of the condition, such "
+        "as `Installed`. [Troubleshooting](../troubleshooting.md) has a paragraph for each problem.\n\n"
+        "The *inputs* of a package are its resource, its settings with the Secrets and ConfigMaps in which they are, the "
+        "PackageRepository, and labels of its namespace. *On request* means after `wharfinger retry NAME`.\n"
     )
     return "\n".join(["# Reasons\n", NOTE, intro, *head, *rows, ""])
 

@@ -115,8 +115,7 @@ class Reason(StrEnum):
         "the package's folder on the daemon's machine is not a package, or a file in it is wrong",
         (
             "correct the file that the message names (`wharfinger package check FOLDER` checks a folder); the daemon "
-            "reads a modules directory again by itself; for any other folder, change the annotation "
-            "wharfinger.dev/reconcile-requested-at afterwards"
+            "reads a modules directory again by itself; for any other folder, run `wharfinger retry NAME` afterwards"
         ),
     )
     STORE_FAILED = (
@@ -341,7 +340,7 @@ class Reason(StrEnum):
     FIELD_CONFLICT = (
         "FieldConflict",
         Again.ITSELF,
-        "a field of an object belongs to another manager and has another value",
+        "a field of an object belongs to another manager, and its value differs from the value in the chart",
         "set the same values in spec.settings, or make the manager that the message names stop setting these fields",
     )
     MANIFEST_EMPTY = (
