@@ -1,4 +1,4 @@
-"""Real helm, 4 and 3: hooks and tests, upgrades that fail, definitions, adoption, history that is kept."""
+"""The real helm, versions 4 and 3: hooks and tests, failed upgrades, definitions, adoption, retained history."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from wharfinger.formats.json.value import JsonObject, find
 
 pytestmark = pytest.mark.unmeasured
 HELMS = ["helm", "helm3"] if FULL else ["helm"]
-"""The older one with the full figures: a quarter of a minute."""
+"""Helm 3 runs only in the full test run, because it takes a quarter of a minute."""
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -74,7 +74,7 @@ def plane(tmp_path: Path) -> Iterator[Served]:
 
 
 def states(plane: Served, helm: str, *flags: str) -> list[str]:
-    """The status of each revision."""
+    """Return the status of each revision."""
     history = json.loads(plane.run(helm, "history", "front", "-o", "json", *flags))
     return [str(entry["status"]) for entry in history]
 

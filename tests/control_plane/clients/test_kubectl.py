@@ -1,4 +1,4 @@
-"""Real kubectl does with the control plane what people do with a cluster."""
+"""The real kubectl against the control plane: the usual work of users."""
 
 import json
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def plane(tmp_path: Path) -> Iterator[Served]:
 
 
 def kubectl(plane: Served, *arguments: str) -> list[str]:
-    """The lines that kubectl says, in the namespace ``shop``."""
+    """Run kubectl in the namespace ``shop``, and return the lines of its output."""
     return plane.run("kubectl", "-n", "shop", *arguments).splitlines()
 
 
@@ -59,7 +59,7 @@ def get(plane: Served, *arguments: str) -> JsonObject:
 
 
 def manifest(plane: Served, *objects: JsonObject) -> str:
-    """A file with objects, of a name of its own."""
+    """Write objects to a new file, and return its path."""
     path = plane.home / f"manifest-{len(list(plane.home.glob('manifest-*')))}.yaml"
     path.write_text("\n---\n".join(map(json.dumps, objects)))
     return str(path)
@@ -82,7 +82,7 @@ def test_kubectl_applies_objects_from_the_client(plane: Served) -> None:
 
 @pytest.mark.slow
 def test_kubectl_applies_a_list_and_checks_its_items(plane: Served) -> None:
-    """kubectl checks a list itself, against OpenAPI version 2 in protobuf; what is in it the server checks."""
+    """kubectl validates the list itself against OpenAPI version 2 in protobuf; the server validates its items."""
     items: list[JsonValue] = [SETTINGS, {**SETTINGS, "metadata": {"name": "more"}}]
     path = manifest(plane, {"apiVersion": "v1", "kind": "List", "items": items})
     assert kubectl(plane, "apply", "-f", path) == ["configmap/settings created", "configmap/more created"]

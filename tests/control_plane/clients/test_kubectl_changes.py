@@ -1,4 +1,4 @@
-"""Real kubectl changes objects each way there is: editors, patches, labels, applies that are only tried, kustomizations."""
+"""The real kubectl changes objects in every way: editors, patches, labels, dry runs, kustomizations."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Real kubectl and what runs in the cluster: rollouts, jobs, pods, nodes, services, waits."""
+"""The real kubectl with workloads: rollouts, jobs, pods, nodes, services, and waiting for conditions."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def plane(tmp_path: Path) -> Iterator[Served]:
 
 
 def kubectl(plane: Served, *arguments: str) -> list[str]:
-    """The lines that kubectl says."""
+    """Run kubectl, and return the lines of its output."""
     return plane.run("kubectl", *arguments).splitlines()
 
 
@@ -34,7 +34,7 @@ def get(plane: Served, *arguments: str) -> JsonObject:
 
 
 def revisions(plane: Served) -> list[str]:
-    """The revisions that ``rollout history`` shows."""
+    """Return the revisions that ``rollout history`` shows."""
     lines = kubectl(plane, "rollout", "history", "deployment/web")
     return [line.split()[0] for line in lines if line[:1].isdigit()]
 

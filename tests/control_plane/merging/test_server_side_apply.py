@@ -32,7 +32,7 @@ POD: Final = builtin_list_types("", "v1", "Pod")
 
 RECORDED: Final = [
     case for case in patches("application/apply-patch+yaml") if str(case[0]) != "46-crd-versions/9"
-]  # there the live object is known at another version only
+]  # in these steps, the live object is only known at another version
 
 ADMITTED: Final = {"serviceAccount", "serviceAccountName", "tolerations", "priority", "preemptionPolicy"}
 """Of a Pod's spec, what admission adds."""

@@ -44,7 +44,7 @@ def named(*names: str) -> list[JsonValue]:
 @pytest.mark.parametrize(
     ("live", "patch", "result"),
     [
-        # items merge by key; what the patch does not name keeps its place
+        # Items are merged by key; items that the patch does not name keep their positions.
         (named("a", "b"), [{"name": "b", "image": "2"}], [{"name": "a"}, {"name": "b", "image": "2"}]),
         (named("a", "b"), [{"name": "c"}], named("c", "a", "b")),
         (named("a", "b", "c"), [{"name": "b", "$patch": "delete"}], named("a", "c")),

@@ -1,4 +1,4 @@
-"""The recorded answers of a real API server, as cases for the pure functions under it."""
+"""The recorded answers of a real API server, as test cases for pure functions."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).with_name("recorded")
 
 @dataclass(frozen=True)
 class Step:
-    """One request and its answer."""
+    """A request and its answer."""
 
     scenario: str
     number: int
@@ -33,24 +33,24 @@ class Step:
 
     @property
     def subresource(self) -> str:
-        """``status`` or ""."""
+        """Return ``status`` or ""."""
         return "status" if self.path.endswith("/status") else ""
 
     @property
     def object_path(self) -> str:
-        """The path without the subresource."""
+        """Return the path without the subresource."""
         return self.path.removesuffix("/status")
 
 
 @cache
 def steps(scenario: str) -> tuple[Step, ...]:
-    """The steps of a scenario file in ``recorded/``, such as ``14-apply-basic-configmap``."""
+    """Return the steps of a scenario file in ``recorded/``, such as ``14-apply-basic-configmap``."""
     lines = (FOLDER / f"{scenario}.jsonl").read_text().splitlines()[1:]
     return tuple(_step(scenario, json.loads(line)) for line in lines)
 
 
 def scenarios() -> list[str]:
-    """All scenario files there are."""
+    """Return the names of all scenario files."""
     return sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 
@@ -75,7 +75,7 @@ def _step(scenario: str, step: JsonObject) -> Step:
 
 
 def patches(content_type: str) -> Iterator[tuple[Step, JsonObject | None, JsonObject]]:
-    """Successful patches of a content type: the step, the live object before it (None: absent), the answer."""
+    """Yield each successful patch of a content type: its step, the live object before it (None if absent), and the answer."""
     for scenario in scenarios():
         live: dict[str, JsonObject] = {}
         for step in steps(scenario):
@@ -92,7 +92,7 @@ def patches(content_type: str) -> Iterator[tuple[Step, JsonObject | None, JsonOb
 
 
 def list_types_of(obj: JsonObject, scenario: str) -> ListTypes:
-    """The list types of an object; a custom kind's from the definition its scenario creates."""
+    """Return the list types of an object; those of a custom kind come from the definition that the scenario creates."""
     group, version = split_api_version(find_str(obj, "apiVersion"))
     kind = find_str(obj, "kind")
     if is_builtin(group, version, kind):
@@ -106,20 +106,20 @@ def list_types_of(obj: JsonObject, scenario: str) -> ListTypes:
 
 
 def entries(obj: JsonObject) -> list[JsonObject]:
-    """managedFields without times, sorted."""
+    """Return the managedFields in sorted order, without their times."""
     found = [as_object(entry, "entry") | {"time": ""} for entry in find_list(obj, "metadata", "managedFields")]
     return sorted(found, key=lambda entry: json.dumps(entry, sort_keys=True))
 
 
 def content(obj: JsonObject) -> JsonObject:
-    """An object without what the server decides for itself at each write, and without managedFields."""
+    """Return an object without managedFields and without the metadata that the server sets at each write."""
     dropped = {"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "namespace"}
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name not in dropped}
     return obj | {"metadata": metadata}
 
 
 def reset(live: JsonObject, after: JsonObject, step: Step) -> JsonObject:
-    """``after`` with what the endpoint does not let change as it was."""
+    """Return ``after`` with the old values of all fields that the endpoint cannot change."""
     if step.subresource:
         return live | {"status": after.get("status"), "metadata": after["metadata"]}
     if "status" not in live or not is_builtin(*split_api_version(find_str(live, "apiVersion")), find_str(live, "kind")):

@@ -1,6 +1,6 @@
-"""Records what a real kube-apiserver answers, in the form that ``replay`` compares the embedded control plane with.
+"""Record the answers of a real kube-apiserver, which ``replay`` compares with those of the embedded control plane.
 
-A scenario is a YAML file in ``scenarios/``: what it is about, and steps, each one request::
+A scenario is a YAML file in ``scenarios/``. It has a description and steps, and each step is one request::
 
     about: create and read a ConfigMap
     steps:
@@ -10,13 +10,16 @@ A scenario is a YAML file in ``scenarios/``: what it is about, and steps, each o
       - note: read what was created
         GET: /api/v1/namespaces/$ns/configmaps/a?resourceVersion={{2.metadata.resourceVersion}}
 
-``$ns`` is a namespace of the scenario's own, made by a first step (step 1) unless the file says ``namespace: none``;
-``{{STEP.path}}`` is what the answer to an earlier step held. A step may have ``headers`` (null takes a default one away), a
-string as ``body`` (sent as it stands; ``"\\uDCFF"`` is the byte FF), ``until`` (a part of the answer's body; the request is
-repeated until it is there), and ``differs``: why the embedded control plane answers otherwise on purpose.
+``$ns`` is a namespace of this scenario. It is created by an additional step 1, unless the file has ``namespace: none``.
+``{{STEP.path}}`` is a value from the answer to an earlier step. A step may have these fields:
 
-``python -m tests.control_plane.recorded_answers.recorder --kubeconfig FILE NAME…`` records; ``--only-compare`` shows where the
-embedded control plane differs from what was recorded. Objects that were made are deleted afterwards.
+- ``headers``: additional headers; null removes a default header;
+- ``body``: an object, or a string that is sent unchanged (``"\\uDCFF"`` is the byte FF);
+- ``until``: a part of the answer's body; the request is repeated until the answer contains it;
+- ``differs``: the reason for an intentional difference of the embedded control plane.
+
+``python -m tests.control_plane.recorded_answers.recorder --kubeconfig FILE NAME…`` records scenarios, and afterwards deletes
+the created objects. ``--only-compare`` only compares the embedded control plane with the recordings.
 """
 
 import argparse
@@ -48,7 +51,7 @@ _REFERENCE: Final = re.compile(r"\{\{(\d+)\.([^}]+)\}\}")
 
 
 class Placeholders:
-    """Names for what a server draws, in the order of first appearance."""
+    """Names for values that the server chooses, numbered in the order of their first occurrence."""
 
     def __init__(self, sent: str) -> None:
         self._names: dict[str, str] = {}
@@ -56,14 +59,14 @@ class Placeholders:
         self._sent = sent
 
     def name(self, kind: str, value: str) -> str:
-        """The placeholder of a value."""
+        """Return the placeholder of a value."""
         if value not in self._names:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._names[value] = f"${kind}{self._counts[kind]}"
         return self._names[value]
 
     def text(self, text: str) -> str:
-        """A text with every value that has a name, every uid and every time replaced."""
+        """Return a text in which each named value, each uid and each time is replaced."""
         text = _UID.sub(lambda found: self.name("uid", found[0]) if found[0] not in self._sent else found[0], text)
         text = _TIME.sub(lambda found: found[0] if found[0] in self._sent else "$time", text)
         for value, name in sorted(self._names.items(), key=lambda item: -len(item[0])):
@@ -72,7 +75,7 @@ class Placeholders:
         return text
 
     def value(self, value: JsonValue, key: str = "") -> JsonValue:
-        """A document with its values replaced; objects' members are looked at in their order."""
+        """Return a document with its values replaced; the members of an object are visited in their order."""
         if isinstance(value, dict):
             self._learn_name(value)
             return {self.text(name): self.value(item, name) for name, item in value.items()}
@@ -107,7 +110,7 @@ class Placeholders:
 
 
 def record(name: str, client: httpx.Client, token: str) -> list[JsonObject]:
-    """Play a scenario against a real server; the lines of its recording."""
+    """Run a scenario against a real server, and return the lines of its recording."""
     scenario = yaml.safe_load((SCENARIOS / f"{name}.yaml").read_text())
     namespace = f"tr-{name}"
     steps: list[JsonObject] = list(scenario["steps"])
@@ -136,7 +139,7 @@ def record(name: str, client: httpx.Client, token: str) -> list[JsonObject]:
 
 
 def _differs(step: JsonObject) -> JsonObject:
-    """Why the embedded control plane answers otherwise on purpose, where the scenario says so."""
+    """Return the reason for an intentional difference, if the scenario has one."""
     return {"differs": step["differs"]} if "differs" in step else {}
 
 
@@ -184,7 +187,7 @@ def _send(client: httpx.Client, request: JsonObject, token: str, until: JsonValu
             return response
         said = response.text[:2000]
         time.sleep(0.2)
-    raise SystemExit(f"{request['path']} never came to {until}: {said}")
+    raise SystemExit(f"{request['path']}: the answer never contained {until}; the last answer was {said}")
 
 
 def _holds(body: JsonValue, part: JsonValue) -> bool:
@@ -227,7 +230,7 @@ def _wait_for_default_account(client: httpx.Client, namespace: str, token: str) 
 
 
 def clean(name: str, lines: list[JsonObject], client: httpx.Client, token: str) -> None:
-    """Delete the namespace of a scenario, and what it made outside it."""
+    """Delete the namespace of a scenario, and the cluster-scoped objects that it created."""
     made = [f"/api/v1/namespaces/tr-{name}"]
     for line in lines[1:]:
         request, answer = find_object(line, "request"), find_object(line, "response")
@@ -248,20 +251,20 @@ def _server(kubeconfig: Path) -> tuple[str, str]:
 
 
 def differences(names: list[str]) -> Iterator[str]:
-    """Where the embedded control plane answers otherwise than recorded."""
+    """Yield the differences between the embedded control plane and the recordings."""
     for name in names:
         for step, found in replay_offline(load_file(RECORDINGS / f"{name}.jsonl")):
             yield f"{name} step {step.number} ({step.note}):\n    " + "\n    ".join(found)
 
 
 def main() -> int:
-    """The command line."""
+    """Run the program with the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", metavar="NAME", help="scenarios/NAME.yaml")
     parser.add_argument(
-        "--kubeconfig", type=Path, help="of the real server: an address and a token of an administrator"
+        "--kubeconfig", type=Path, help="kubeconfig of the real server, with the token of an administrator"
     )
-    parser.add_argument("--only-compare", action="store_true", help="take recordings/NAME.jsonl as it is")
+    parser.add_argument("--only-compare", action="store_true", help="do not record; compare with recordings/NAME.jsonl")
     args = parser.parse_args()
     if not args.only_compare:
         address, token = _server(args.kubeconfig)

@@ -1,8 +1,9 @@
-"""Replays recorded transcripts of a real kube-apiserver against a handler, unifying placeholders (``$uid1``, ``$rv2``).
+"""Replay recorded transcripts of a real kube-apiserver against a handler, and compare the answers.
 
-A placeholder's first appearance binds it to what the server said, provided that it has the right form; every later one must
-say the same. Uids and objects' revisions that were different must be different here too. A list's revision is only bound
-to be some revision, because other clients wrote while the transcript was made.
+Recordings contain placeholders such as ``$uid1`` and ``$rv2``. The first occurrence of a placeholder binds it to the value
+in the answer, if that value has the right form. Each later occurrence must have the same value. Uids and revisions of
+objects that are different in the recording must be different in the replay, too. The revision of a list may be any
+revision, because other clients wrote while the transcript was recorded.
 """
 
 import json
@@ -23,7 +24,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find
 RECORDED: Final = Path(__file__).with_name("recorded")
 _AGE: Final = re.compile(r"(\d+[smhdy]){1,2}")
 _QUOTED_REVISION: Final = re.compile(r'(resourceVersion\\*"?: ?\\*")(?:[0-9]+|\$rv[0-9]+)')
-"""In an object that a message quotes, which was not given a placeholder."""
+"""A revision inside an object that a message quotes; it has no placeholder."""
 PLACEHOLDER: Final = re.compile(r"\$(uid|rv|rand|continue|ip|nodePort|time|age|cert|server)(\d*)")
 FORMS: Final = {
     "uid": r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
@@ -44,7 +45,7 @@ TOKEN: Final = "admintoken"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One recorded exchange."""
+    """A recorded request and its answer."""
 
     number: int
     note: str
@@ -52,17 +53,17 @@ class Step:
     request: JsonObject
     response: JsonObject
     differs: str = ""
-    """Why the answer differs on purpose; "" where it must not."""
+    """The reason for an intentional difference; "" if the answers must be equal."""
 
 
 def load(scenario: str) -> list[Step]:
-    """The steps of a file such as ``04-crud-configmap``."""
+    """Return the steps of a file such as ``04-crud-configmap``."""
     return load_file(RECORDED / f"{scenario}.jsonl")
 
 
 def load_file(path: Path) -> list[Step]:
-    """The steps of a recording."""
-    lines = path.read_text().strip().split("\n")[1:]  # U+0085 and its like end no line
+    """Return the steps of a recording."""
+    lines = path.read_text().strip().split("\n")[1:]  # unlike splitlines(), this does not split at U+0085
     return [
         Step(
             item["step"],
@@ -78,16 +79,16 @@ def load_file(path: Path) -> list[Step]:
 
 @dataclass
 class Bindings:
-    """What placeholders stand for in one replay."""
+    """The values of placeholders in one replay."""
 
     values: dict[str, str] = field(default_factory=dict)
 
     def fill(self, text: str) -> str:
-        """A text of a request with what is known put in."""
+        """Return the text of a request with all bound placeholders replaced by their values."""
         return PLACEHOLDER.sub(lambda found: self.values.get(found[0], found[0]), text)
 
     def unify(self, expected: str, actual: str, *, shared: bool) -> bool:
-        """Whether a text fits, binding what is new in it; ``shared`` revisions may be those of something else."""
+        """Return whether a text matches, and bind new placeholders. A ``shared`` revision may be that of another object."""
         pattern, names = "", list[str]()
         position = 0
         for found in PLACEHOLDER.finditer(expected):
@@ -115,7 +116,7 @@ class Bindings:
 
 
 def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path: str = "") -> Iterator[str]:
-    """Where an answer differs from the recorded one."""
+    """Yield the differences between an answer and the recorded one."""
     if isinstance(expected, str) and expected.startswith("$nodePort") and isinstance(actual, int):
         actual = str(actual)
     if isinstance(expected, str) and isinstance(actual, str):
@@ -130,7 +131,7 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
             else:
                 yield from differences(expected[name], actual[name], bindings, f"{path}.{name}")
     elif isinstance(expected, list) and isinstance(actual, list):
-        if path.endswith(".managedFields"):  # their order is that of times, which here are other ones
+        if path.endswith(".managedFields"):  # they are ordered by time, and the times differ here
             expected, actual = sorted(expected, key=_by_manager), sorted(actual, key=_by_manager)
         if len(expected) != len(actual):
             yield f"{path}: expected {len(expected)} items, got {len(actual)}"
@@ -141,7 +142,7 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
 
 
 def _of_a_list(expected: JsonObject, bindings: Bindings) -> JsonObject:
-    """The expected answer. A list's revision is that of whoever wrote last: any will do where it was known."""
+    """Return the expected answer. If the revision of a list is already bound, any revision is accepted, as others may write."""
     listed = "items" in expected or expected.get("kind") == "Table"
     revision = find(expected, "metadata", "resourceVersion") if listed else None
     if not isinstance(revision, str) or revision not in bindings.values:
@@ -152,7 +153,7 @@ def _of_a_list(expected: JsonObject, bindings: Bindings) -> JsonObject:
 
 def _same_text(expected: str, actual: str, bindings: Bindings, path: str) -> bool:
     if ".cells[" in path and _AGE.fullmatch(expected) and _AGE.fullmatch(actual):
-        return True  # relative to the moment of reading
+        return True  # ages are relative to the time of the request
     expected, actual = (_QUOTED_REVISION.sub(r"\1N", text) for text in (expected, actual))
     shared = bool(re.fullmatch(r"(\[\d+\])?(\.object)?\.metadata\.resourceVersion|.*message", path))
     return bindings.unify(expected, actual, shared=shared)
@@ -163,9 +164,9 @@ def _by_manager(entry: JsonValue) -> tuple[str, ...]:
 
 
 def replay_offline(steps: list[Step], *, simulate: bool = True) -> list[tuple[Step, list[str]]]:
-    """Play a recording against a control plane of its own, on a clock that jumps: the steps that are not as they should be.
+    """Replay a recording against a new control plane in virtual time, and return the failed steps with their differences.
 
-    A step that differs on purpose should differ.
+    A step with an intentional difference fails if there is no difference.
     """
 
     async def run() -> list[tuple[Step, list[str]]]:
@@ -181,10 +182,10 @@ def replay_offline(steps: list[Step], *, simulate: bool = True) -> list[tuple[St
         ):
             for step in steps:
                 if step.poll or step.number == 2:
-                    await trio.sleep(1)  # upstream controllers had done their part, and timestamps are whole seconds
+                    await trio.sleep(1)  # the recorded controllers had finished, and timestamps have whole seconds
                 found = await replay_step(client, step, bindings, TOKEN)
                 if step.differs:
-                    found = [] if found else ["is the same now: take its `differs` away"]
+                    found = [] if found else ["does not differ any more; remove its `differs`"]
                 if found:
                     failures.append((step, found))
         return failures
@@ -193,7 +194,7 @@ def replay_offline(steps: list[Step], *, simulate: bool = True) -> list[tuple[St
 
 
 async def replay_step(client: httpx.AsyncClient, step: Step, bindings: Bindings, token: str) -> list[str]:
-    """Do one step; what differs. A polled step is repeated until it fits."""
+    """Replay one step, and return its differences. A polled step is repeated until it has none."""
     found: list[str] = []
     for _ in range(POLLS if step.poll else 1):
         attempt = Bindings(dict(bindings.values))
@@ -206,7 +207,7 @@ async def replay_step(client: httpx.AsyncClient, step: Step, bindings: Bindings,
 
 
 def _generated(described: str) -> JsonObject:
-    """A big object that a recording describes: ``data.a = 'x' * 1048577, name g``."""
+    """Return the large object that a recording describes: ``data.a = 'x' * 1048577, name g``."""
     body: JsonObject = {"metadata": {}}
     for part in described.split(", "):
         path, text, times = part.removeprefix("name "), "", "1"
@@ -222,7 +223,7 @@ def _generated(described: str) -> JsonObject:
 
 
 def bytes_of(text: str) -> bytes:
-    """A body as it is sent: UTF-8, but for bytes that are not, which are written ``\\udc80`` to ``\\udcff``."""
+    """Return a body as bytes: UTF-8, except that ``\\udc80`` to ``\\udcff`` stand for single bytes that are not UTF-8."""
     return text.encode(errors="surrogateescape")
 
 
@@ -268,7 +269,7 @@ def _parsed(response: httpx.Response, *, watch: bool) -> JsonValue:
     if response.headers.get("content-type", "").startswith("application/json") and response.text:
         try:
             parsed: JsonValue = json.loads(response.text)
-        except ValueError:  # a watch where none was expected
+        except ValueError:  # an unexpected watch
             return response.text
         return parsed
     return response.text

@@ -6,19 +6,22 @@ from tests.control_plane.recorded_answers.replay import RECORDED, load, replay_o
 
 SCENARIOS = sorted(path.stem for path in RECORDED.glob("*.jsonl"))
 WITHOUT_CONTROLLERS = ("22-watch-configmap", "24-watch-bookmarks-configmap")
-"""Replayed so that nobody else writes in between."""
+"""Scenarios that are replayed without controllers, so that there are no other writes."""
 
 KNOWN_TO_DIFFER: dict[tuple[str, int], str] = {
-    ("20-paging-configmaps", 19): "the recorded cluster puts another ConfigMap of its own into every namespace",
-    ("24-watch-bookmarks-configmap", 14): "one bookmark more: upstream's timer did not fire within this second",
-    ("36-immutable-b", 12): "the request names an address that no answer before it gave",
+    ("20-paging-configmaps", 19): "the recorded cluster creates another ConfigMap in every namespace",
+    (
+        "24-watch-bookmarks-configmap",
+        14,
+    ): "one additional bookmark: the timer of the recorded server did not fire in this second",
+    ("36-immutable-b", 12): "the request names an address that no earlier answer contained",
     ("38-configmap-rules", 5): "errors of two keys come in the random order of a Go map",
     (
         "56-auth-configmaps",
         19,
-    ): "the recorded cluster has a role of its own for /.well-known, and lists rules in random order",
+    ): "the recorded cluster has an additional role for /.well-known, and lists rules in random order",
 }
-"""(scenario, step) → why. A step that comes to match fails the test until it is taken out here."""
+"""(scenario, step) → reason. If a step does not differ any more, the test fails until its entry is removed."""
 
 
 @pytest.mark.sampled(4)

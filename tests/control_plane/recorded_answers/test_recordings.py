@@ -1,4 +1,4 @@
-"""The control plane answers as a kube-apiserver did that was asked the scenarios of this folder (``recorder``)."""
+"""The control plane gives the recorded answers of a kube-apiserver to the scenarios in this folder (see ``recorder``)."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.control_plane.recorded_answers.replay import load_file, replay_offlin
 NAMES = sorted(path.stem for path in RECORDINGS.glob("*.jsonl"))
 
 
-@pytest.mark.measured  # what the API objects of many groups are judged by has no quicker tests
+@pytest.mark.measured  # the rules of many API groups have no faster tests
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", NAMES)
 def test_answers_equal_the_recording(name: str) -> None:

@@ -42,7 +42,7 @@ async def test_webhooks_can_refuse_each_kind_of_review(kind: str) -> None:
         assert find(hook.seen[0], "resource", "resource") == path.rpartition("/")[2]
         hook.judge = allow
         assert (await send(plane, "POST", path, body)).code == 201
-        # A review that is wrong in itself is refused before.
+        # An invalid review is refused before admission.
         if kind == "SubjectAccessReview":
             seen = len(hook.seen)
             assert (await send(plane, "POST", path, {**body, "spec": {"user": "a"}})).code == 422

@@ -57,7 +57,7 @@ async def key(client: ClusterClient, api_version: str, kind: str, name: str, nam
 async def look(
     client: ClusterClient, api_version: str, kind: str, name: str, namespace: str = "default"
 ) -> JsonObject | None:
-    """Return the object, or None if it is gone."""
+    """Return the object, or None if it does not exist."""
     try:
         return await client.get(await key(client, api_version, kind, name, namespace))
     except NotFoundError:

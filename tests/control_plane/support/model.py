@@ -71,7 +71,7 @@ class Story:
         states = {write.revision: write for write in ordered if write.after is not None}
         for revision, name, obj in self.watched:
             if obj is None:
-                continue  # these are where the revisions of deletions come from
+                continue  # deletions get their revisions from these events
             known_write = states.get(revision)
             assert known_write or name in self.unknown, f"an event of {name} at {revision} that nobody wrote"
             assert known_write is None or (known_write.name, known_write.after) == (name, obj)

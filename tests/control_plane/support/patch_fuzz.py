@@ -184,12 +184,12 @@ _DROPPED = "f:schedulingGroup"
 def check(backend: Backend, kind: Served) -> None:
     """Check that the stored object is well-typed and valid, and that its fields are owned as its entries say."""
     stored = backend.get(kind, "default", "a")
-    if stored is None:  # its last finalizer went while it was being deleted
+    if stored is None:  # its last finalizer was removed while it was being deleted
         return
     if not kind.kind.custom:
         assert decoded(stored, kind.version.lists).strict == ()
     wrong = [error for error in validate(kind.kind, stored) if error.field != "metadata.generateName"]
-    assert wrong == []  # the rest of metadata is judged on update too
+    assert wrong == []  # updates validate the rest of metadata, too
     assert find_str(stored, "metadata", "name") == "a"
     for entry in find_list(stored, "metadata", "managedFields"):
         fields = FieldSet.from_fields_v1(find_object(entry, "fieldsV1"))

@@ -139,7 +139,7 @@ def test_an_invalid_label_gives_one_error_and_one_warning() -> None:
 def test_an_invalid_stored_node_name_is_refused() -> None:
     backend = new_backend()
     kind, old = stored(backend, "Pod")
-    bound = {**old, "spec": {**find_object(old, "spec"), "nodeName": "a/b"}}  # as a binding may name it
+    bound = {**old, "spec": {**find_object(old, "spec"), "nodeName": "a/b"}}  # a binding may set such a name
     backend.put(backend.key(kind, "default", "a"), bound)
     with refused(422, "Invalid", "spec.nodeName"):
         patch(backend, kind, "default", "a", "", PatchType.MERGE, b'{"metadata": {"labels": {"b": "c"}}}', OPTIONS)

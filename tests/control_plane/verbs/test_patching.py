@@ -268,7 +268,9 @@ def test_an_apply_with_another_resource_version_is_a_conflict() -> None:
     maps = config_maps(backend)
     conditional = thing(maps, metadata={"resourceVersion": "1"})
 
-    assert do(new_backend(), maps, PatchType.APPLY, conditional).created  # where nothing is, there is no other version
+    assert do(
+        new_backend(), maps, PatchType.APPLY, conditional
+    ).created  # without a stored object, there is no other version
     obj = made(backend, maps, thing(maps))
     with refused(409, "Conflict", "the object has been modified"):
         do(backend, maps, PatchType.APPLY, conditional)

@@ -61,7 +61,7 @@ async def test_a_key_that_wakes_itself_repeatedly_is_delayed(
     for _ in range(3 * OWN_WAKES):
         assert await queue.take() == (0, A)
         times.append(trio.current_time())
-        queue.add(0, A)  # its own writes, which may be several
+        queue.add(0, A)  # its own writes; there may be several
         queue.add(0, A)
         queue.succeeded(0, A)
     assert times[OWN_WAKES] == times[0]
