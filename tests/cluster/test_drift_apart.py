@@ -49,7 +49,7 @@ async def test_a_kind_that_cannot_be_listed_does_not_affect_others(
         assert await value_of(keeper, config) == "x"
 
 
-@pytest.mark.parametrize("hangs", ["c", "configmaps"], ids=["a look at an object", "a list"])
+@pytest.mark.parametrize("hangs", ["c", "configmaps"], ids=["a read of an object", "a list"])
 async def test_a_hanging_call_blocks_nothing_else(
     hangs: str, autojump_clock: MockClock, config: JsonObject, other: JsonObject
 ) -> None:

@@ -23,7 +23,7 @@ async def left_out(change: Change, rule: IgnoreRule, *, own_updates: bool = Fals
         await change(bench, desired)
         live = await bench.ours.get(await bench.key(desired))
         rest = without_ignored(desired, live, MANAGER, [rule], own_updates=own_updates)
-        assert desired == before, "what is wanted is not changed"
+        assert desired == before, "the desired object is not changed"
         # Applying the rest reverts nothing of it and releases no other field.
         await bench.ours.apply(rest, field_manager=MANAGER)
         after = await bench.ours.get(await bench.key(desired))

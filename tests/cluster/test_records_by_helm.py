@@ -259,7 +259,7 @@ async def test_helm_reads_a_record_larger_than_a_secret(helm: str, tmp_path: Pat
         history = await at.store.history("web", "default")
         assert [one.release.status.value for one in history] == ["superseded", "superseded", "uninstalling"]
         assert history[1].release.manifest == large.manifest
-        assert history[2].release.manifest == "", "the copy that Helm made of the head brought nothing"
+        assert history[2].release.manifest == "", "Helm's copy of the head has no objects"
         failed = await at.store.update(history[2], history[2].release.with_status(ReleaseStatus.FAILED, "healed"))
         assert STAND_IN in await at.run(helm, "get", "manifest", "web")
         assert failed.release.description == "healed"
@@ -274,14 +274,14 @@ async def test_a_user_rolls_back_from_a_large_record_to_a_small_one(helm: str, t
         await at.install(record(1, "one", status=ReleaseStatus.SUPERSEDED), large)
         code, said = await at.try_to(helm, "rollback", "web", "1")
         if helm == "helm3":
-            assert (code, 'no ConfigMap with the name "a" found' in said) == (1, True), "it patches what it knows of"
+            assert (code, 'no ConfigMap with the name "a" found' in said) == (1, True), "helm 3 knows only the stand-in"
             assert await at.live() == ["two"]
             return
         assert await at.live() == ["one"]
         await at.until(lambda: len(at.told) == 2)
         history = await at.store.history("web", "default")
         assert [one.release.status.value for one in history] == ["superseded", "superseded", "deployed"]
-        assert "annotations" not in history[1].metadata, "Helm writes a record anew, without our annotations"
+        assert "annotations" not in history[1].metadata, "Helm rewrites a record without our annotations"
         assert history[1].index is not None
         assert not history[1].release.whole
         await at.store.remove(history[2])
@@ -324,7 +324,7 @@ async def test_helm_can_do_everything_while_the_manifest_fits(helm: str, tmp_pat
         assert (history[1].index is None, history[3].index) == (False, None)
         assert history[3].release.manifest.strip() == plain.manifest.strip()
         await at.run(helm, "uninstall", "web")
-        assert len(await at.chunks()) == 2, "nobody collects garbage in this cluster"
+        assert len(await at.chunks()) == 2, "this cluster has no garbage collector"
         with trio.fail_after(60):
             while await at.store.history("web", "default"):
                 await at.until(lambda: at.told[-1].gone)

@@ -30,7 +30,7 @@ async def test_progress_lists_only_unfinished_objects_of_the_release(autojump_cl
         await at.engine.upgrade(request(config_map("a"), config_map("b"), deployment("web")), progress=tell)
     assert {name for names in told for name in names} == wanted
     assert all(len(names) == len(set(names)) for names in told)
-    assert any(names == ["ConfigMap a"] for names in told), "b came before, and is not waited for any more"
+    assert any(names == ["ConfigMap a"] for names in told), "b was applied before and is not listed again"
 
 
 async def test_an_unchanged_upgrade_reports_no_progress(autojump_clock: MockClock) -> None:

@@ -114,7 +114,7 @@ async def test_a_half_open_connection_times_out_and_every_change_is_reported(tmp
         assert trio.current_time() - silent < PATIENCE_S
         values = [value for what, value in found.seen if what.endswith(" a")]
         assert values == ["0", "1", "2", "3", "4", "5"]
-        assert found.counts() == lists, "both watches were resumed where they were"
+        assert found.counts() == lists, "both watches resumed at their revisions"
         assert found.informer.statistics().failures >= 1
 
 

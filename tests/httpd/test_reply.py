@@ -11,7 +11,7 @@ from wharfinger.httpd.reply import may_have_body, response_head, text_response
 
 
 def never_opened() -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-    raise AssertionError("a head opens nothing")
+    raise AssertionError("a head opens no stream")
 
 
 def headers_of(head: h11.Response) -> dict[str, str]:

@@ -24,7 +24,7 @@ BY_DEFAULT = Limits(wall_s=1000.0, stdout_bytes=1_000_000)
 UNRULY = {
     "a child ignores SIGTERM": "(trap '' TERM; echo ready; sleep 1000; :) & wait",
     "ignores SIGTERM": "trap '' TERM; echo ready; while :; do sleep 1000; done",
-    "goes at once": "echo ready; exec sleep 1000",
+    "ends at once": "echo ready; exec sleep 1000",
     "a daemonised grandchild": "setsid sh -c 'trap \"\" TERM HUP; echo ready; exec sleep 1000' & wait",
     "job control": "set -m; sleep 1000 & sleep 1000 & echo ready; wait",
     "nine daemons each": "for i in 1 2 3 4 5 6 7 8 9; do (setsid sleep 1000 &); done; echo ready; wait; sleep 1000",
@@ -111,7 +111,7 @@ async def test_other_runs_continue_while_some_end(tag: str, tmp_path: Path) -> N
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with trio.open_nursery() as staying:
             for _ in range(RUNS):
-                staying.start_soon(_run, shell(UNRULY["goes at once"], tag), ledger, ready)
+                staying.start_soon(_run, shell(UNRULY["ends at once"], tag), ledger, ready)
             for _ in range(RUNS):
                 await is_ready.receive()
             before = ledger.entries()

@@ -260,7 +260,7 @@ async def test_unread_output_and_input_are_known_without_waiting(tag: str) -> No
         assert (worker.has_output(), worker.unread_bytes()) == (False, 0)
         await worker.send(b"second\nthird\n")
         assert await worker.wait() == 0
-        assert worker.has_output(), "its end is to be read"
+        assert worker.has_output(), "the end of its output is still unread"
         assert worker.unread_bytes() == len(b"third\n")
         assert worker.usage is not None
         assert worker.usage.max_rss_bytes > 0

@@ -74,7 +74,7 @@ class QueueMachine(RuleBasedStateMachine):
         try:
             self.state, effects = step(given, event)
         finally:
-            assert (given, event) == kept, "a step changed what it was given"
+            assert (given, event) == kept, "a step changed its input"
         for effect in effects:
             self.perform(effect, event, heads)
         self.telling = {run: task for run, task in self.telling.items() if task not in self.retired + self.dropped}
@@ -87,7 +87,7 @@ class QueueMachine(RuleBasedStateMachine):
                 assert run in self.open_runs
                 assert isinstance(event, ScopeCancelled | Draining)
             case CallDone(task, run):
-                assert event == Finished(run), "told without success"
+                assert event == Finished(run), "the callback ran without a success"
                 assert self.run_task[run] == task
                 assert task in self.tells
                 assert self.scope_of[task] in self.live_scopes

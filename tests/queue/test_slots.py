@@ -259,7 +259,7 @@ async def test_the_daemons_calls_take_turns_with_waiting_packages() -> None:
         nursery.start_soon(holder.pass_through, Kind.API, "", "the daemon")
         await wait_all_tasks_blocked()
         holder.stop.set()
-    assert "the daemon" in holder.got[:4], "after the two that held and at most one Module"
+    assert "the daemon" in holder.got[:4], "granted after the two holders and at most one Module"
 
 
 # --- whose work it is ------------------------------------------------------------------------------------------------------

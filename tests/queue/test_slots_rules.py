@@ -84,7 +84,7 @@ class SlotsMachine(RuleBasedStateMachine):
             self.granted(effect.request)
 
     def granted(self, request: int) -> None:
-        assert request in self.waiting, "granted what does not wait"
+        assert request in self.waiting, "granted a request that does not wait"
         kind, package = self.asked[request]
         assert request == min(self.waiting_for(kind, package)), "not first in, first out"
         assert self.could_go(request), "granted beyond a limit or a share"

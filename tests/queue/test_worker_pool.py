@@ -81,7 +81,7 @@ async def test_one_trio_task_serves_queues_one_after_the_other(autojump_clock: M
     assert len(tasks) == 1
 
 
-@pytest.mark.parametrize("how", ["ends well", "fails", "has a bug", "is interrupted"])
+@pytest.mark.parametrize("how", ["succeeds", "fails", "has a bug", "is interrupted"])
 async def test_the_context_of_one_queue_is_not_seen_by_the_next(how: str, autojump_clock: MockClock) -> None:
     diary, update = Diary(), scope()
     seen: list[str] = []

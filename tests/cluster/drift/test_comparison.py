@@ -52,8 +52,8 @@ CHANGES: Final[dict[str, tuple[Change, Found]]] = {
         replaced("ed", f"{AT}/0", {"name": "first", "image": "x"}, "add"),
         set(),
     ),
-    "ports told apart by a default": (removed("ed", f"{AT}/0/ports/0"), {(f"{WEB}/ports/0", "")}),
-    "the other port": (removed("ed", f"{AT}/0/ports/1"), {(f"{WEB}/ports/1", "")}),
+    "ports distinguished by a default": (removed("ed", f"{AT}/0/ports/0"), {(f"{WEB}/ports/0", "")}),
+    "the second port": (removed("ed", f"{AT}/0/ports/1"), {(f"{WEB}/ports/1", "")}),
     "an atomic list": (replaced("ed", f"{AT}/0/args", ["--port", "81"]), {(f"{WEB}/args", "ed")}),
     "an atomic map": (
         patch("ed", {"spec": {"template": {"spec": {"nodeSelector": {"disk": "hdd"}}}}}),
@@ -65,12 +65,12 @@ CHANGES: Final[dict[str, tuple[Change, Found]]] = {
         {(f"{WEB}/resources/limits/cpu", "ed")},
     ),
     "a quantity removed": (removed("ed", f"{AT}/0/resources/limits/cpu"), {(f"{WEB}/resources/limits/cpu", "")}),
-    "what holds it removed": (
+    "container of our field removed": (
         removed("ed", f"{AT}/0/resources"),
         {(f"{WEB}/resources/limits/cpu", ""), (f"{WEB}/resources/limits/memory", "")},
     ),
-    "a field of nobody": (patch("ed", {"spec": {"paused": True, "minReadySeconds": 3}}), set()),
-    "into what we left empty": (
+    "a field without an owner": (patch("ed", {"spec": {"paused": True, "minReadySeconds": 3}}), set()),
+    "a value in our empty field": (
         patch("ed", {"spec": {"template": {"spec": {"securityContext": {"runAsUser": 1}, "volumes": None}}}}),
         set(),
     ),
@@ -87,23 +87,26 @@ CHANGES: Final[dict[str, tuple[Change, Found]]] = {
         {("/metadata/annotations/note", "kubectl-annotate")},
     ),
     "status": (patch("kube-controller-manager", {"status": {"replicas": 2}}, "status"), set()),
-    "scaled by a person": (patch("kubectl", {"spec": {"replicas": 9}}, "scale"), {("/spec/replicas", "kubectl")}),
-    "scaled by a machine": (patch("kube-controller-manager", {"spec": {"replicas": 9}}, "scale"), set()),
+    "scaled by a user": (patch("kubectl", {"spec": {"replicas": 9}}, "scale"), {("/spec/replicas", "kubectl")}),
+    "scaled by an autoscaler": (patch("kube-controller-manager", {"spec": {"replicas": 9}}, "scale"), set()),
     # A zero is omitted from a scale, so the API server records no owner and the writer is unknown.
     "scaled to zero": (patch("keda-operator", {"spec": {"replicas": 0}}, "scale"), {("/spec/replicas", "")}),
-    "scaled by a machine, not through the subresource": (
+    "scaled by an autoscaler without the subresource": (
         patch("scaler", {"spec": {"replicas": 9}}),
         {("/spec/replicas", "scaler")},
     ),
     "a hook of its own": (patch(MANAGER, {"spec": {"replicas": 9}, "metadata": {"labels": {"app": "hook"}}}), set()),
     "applied, the same values": (applied_by("ed", f"{{{NAMED}}}, spec: {{replicas: 2}}}}"), set()),
     "applied, other values": (applied_by("ed", f"{{{NAMED}}}, spec: {{replicas: 4}}}}"), {("/spec/replicas", "ed")}),
-    "applied, fields of nobody": (applied_by("ed", f"{{{NAMED}}}, spec: {{paused: true}}}}", force=False), set()),
-    "applied, then somebody else": (
+    "applied, fields without an owner": (
+        applied_by("ed", f"{{{NAMED}}}, spec: {{paused: true}}}}", force=False),
+        set(),
+    ),
+    "applied, then changed by another": (
         applied_by("ed", f"{{{NAMED}, labels: {{app: ed}}}}}}"),
         {("/metadata/labels/app", "ed")},
     ),
-    "two at once": (
+    "two writers at once": (
         patch("ed", {"spec": {"replicas": 7}, "metadata": {"labels": {"app": None}}}),
         {("/spec/replicas", "ed"), ("/metadata/labels/app", "")},
     ),
@@ -138,7 +141,7 @@ OTHERS: Final[dict[str, tuple[str, Change, Found]]] = {
         patch("ed", {"data": None}),
         {("/data/a", ""), ("/data/b", "")},
     ),
-    "names that a pointer escapes": (
+    "names escaped in a pointer": (
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod}, data: {a_b: x, c.d: z}}",
         patch("ed", {"data": {"a_b": "z"}}),
         {("/data/a_b", "ed")},
@@ -177,7 +180,7 @@ OTHERS: Final[dict[str, tuple[str, Change, Found]]] = {
         patch("ed", [{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 81}]),
         {("/spec/ports/0/targetPort", "ed")},
     ),
-    "certificates put in where we have none": (
+    "certificates injected into an empty field": (
         (
             "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: w},"
             " webhooks: [{name: a.x.io, sideEffects: None, admissionReviewVersions: [v1],"
@@ -186,7 +189,7 @@ OTHERS: Final[dict[str, tuple[str, Change, Found]]] = {
         patch("cainjector", [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "YQ=="}]),
         set(),
     ),
-    "certificates put in over ours": (
+    "certificates injected over ours": (
         (
             "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: w},"
             " webhooks: [{name: a.x.io, sideEffects: None, admissionReviewVersions: [v1], failurePolicy: Fail,"

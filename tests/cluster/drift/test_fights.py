@@ -58,7 +58,7 @@ def test_after_the_limit_it_is_a_fight_with_growing_delays() -> None:
     assert told == [(), both, (), (), both]
     fight = state.fight(WEB)
     assert fight is not None
-    assert (fight.corrections, fight.delay_s) == (5, 35), "no longer than the longest"
+    assert (fight.corrections, fight.delay_s) == (5, 35), "the delay is limited"
 
 
 def test_a_drift_after_the_delay_is_corrected_at_once() -> None:

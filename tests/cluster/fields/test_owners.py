@@ -45,7 +45,7 @@ def test_the_latest_of_several_writers_is_named() -> None:
 
     assert owners is not None
     assert owners.writer_of(("f:b", "f:c")) == Writer("ed", "scale")
-    assert owners.writer_of(("f:b",)) == Writer("ed", "scale"), "something in it"
+    assert owners.writer_of(("f:b",)) == Writer("ed", "scale"), "a field inside of it has a writer"
     assert owners.writer_of(("f:b", "f:c", "f:d")) == NOBODY
 
 

@@ -105,7 +105,9 @@ async def test_a_foreign_command_is_waited_for_until_its_record_is_unchanged_lon
         assert await verdict(fencing, NOBODY, "2") == Abandoned(
             "a helm command has not changed the record for 10 minutes"
         )
-        assert isinstance(await verdict(fencing, Holder("them")), AtWork), "one without a Lease likewise"
+        assert isinstance(await verdict(fencing, Holder("them")), AtWork), (
+            "a holder without a Lease is waited for as well"
+        )
 
 
 async def taken(client: ClusterClient, spec: JsonObject) -> Holder:

@@ -82,7 +82,7 @@ async def test_another_holder_is_waited_for_and_our_own_former_one_is_not(autoju
 
 async def wait_for_it(client: ClusterClient, said: list[str]) -> None:
     async with open_lease(client, "default", "wharfinger", "other", now=now, waiting=said.append):
-        raise AssertionError("two at once")
+        raise AssertionError("two holders at once")
 
 
 async def hold_and_die(client: ClusterClient, faulty: Faulty) -> None:

@@ -69,7 +69,7 @@ class Reconciled:
         entry = self.table.snapshot().get(attempt.key)
         current = entry is not None and entry.revision == attempt.revision and not attempt.deleting
         done = current and self.there.get(attempt.key) == attempt.revision
-        assert not done or (attempt.key, attempt.revision) in self.asked, "done twice, and nobody asked for it"
+        assert not done or (attempt.key, attempt.revision) in self.asked, "done twice without a request"
         self.asked.discard((attempt.key, attempt.revision))
         self.running.append(attempt)
 
@@ -245,7 +245,7 @@ class Reconcilers(RuleBasedStateMachine):
                 one.finish(0, None, self.now)
             elif not one.stream.behind and not one.machine.ready and one.machine.next_at() == float("inf"):
                 return
-        raise AssertionError("it does not come to rest")
+        raise AssertionError("the reconciler is still busy")
 
 
 def check(machine: Machine[int, Row]) -> None:

@@ -216,7 +216,7 @@ def test_a_watch_behind_our_writes_reverts_nothing() -> None:
     heads.changed(change(secret_at("9", uid="u"), WatchType.DELETED))
     assert version_of(heads) == "7", "that record was deleted before"
     heads.changed(change(secret_at("x", uid="another")))
-    assert version_of(heads) == "x", "what is no number is taken as it comes"
+    assert version_of(heads) == "x", "non-numeric versions are accepted in order of arrival"
     heads.changed(change(secret_at("x", uid="another")))
     heads.changed(change(secret_at("1"), WatchType.DELETED, state=False))
     assert version_of(heads) is None

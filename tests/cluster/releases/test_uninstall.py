@@ -188,6 +188,6 @@ async def test_every_request_of_an_uninstall_may_fail_once(autojump_clock: MockC
 
             at.transport.fault = fail
             assert (await at.engine.uninstall("web", "default")).found
-            assert left[0] < 0, "there were not so many requests"
+            assert left[0] < 0, "there were fewer requests"
             assert await at.config_maps() == {}
             assert await at.engine.history("web", "default") == []

@@ -417,7 +417,7 @@ async def test_fields_taken_by_another_process_are_left_in_warn_mode(autojump_cl
         await trio.sleep(5)
         still = ["ConfigMap default/a: /data/v by ann"]
         assert [str(drift) for drift in at.engine.drifts(warn.owner)] == still, (
-            "what was left to him is drift as before"
+            "the field left to the other manager is still drift"
         )
         await at.engine.upgrade(replace(changed, drift=DriftPolicy()))
         assert (await at.client.get(key("a")))["data"] == {"v": "2", "w": "2"}

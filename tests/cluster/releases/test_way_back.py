@@ -56,7 +56,7 @@ REFUSED: Final[dict[str, tuple[JsonObject, JsonObject, str]]] = {
         config(immutable=True, a="2"),
         "it is immutable, so its data cannot be changed",
     ),
-    "immutable no more": (config(immutable=True), config(), "it is immutable, and cannot become mutable again"),
+    "no longer immutable": (config(immutable=True), config(), "it is immutable, and cannot become mutable again"),
     "a selector": (workload("Deployment", "a"), workload("Deployment", "b"), "spec.selector cannot be changed"),
     "a template of a Job": (
         workload("Job", "a", template="x"),

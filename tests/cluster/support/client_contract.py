@@ -448,8 +448,8 @@ async def contract_kinds_that_are_served(client: ClusterClient) -> None:
     served = await client.served_kinds()
     kinds = [(kind.group, kind.kind) for kind in served.kinds]
     assert {("", "ConfigMap"), ("apps", "Deployment"), ("rbac.authorization.k8s.io", "ClusterRole")} <= set(kinds)
-    assert len(kinds) == len(set(kinds)), "each once"
-    assert ("authorization.k8s.io", "SelfSubjectAccessReview") not in kinds, "nothing of it can be listed"
+    assert len(kinds) == len(set(kinds)), "each kind is listed once"
+    assert ("authorization.k8s.io", "SelfSubjectAccessReview") not in kinds, "objects of this kind cannot be listed"
     assert served.silent == ()
 
 

@@ -18,13 +18,13 @@ def test_changes_are_read_by_revision() -> None:
     put(table, Row("a", 1), Row("b", 1), Row("gone", 1))
     drop(table, "gone")
     with table.changes("reader") as stream:
-        assert told(stream.next()) == ["+a1@1", "+b1@2"], "all rows, no past deletions"
+        assert told(stream.next()) == ["+a1@1", "+b1@2"], "all rows without past deletions"
         assert stream.revision == 4
         assert stream.next() == ()
         put(table, Row("c", 1), Row("a", 2))
         drop(table, "b")
         put(table, Row("c", 2))
-        assert told(stream.next()) == ["+a2@6", "-b1@7", "+c2@8"], "by revision, each once"
+        assert told(stream.next()) == ["+a2@6", "-b1@7", "+c2@8"], "in the order of revisions, each row once"
         assert stream.next() == ()
 
 
@@ -187,7 +187,7 @@ async def test_a_waiting_reader_is_woken_by_changes() -> None:
             assert log == ["+a1@1"]
             table.initializer("other").done()
             await trio.testing.wait_all_tasks_blocked()
-            assert log == ["+a1@1"], "woken for nothing, and waits on"
+            assert log == ["+a1@1"], "woken without changes, it continues to wait"
             put(table, Row("b", 1))
             drop(table, "b", "a")
     assert log == ["+a1@1", "-b1@3", "-a1@4"]

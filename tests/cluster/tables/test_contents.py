@@ -57,7 +57,7 @@ def test_unchanged_versions_are_shared_between_snapshots() -> None:
     commit(mine, Row("k1", 1, ("t1",)))
     after = mine.snapshot
     same = [tag for tag in map("t{}".format, range(10)) if after.buckets["tag"][tag] is before.buckets["tag"][tag]]
-    assert len(same) == 10, "the log of t1 is appended to"
+    assert len(same) == 10, "the new version is appended to the log of t1"
     assert all(after.version(f"k{number}") is before.version(f"k{number}") for number in range(100) if number != 1)
     assert [len(snapshot.find("tag", "t1")) for snapshot in (before, after)] == [10, 10]
     assert [snapshot.find("tag", "t1")[-1].row.value for snapshot in (before, after)] == [0, 1]

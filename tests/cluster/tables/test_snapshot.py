@@ -21,7 +21,7 @@ def test_all_entries_are_in_the_order_of_revisions() -> None:
     table = a_table()
     put(table, *(Row(key, 1) for key in "abcd"), Row("b", 2))
     drop(table, "c")
-    assert list(rows_of(table.snapshot()).items()) == [("a", 1), ("d", 1), ("b", 2)], "by revision"
+    assert list(rows_of(table.snapshot()).items()) == [("a", 1), ("d", 1), ("b", 2)], "in the order of revisions"
 
 
 def test_lower_bound_by_revision() -> None:

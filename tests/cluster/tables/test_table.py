@@ -89,7 +89,7 @@ def test_an_index_watch_fires_for_rows_with_its_value() -> None:
     assert (red.fired, blue.fired) == (True, False), "a changed row with the value"
     red = table.watch_index("tag", "red")
     drop(table, "c")
-    assert (red.fired, blue.fired) == (True, False), "one that is gone"
+    assert (red.fired, blue.fired) == (True, False), "a deleted row"
     red, other = table.watch_index("tag", "red"), table.watch_index("seat", "red")
     put(table, Row("d", tags=("blue",)))
     assert (red.fired, blue.fired, other.fired) == (False, True, False)
@@ -252,7 +252,7 @@ def test_a_table_is_initialized_when_all_initializers_are_done() -> None:
     assert table.snapshot().pending_initializers == ("charts",)
     charts.done()
     assert table.snapshot().initialized
-    assert not before.initialized, "what was read stays"
+    assert not before.initialized, "earlier snapshots do not change"
     assert table.snapshot().revision == 1
     assert rows_of(table.snapshot()) == {"a": 0}
 

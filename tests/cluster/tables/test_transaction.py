@@ -43,7 +43,7 @@ def test_the_same_object_is_not_inserted_again() -> None:
         tx.insert(table, new)
     assert put(table, Row("a", 1)) == 2, "an equal row is a different object"
     drop(table, "a")
-    assert put(table, row) == 4, "one that is not there any more may come again"
+    assert put(table, row) == 4, "a deleted row may be inserted again"
 
 
 def test_modify_merges_with_the_existing_row() -> None:
@@ -104,7 +104,7 @@ def test_commit_applies_and_abort_discards_changes() -> None:
     assert table.snapshot() is before, "nothing was written"
     assert put(table, Row("b")) == 2
     tx.abort()
-    assert len(table.snapshot()) == 2, "to abort what is over does nothing"
+    assert len(table.snapshot()) == 2, "aborting an ended transaction has no effect"
 
 
 def test_an_ended_transaction_is_refused() -> None:
@@ -233,7 +233,7 @@ def test_duplicate_unique_values_are_refused() -> None:
         tx.insert(table, Row("d", seat=2))
         with pytest.raises(DuplicateKeyError, match="as has 'd'"):
             tx.insert(table, Row("b", seat=2))
-        assert tx.get(table, "b") is None, "what was refused changed nothing"
+        assert tx.get(table, "b") is None, "a refused row changes nothing"
     assert [[entry.row.key for entry in table.snapshot().find("seat", seat)] for seat in (1, 2, 3)] == [
         ["c"],
         ["d"],
@@ -262,7 +262,7 @@ def test_a_table_has_one_writer_at_a_time() -> None:
             pytest.raises(TableLockedError, match="second: another transaction writes to it"),
             write(first, second, third),
         ):
-            raise AssertionError("it was entered")
+            raise AssertionError("the transaction was entered")
         for free in (first, third):
             put(free, Row("a"))
         tx.insert(second, Row("a"))
