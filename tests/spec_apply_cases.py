@@ -35,7 +35,7 @@ IDENTITY: Final[dict[str, Coverage]] = {
     "labels and annotations of resources": (
         _SPEC + "test_objects_and_records_say_whose_release_they_are_of",
         _OPERATIONS + "test_under_maintenance_what_people_change_is_left_to_them",
-        _OWNERSHIP + "test_owned_marks_a_copy",
+        _OWNERSHIP + "test_owned_labels_and_annotates_a_copy",
     ),
     "labels of the release": (
         "tests/cluster/records/test_release.py::test_helms_own_labels_are_not_user_labels",
@@ -44,8 +44,8 @@ IDENTITY: Final[dict[str, Coverage]] = {
     "operation timeout": Elsewhere(
         "an operation ends when somebody wants another, not by a clock: each request and each attempt has its own end",
         (
-            _UPGRADE + "test_superseding_ends_at_once_and_the_next_goes_on",
-            _UPGRADE + "test_a_request_that_hangs_holds_no_one_who_comes_after",
+            _UPGRADE + "test_a_superseded_upgrade_ends_at_once_and_the_next_continues",
+            _UPGRADE + "test_a_hanging_request_does_not_block_the_next_upgrade",
             "tests/cluster/reconciler/test_weaknesses.py::test_6_an_operation_has_a_deadline",
         ),
     ),
@@ -68,20 +68,20 @@ UPGRADE: Final[dict[str, Coverage]] = {
     "4 checksum: maintenance is one upgrade in, one out": (
         _SPEC + "test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends"
     ),
-    "5 needed: no release": _ENGINE + "test_install",
-    "5 needed: not deployed": _ENGINE + "test_a_failed_upgrade_keeps_the_deployed_record_and_the_next_one_cleans_up",
-    "5 needed: a foreign release": _KEPT + "test_what_helm_installed_is_applied_though_it_reads_the_same",
+    "5 needed: no release": _ENGINE + "test_an_install_applies_and_records_the_objects",
+    "5 needed: not deployed": _ENGINE + "test_a_failed_upgrade_retains_the_deployed_record_and_the_next_one_prunes",
+    "5 needed: a foreign release": _KEPT + "test_an_identical_release_of_helm_is_applied_nevertheless",
     "5 needed: another checksum": (
-        _ENGINE + "test_what_makes_a_revision",
+        _ENGINE + "test_every_changed_input_makes_a_revision",
         "tests/cluster/releases/test_request.py::test_any_changed_input_changes_the_fingerprint",
     ),
     "5 needed: a resource is absent": (
-        _ENGINE + "test_what_is_deleted_comes_back_by_itself",
-        _ENGINE + "test_after_a_restart_the_same_again_is_looked_at_and_only_what_is_missing_is_written",
+        _ENGINE + "test_a_deleted_object_is_restored_by_itself",
+        _ENGINE + "test_after_a_restart_an_unchanged_upgrade_writes_only_missing_objects",
     ),
     "6 not needed: looked after all the same": (
-        _KEPT + "test_what_is_restored_is_kept_as_it_was",
-        _KEPT + "test_while_something_drifts_nothing_is_taken_for_unchanged",
+        _KEPT + "test_a_restored_release_is_corrected_as_before",
+        _KEPT + "test_a_release_with_drift_is_not_unchanged",
     ),
     "6 needed: progress is told": (
         "tests/cluster/test_release_words.py::test_progress_lists_only_unfinished_objects_of_the_release",
@@ -95,7 +95,7 @@ UPGRADE: Final[dict[str, Coverage]] = {
 
 REMOVAL: Final[dict[str, Coverage]] = {
     "Delete uninstalls": (
-        _UNINSTALL + "test_uninstall",
+        _UNINSTALL + "test_an_uninstall_deletes_objects_and_records",
         "tests/runtime/core/test_runtime.py::test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
     ),
     "Render leaves the release alone": (
@@ -106,13 +106,13 @@ REMOVAL: Final[dict[str, Coverage]] = {
         _CRDS + "test_conversion_webhooks_of_a_release_that_never_came_are_removed",
     ),
     "Cleanup deletes releases that nobody keeps": (
-        _REMOVAL + "test_the_engine_prunes_what_no_one_knows_of_any_more",
-        _REMOVAL + "test_pruning_takes_only_what_is_ours_of_whole_releases",
-        _KEPT + "test_nothing_is_pruned_before_all_that_is_expected_came",
+        _REMOVAL + "test_the_engine_prunes_objects_of_no_record_once_all_releases_are_known",
+        _REMOVAL + "test_pruning_deletes_only_our_objects_of_complete_releases",
+        _KEPT + "test_nothing_is_pruned_before_all_expected_releases_are_known",
     ),
     "Cleanup goes on after failures": (
         "tests/cluster/reconciler/test_weaknesses.py::"
-        "test_8_a_prune_that_fails_is_tried_again_soon_and_one_before_the_table_is_filled_is_not_lost"
+        "test_8_a_failed_prune_is_retried_soon_and_an_early_request_is_remembered"
     ),
 }
 
@@ -133,35 +133,38 @@ VALUES: Final[dict[str, Coverage]] = {
 
 DRIFT: Final[dict[str, Coverage]] = {
     "looked after once applied": (
-        _MONITOR + "test_a_field_that_another_process_changes_is_taken_back",
-        _KEPT + "test_fields_that_others_change_are_taken_back_and_told",
+        _MONITOR + "test_a_field_changed_by_another_process_is_corrected",
+        _KEPT + "test_fields_changed_by_others_are_corrected_and_reported",
     ),
-    "period and jitter": _APART + "test_comparisons_of_many_daemons_do_not_fall_together",
+    "period and jitter": _APART + "test_comparisons_of_several_daemons_are_spread",
     "pause and resume": (
         "tests/cluster/test_drift_monitor_fights.py::test_drift_of_a_paused_owner_is_corrected_after_the_resume",
-        _APART + "test_a_pause_outlives_the_rows_that_it_began_with",
+        _APART + "test_a_pause_outlives_the_rows_at_its_beginning",
     ),
-    "resume at zero": _APART + "test_to_go_on_where_nothing_was_paused_is_nothing",
+    "resume at zero": _APART + "test_resuming_without_a_pause_changes_nothing",
     "skipped while not deployed": (
-        _MONITOR + "test_our_own_write_seen_before_its_answer",
-        _MONITOR + "test_a_change_right_after_our_own_write_is_not_lost",
+        _MONITOR + "test_our_own_write_seen_before_its_answer_is_not_drift",
+        _MONITOR + "test_a_change_right_after_our_own_write_is_found",
         _KEPT + "test_a_release_whose_last_operation_failed_is_not_restored",
     ),
     "List kinds and nameless objects": (
-        _OWNERSHIP + "test_lists_are_taken_apart",
-        _OWNERSHIP + "test_documents_that_are_no_objects",
+        _OWNERSHIP + "test_lists_are_flattened",
+        _OWNERSHIP + "test_documents_that_are_not_objects_are_refused",
     ),
-    "discovery and scopes": (_OWNERSHIP + "test_placed", _MONITOR + "test_a_kind_that_is_no_longer_served"),
+    "discovery and scopes": (
+        _OWNERSHIP + "test_the_namespace_is_set_for_namespaced_kinds_only",
+        _MONITOR + "test_objects_of_a_kind_no_longer_served_are_handled",
+    ),
     "bounded, a few at a time": (
-        _MONITOR + "test_after_a_restart_everything_is_compared_once",
-        _APART + "test_while_a_call_hangs_everything_else_goes_on",
+        _MONITOR + "test_all_objects_are_compared_once_after_a_restart",
+        _APART + "test_a_hanging_call_blocks_nothing_else",
     ),
     "absent is told": (
-        _MONITOR + "test_what_is_deleted_comes_back",
+        _MONITOR + "test_a_deleted_object_is_restored",
         _KEEPING + "test_an_object_that_another_process_deletes_is_there_again",
     ),
     "checked at once when asked": (
-        _KEPT + "test_while_something_drifts_nothing_is_taken_for_unchanged",
+        _KEPT + "test_a_release_with_drift_is_not_unchanged",
         _KEEPING + "test_a_forced_look_takes_back_what_a_user_did",
     ),
 }
@@ -182,8 +185,8 @@ ORPHANS: Final[dict[str, Coverage]] = {
     "other errors are collected and retried": _REFUSED,
 }
 
-_CASES: Final = _READINESS + "test_cases"
-_ENDING: Final = _READINESS + "test_an_object_on_its_way_out_is_never_ready"
+_CASES: Final = _READINESS + "test_readiness_of_each_kind"
+_ENDING: Final = _READINESS + "test_an_object_being_deleted_is_never_ready"
 
 HEALTH: Final[dict[str, Coverage]] = {
     "Deployment: terminating": _ENDING,
@@ -200,16 +203,16 @@ HEALTH: Final[dict[str, Coverage]] = {
     "StatefulSet: updated": _CASES,
     "desired defaults to 1": _CASES,
     "package state": (
-        _HEALTH + "test_a_release_in_one_word",
+        _HEALTH + "test_the_health_of_a_release_has_one_state",
         _KEEPING + "test_what_breaks_down_is_told_until_it_is_back",
     ),
     "Unknown forgets": (
-        _HEALTHS + "test_an_object_that_goes_later_is_told",
-        _HEALTHS + "test_nothing_is_told_before_everything_was_looked_up",
+        _HEALTHS + "test_a_deleted_object_is_reported",
+        _HEALTHS + "test_nothing_is_reported_before_all_objects_were_listed",
     ),
     "callback outside locks": Elsewhere(
         "one thread: there are no locks; a listener is called with what is the case, at most so often, and must not wait",
-        (_HEALTHS + "test_the_listener_is_told_at_most_so_often",),
+        (_HEALTHS + "test_reports_are_limited_in_rate",),
     ),
 }
 
@@ -219,6 +222,6 @@ ENDPOINTS: Final[dict[str, Coverage]] = {
         _SPEC + "test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied",
     ),
     "value other than true is the description": (
-        _ENDPOINTS + "test_only_what_is_marked_is_told_and_the_mark_describes_it"
+        _ENDPOINTS + "test_only_annotated_objects_have_endpoints_and_the_annotation_describes_them"
     ),
 }

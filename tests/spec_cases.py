@@ -112,7 +112,7 @@ QUEUE: Final[dict[str, Coverage]] = {
         "a queue is not started: it comes with its first task, and a second of that name cannot run beside it",
         (_STOPPING + "test_a_name_used_again_while_its_queue_is_ending_waits_for_that_end",),
     ),
-    "service": (_QUEUE + "test_queues_run_in_parallel", _QUEUE + "test_a_thousand_queues"),
+    "service": (_QUEUE + "test_queues_run_in_parallel", _QUEUE + "test_a_thousand_queues_run_and_retry"),
 }
 
 STORE: Final[dict[str, Coverage]] = {
@@ -204,7 +204,7 @@ STATUS: Final[dict[str, Coverage]] = {
     "waitingFor started ops hide queued ones": Elsewhere(
         "what is not there yet is named, also what waits for its turn: that is what people wait for, and what is done is not",
         (
-            _WORDS + "test_only_objects_of_the_release_are_waited_for_each_told_once",
+            _WORDS + "test_progress_lists_only_unfinished_objects_of_the_release",
             "tests/runtime/tasks/test_rendering.py::test_what_is_waited_for_is_named_in_order_and_not_without_end",
         ),
     ),
@@ -213,11 +213,11 @@ STATUS: Final[dict[str, Coverage]] = {
     ),
     "waitingFor dedupe": (
         "tests/runtime/status/test_progress.py::test_every_object_is_counted_once",
-        _WORDS + "test_only_objects_of_the_release_are_waited_for_each_told_once",
+        _WORDS + "test_progress_lists_only_unfinished_objects_of_the_release",
     ),
     "waitingFor bookkeeping excluded": (
-        _WORDS + "test_only_objects_of_the_release_are_waited_for_each_told_once",
-        _WORDS + "test_an_upgrade_that_has_nothing_to_do_waits_for_no_one",
+        _WORDS + "test_progress_lists_only_unfinished_objects_of_the_release",
+        _WORDS + "test_an_unchanged_upgrade_reports_no_progress",
     ),
     "condition rules": (
         "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
