@@ -242,7 +242,7 @@ API: Final[dict[str, Coverage]] = {
     "public tree hides packages": Elsewhere(
         "there is no public listener: one socket, which only its owner may open, and still nothing secret in it",
         (
-            "tests/debug/server/test_socket_file.py::test_only_its_owner_may_use_it_whatever_the_umask",
+            "tests/debug/server/test_socket_file.py::test_only_the_owner_may_use_the_socket_with_any_umask",
             _ROUTES + "test_what_a_package_names_as_secret_is_in_no_answer",
             _ROUTES + "test_nothing_is_a_silent_default",
         ),
@@ -251,7 +251,7 @@ API: Final[dict[str, Coverage]] = {
     "output param": (_ROUTES + "test_documents", _ROUTES + "test_nothing_is_a_silent_default"),
     "render error mapping": (
         _ROUTES + "test_a_package_that_goes_while_it_is_rendered",
-        "tests/debug/client/test_client.py::test_a_daemon_that_cannot_render",
+        "tests/debug/client/test_client.py::test_a_failed_render_request_is_an_error",
     ),
     "readyz follows converge": Elsewhere(
         "readiness is that of the daemon; one package that never settles must not take the daemon out of service",

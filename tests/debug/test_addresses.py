@@ -1,4 +1,4 @@
-"""The parameters that server and client share."""
+"""Query parameters that server and client share."""
 
 import pytest
 
@@ -19,5 +19,5 @@ from wharfinger.debug.addresses import MAX_SETTINGS_VERSION, read_settings_versi
         ("٣", None),
     ],
 )
-def test_the_version_of_settings(text: str, version: int | None) -> None:
+def test_versions_of_settings_are_parsed(text: str, version: int | None) -> None:
     assert read_settings_version(text) == version

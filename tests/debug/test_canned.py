@@ -1,4 +1,4 @@
-"""The fake of these tests keeps the contract, and the contract notices who does not."""
+"""The fake Inspector satisfies the contract, and the contract detects violations."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -37,7 +37,7 @@ from wharfinger.runtime.inspector import (
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 
 
-async def test_the_contract_is_kept() -> None:
+async def test_the_canned_inspector_satisfies_the_contract() -> None:
     await check_inspector(CannedInspector())
     await check_inspector(CannedInspector(contents=(BUSY,)))
     await check_inspector(CannedInspector(contents=()))
@@ -68,12 +68,12 @@ async def test_the_contract_is_kept() -> None:
         (replace(BUSY, progress=ProgressSnapshot(3, 0, ())),),
     ],
 )
-async def test_the_contract_notices(contents: tuple[PackageSnapshot, ...]) -> None:
+async def test_the_contract_detects_inconsistent_packages(contents: tuple[PackageSnapshot, ...]) -> None:
     with pytest.raises(AssertionError):
         await check_inspector(CannedInspector(contents=contents))
 
 
-async def test_the_contract_notices_an_unsorted_or_miscounting_inspector() -> None:
+async def test_the_contract_detects_unsorted_and_miscounted_answers() -> None:
     class Unsorted(CannedInspector):
         async def packages(self) -> tuple[PackageSnapshot, ...]:
             return tuple(reversed(await super().packages()))
@@ -94,7 +94,7 @@ async def test_the_contract_notices_an_unsorted_or_miscounting_inspector() -> No
         (replace(NODES[1], dependencies=NODES[1].dependencies[::-1]),),
     ],
 )
-async def test_the_contract_notices_odd_nodes(nodes: tuple[NodeSnapshot, ...]) -> None:
+async def test_the_contract_detects_inconsistent_nodes(nodes: tuple[NodeSnapshot, ...]) -> None:
     with pytest.raises(AssertionError):
         await check_inspector(CannedInspector(nodes=nodes))
 
@@ -103,12 +103,12 @@ async def test_the_contract_notices_odd_nodes(nodes: tuple[NodeSnapshot, ...]) -
     "odd",
     [RenderSnapshot("a: 1", problem="", has_chart=False), RenderSnapshot("a: 1", problem="no", has_chart=True)],
 )
-async def test_the_contract_notices_odd_renderings(odd: RenderSnapshot) -> None:
+async def test_the_contract_detects_inconsistent_renderings(odd: RenderSnapshot) -> None:
     with pytest.raises(AssertionError):
         await check_inspector(CannedInspector(rendered={**RENDERED, "prod.shop": odd}))
 
 
-async def test_the_contract_notices_who_renders_what_is_not_there() -> None:
+async def test_the_contract_detects_renderings_of_unknown_packages() -> None:
     class Eager(CannedInspector):
         async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
             return RENDERED.get(name, RENDERED["prod.shop"])
@@ -129,12 +129,12 @@ async def test_the_contract_notices_who_renders_what_is_not_there() -> None:
         replace(WHY, causes=(replace(WHY.causes[0], state=""),)),
     ],
 )
-async def test_the_contract_notices_odd_explanations(odd: ExplanationSnapshot) -> None:
+async def test_the_contract_detects_inconsistent_explanations(odd: ExplanationSnapshot) -> None:
     with pytest.raises(AssertionError):
         await check_inspector(CannedInspector(explanations={"prod.shop": odd}))
 
 
-async def test_the_contract_notices_who_explains_what_is_not_there() -> None:
+async def test_the_contract_detects_explanations_of_unknown_packages() -> None:
     class Eager(CannedInspector):
         async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
             return await super().why(name, at) or replace(WHY_READY, name=name)
@@ -146,12 +146,12 @@ async def test_the_contract_notices_who_explains_what_is_not_there() -> None:
 @pytest.mark.parametrize(
     "odd", [InvalidSettings("1", ()), InvalidSettings("1", (Problem("a", ""),)), UnknownSettings("")]
 )
-async def test_the_contract_notices_odd_answers_about_settings(odd: SettingsAnswer) -> None:
+async def test_the_contract_detects_inconsistent_answers_about_settings(odd: SettingsAnswer) -> None:
     with pytest.raises(AssertionError):
         await check_inspector(CannedInspector(answers={"prod.shop": odd}))
 
 
-async def test_the_contract_notices_who_validates_for_what_is_not_there() -> None:
+async def test_the_contract_detects_validation_for_unknown_packages() -> None:
     class Eager(CannedInspector):
         async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
             return await super().validate("prod.shop", settings, version)
@@ -174,6 +174,6 @@ async def test_the_contract_notices_who_validates_for_what_is_not_there() -> Non
         replace(STATISTICS, trying_crds=("b", "a")),
     ],
 )
-async def test_the_contract_notices_odd_statistics(odd: StatisticsSnapshot | None) -> None:
+async def test_the_contract_detects_inconsistent_statistics(odd: StatisticsSnapshot | None) -> None:
     with pytest.raises(AssertionError):
         await check_inspector(CannedInspector(counted=odd))

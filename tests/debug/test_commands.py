@@ -1,4 +1,4 @@
-"""The commands, as a person types them: against a server in this process, and against none."""
+"""The commands, as a user types them: with a server in this process, and without a server."""
 
 import argparse
 import io
@@ -81,7 +81,7 @@ def typed(line: str) -> argparse.Namespace:
 
 
 def run(line: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of one command."""
+    """Return the exit code, stdout and stderr of one command."""
     args = typed(line)
     handler = cast("Callable[[argparse.Namespace], int]", args.handler)
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
@@ -96,7 +96,7 @@ async def run_against(inspector: CannedInspector, line: str, path: Path) -> tupl
 
 @pytest.mark.parametrize("command", ["get packages", "dump"])
 @pytest.mark.parametrize("output", ["json", "yaml"])
-async def test_documents(command: str, output: str, tmp_path: Path) -> None:
+async def test_dump_prints_packages_as_json_and_yaml(command: str, output: str, tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), f"{command} -o {output}", tmp_path / "s")
     assert (code, err) == (0, "")
     assert yaml.safe_load(out) == packages_to_json(PACKAGES)
@@ -107,7 +107,7 @@ async def test_documents(command: str, output: str, tmp_path: Path) -> None:
     assert yaml.safe_load(empty[1]) == {"apps": {}, "modules": {}}
 
 
-async def test_queues(tmp_path: Path) -> None:
+async def test_queues_are_dumped_as_json_and_yaml(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "queues dump", tmp_path / "s")
     assert (code, err) == (0, "")
     assert yaml.safe_load(out) == queues_to_json(each.queue for each in PACKAGES)
@@ -119,7 +119,7 @@ async def test_queues(tmp_path: Path) -> None:
     assert json.loads(out) == queues_to_json([PACKAGES[1].queue])
 
 
-async def test_queues_as_a_table(tmp_path: Path) -> None:
+async def test_queues_are_printed_as_a_table(tmp_path: Path) -> None:
     odd = replace(task(2), retry_in_s=None, running=False, error="boom", cause="permanent failure", parked=True)
     several = package("prod.x", tasks=(replace(task(1), lane="hooks/q", waits_for="a slot: hooks", cause=""), odd))
     inspector = CannedInspector(contents=(PACKAGES[0], PACKAGES[1], several))
@@ -139,7 +139,7 @@ prod.x      2       main      Task2   2         25.0s      parked           perm
     assert one == (0, "", "no tasks\n")
 
 
-async def test_pools(tmp_path: Path) -> None:
+async def test_pools_are_printed_as_a_table(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "get pools", tmp_path / "s")
     assert (code, err) == (0, "")
     assert (
@@ -162,7 +162,7 @@ shop hooks/serve      serving   2      1       1          0         7         0 
     assert none == (0, "", f"no pools: {said}\n")
 
 
-async def test_statistics(tmp_path: Path) -> None:
+async def test_statistics_are_printed_in_every_format(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "statistics", tmp_path / "s")
     assert (code, err) == (0, "")
     assert "\ntasks         12 in 3 queues: 2 running, 4 backing off, 1 parked " in out
@@ -172,19 +172,19 @@ async def test_statistics(tmp_path: Path) -> None:
         assert read(out) == statistics_to_json(STATISTICS)
 
 
-async def test_statistics_as_scrapers_get_them(tmp_path: Path) -> None:
+async def test_statistics_are_printed_in_the_prometheus_format(tmp_path: Path) -> None:
     command = "statistics -o prometheus"
     assert await run_against(CannedInspector(), command, tmp_path / "s") == (0, METRICS + ELSEWHERE + HOOK_METRICS, "")
 
 
-async def test_statistics_of_a_daemon_that_starts(tmp_path: Path) -> None:
+async def test_statistics_of_a_starting_daemon_are_empty(tmp_path: Path) -> None:
     starting = CannedInspector(counted=None)
     said = "nothing to count yet: the daemon is starting\n"
     assert await run_against(starting, "statistics", tmp_path / "s") == (0, "", said)
     assert await run_against(starting, "statistics -o json", tmp_path / "s") == (0, "null\n", "")
 
 
-async def test_scheduler(tmp_path: Path) -> None:
+async def test_nodes_of_the_scheduler_are_dumped(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "scheduler dump", tmp_path / "s")
     assert await run_against(CannedInspector(), "scheduler", tmp_path / "s") == (code, out, err)
     assert (code, err) == (0, "")
@@ -193,7 +193,7 @@ async def test_scheduler(tmp_path: Path) -> None:
     assert json.loads(out) == node_to_json(NODES[1])
 
 
-async def test_scheduler_as_a_table(tmp_path: Path) -> None:
+async def test_nodes_of_the_scheduler_are_printed_as_a_table(tmp_path: Path) -> None:
     inspector = CannedInspector(nodes=(*NODES, WAITING_NODE))
     code, out, err = await run_against(inspector, "scheduler dump -o table", tmp_path / "s")
     assert (code, err) == (0, "")
@@ -204,7 +204,7 @@ async def test_scheduler_as_a_table(tmp_path: Path) -> None:
     assert empty == (0, "", "no packages in the scheduler\n")
 
 
-async def test_what_a_node_is_parked_on_crosses_the_socket(tmp_path: Path) -> None:
+async def test_missing_conditions_of_a_node_are_in_the_documents(tmp_path: Path) -> None:
     inspector = CannedInspector(nodes=(WAITING_NODE,))
     for output, read in (("json", json.loads), ("yaml", yaml.safe_load)):
         _, out, _ = await run_against(inspector, f"scheduler dump prod.web -o {output}", tmp_path / "s")
@@ -214,7 +214,7 @@ async def test_what_a_node_is_parked_on_crosses_the_socket(tmp_path: Path) -> No
         assert found["votes"][1]["message"] == "the script said no"
 
 
-async def test_a_path_is_rendered_by_another_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_render_of_a_path_refers_to_another_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tree").mkdir()
     socket = tmp_path / "s"
@@ -233,7 +233,7 @@ async def test_a_path_is_rendered_by_another_command(tmp_path: Path, monkeypatch
     assert (await run_against(CannedInspector(), "render prod.shop", socket))[0] == 0, "a package has precedence"
 
 
-async def test_render(tmp_path: Path) -> None:
+async def test_render_prints_the_manifest_with_secrets_redacted(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "render prod.shop", tmp_path / "s")
     assert (code, out, err) == (0, MANIFEST.replace("aHVudGVyMg==", "'***'"), "")
     code, out, err = await run_against(CannedInspector(), "render prod.shop --show-secrets", tmp_path / "s")
@@ -242,7 +242,7 @@ async def test_render(tmp_path: Path) -> None:
     assert await run_against(nothing, "render prod.shop", tmp_path / "s") == (0, "", "no manifests\n")
 
 
-async def test_a_terminal_obeys_no_manifest(tmp_path: Path) -> None:
+async def test_control_characters_in_manifests_are_escaped(tmp_path: Path) -> None:
     hostile = CannedInspector(
         rendered={"prod.shop": RenderSnapshot("# \x1b[31mred\na: 1 # ✓\n", problem="", has_chart=True)}
     )
@@ -256,7 +256,7 @@ async def test_a_terminal_obeys_no_manifest(tmp_path: Path) -> None:
     assert terminal.getvalue() == "# \\x1b[31mred\na: 1 # ✓\n"
 
 
-async def test_metrics_on_a_terminal_move_no_cursor(tmp_path: Path) -> None:
+async def test_control_characters_in_metrics_are_escaped(tmp_path: Path) -> None:
     with redirect_stdout(Terminal()) as terminal:
         async with open_debug_server(tmp_path / "s", CannedInspector()):
             args = typed(f"statistics -o prometheus --socket {tmp_path}/s")
@@ -306,7 +306,7 @@ class Terminal(io.StringIO):
         ),
     ],
 )
-async def test_what_is_not_there(line: str, why: str, tmp_path: Path) -> None:
+async def test_unknown_names_are_reported(line: str, why: str, tmp_path: Path) -> None:
     assert await run_against(CannedInspector(), line, tmp_path / "s") == (1, "", f"error: {why}\n")
 
 
@@ -324,7 +324,7 @@ async def test_what_is_not_there(line: str, why: str, tmp_path: Path) -> None:
         "render a.b",
     ],
 )
-def test_no_daemon(line: str, tmp_path: Path) -> None:
+def test_every_command_reports_a_missing_daemon(line: str, tmp_path: Path) -> None:
     path = tmp_path / "none"
     code, out, err = run(f"{line} --socket {path}")
     assert (code, out) == (1, "")
@@ -346,14 +346,14 @@ def test_no_daemon(line: str, tmp_path: Path) -> None:
         "render",
     ],
 )
-def test_wrong_usage(line: str) -> None:
+def test_wrong_arguments_are_usage_errors(line: str) -> None:
     with redirect_stderr(io.StringIO()) as err, pytest.raises(SystemExit) as left:
         typed(line)
     assert left.value.code == 2
     assert "usage:" in err.getvalue()
 
 
-def test_the_socket_is_found_as_the_daemon_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_find_the_socket_by_the_rules_of_the_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WHARFINGER_SOCKET", raising=False)
     monkeypatch.setenv("WHARFINGER_STATE_DIR", str(tmp_path))
     assert f"answers on {tmp_path}/run/debug.sock:" in run("dump")[2]
@@ -362,7 +362,7 @@ def test_the_socket_is_found_as_the_daemon_finds_it(tmp_path: Path, monkeypatch:
     assert f"answers on {tmp_path}/typed:" in run(f"dump --socket {tmp_path}/typed")[2]
 
 
-async def test_hostile_packages(tmp_path: Path) -> None:
+async def test_texts_of_hostile_packages_are_escaped(tmp_path: Path) -> None:
     tasks = (replace(task(1), name=HOSTILE, lane=HOSTILE, error=HOSTILE, waits_for=HOSTILE),)
     odd = replace(package("prod.x", message=HOSTILE, settings={"a": HOSTILE}, tasks=tasks), warnings=(HOSTILE,))
     hostile = CannedInspector(
@@ -390,7 +390,7 @@ async def test_hostile_packages(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_real_command_with_a_terminal_that_knows_ascii_only(tmp_path: Path) -> None:
+async def test_get_writes_only_ascii_to_an_ascii_terminal(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     updating = replace(package(message="✓ fertig"), installed_version="1.2.2")
     command = [sys.executable, "-m", "wharfinger", "get", "packages"]
@@ -409,13 +409,13 @@ async def test_the_real_command_with_a_terminal_that_knows_ascii_only(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_a_reader_that_goes_away(tmp_path: Path) -> None:
+async def test_get_ends_quietly_when_its_reader_closes_the_pipe(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     many = CannedInspector(
         contents=tuple(package(f"prod.shop{number:05}", message="m" * 100) for number in range(3000))
     )
     command = [sys.executable, "-m", "wharfinger", "get", "packages", "--socket", str(path)]
-    # Unbuffered, Python takes half a write for a whole one, and nobody notices anything.
+    # Unbuffered, Python treats a partial write as complete, and the error would go unnoticed.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     async with open_debug_server(path, many):
         process = await trio.lowlevel.open_process(
@@ -461,7 +461,7 @@ prod.shop: not valid for version 1.2.3
         ("test.shop", 3, "test.shop: not known: the package is not loaded yet\n"),
     ],
 )
-async def test_validate(name: str, code: int, said: str, tmp_path: Path) -> None:
+async def test_validate_prints_the_verdict_in_every_format(name: str, code: int, said: str, tmp_path: Path) -> None:
     inspector = CannedInspector()
     inspector.answers = {**inspector.answers, "ingress": ValidSettings("1.2.3", (Problem("a", "old"),))}
     (tmp_path / "settings").write_text("replicas: 2\nhosts: [a]\n")
@@ -503,7 +503,7 @@ async def test_validate_needs_a_file_of_settings(text: str | None, says: str, tm
     assert err.count("\n") == 1
 
 
-async def test_validate_for_no_one(tmp_path: Path) -> None:
+async def test_validate_reports_an_unknown_package(tmp_path: Path) -> None:
     (tmp_path / "settings").touch()
     line = f"validate prod/shop --settings {tmp_path / 'settings'}"
     code, out, err = await run_against(CannedInspector(), line, tmp_path / "s")
@@ -511,7 +511,7 @@ async def test_validate_for_no_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["-1", "x", "1001", "²", "0000001001", "9" * 5000, "0" * 9 + "9" * 5000])
-def test_validate_takes_versions_that_there_can_be(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_refuses_impossible_versions_of_settings(version: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         typed(f"validate prod.shop --settings a --settings-version={version}")
     said = capsys.readouterr().err
@@ -519,7 +519,7 @@ def test_validate_takes_versions_that_there_can_be(version: str, capsys: pytest.
     assert len(said) < 1000
 
 
-async def test_why(tmp_path: Path) -> None:
+async def test_why_prints_causes_and_a_remedy(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "why prod.shop", tmp_path / "s")
     assert (code, err) == (3, "")
     first, *rest = out.splitlines()
@@ -537,13 +537,13 @@ async def test_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["json", "yaml"])
-async def test_why_for_programs(output: str, tmp_path: Path) -> None:
+async def test_why_prints_documents_for_programs(output: str, tmp_path: Path) -> None:
     code, out, _ = await run_against(CannedInspector(), f"why prod.shop -o {output}", tmp_path / "s")
     assert code == 3
     assert yaml.safe_load(out) == record_to_json(WHY)
 
 
-async def test_why_at_a_time(tmp_path: Path) -> None:
+async def test_why_explains_a_past_state(tmp_path: Path) -> None:
     then = "2026-11-21T04:05:00Z"
     code, out, err = await run_against(CannedInspector(), f"why prod.shop --at {then}", tmp_path / "s")
     now = await run_against(CannedInspector(), "why prod.shop", tmp_path / "s")
@@ -567,12 +567,12 @@ async def test_why_at_a_time(tmp_path: Path) -> None:
         ("00:30:00-11:00", "2026-11-21T11:30:00+00:00"),
     ],
 )
-def test_the_time_that_a_user_means(text: str, expected: str | None) -> None:
+def test_times_of_users_are_parsed(text: str, expected: str | None) -> None:
     found = moment_in(text, datetime(2026, 11, 21, 12, tzinfo=UTC))
     assert (found.astimezone(UTC).isoformat() if found is not None else None) == expected
 
 
-async def test_history(tmp_path: Path) -> None:
+async def test_history_prints_decisions_and_all_events_on_request(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "history prod.shop", tmp_path / "s")
     assert (code, err) == (0, "")
     first, header, *rows = out.splitlines()
@@ -586,7 +586,7 @@ async def test_history(tmp_path: Path) -> None:
     assert "no package named 'no.such'" in err
 
 
-async def test_why_obeys_no_one(tmp_path: Path) -> None:
+async def test_control_characters_in_explanations_are_escaped(tmp_path: Path) -> None:
     hostile = replace(WHY, remedy=HOSTILE, also=(HOSTILE,), causes=(replace(WHY.causes[0], message=HOSTILE),))
     inspector = CannedInspector(explanations={"prod.shop": hostile})
     for output in ("text", "json", "yaml"):

@@ -1,4 +1,4 @@
-"""One kind to catch."""
+"""The common base class of errors."""
 
 import pytest
 
@@ -6,11 +6,11 @@ from wharfinger.debug.errors import DebugAnswerError, DebugError, DebugSocketErr
 
 
 @pytest.mark.parametrize("kind", [DebugSocketError, NoDaemonError, DebugAnswerError])
-def test_a_command_catches_them_all(kind: type[DebugError]) -> None:
+def test_all_errors_are_debug_errors(kind: type[DebugError]) -> None:
     assert issubclass(kind, DebugError)
 
 
-def test_a_daemon_that_cannot_listen_says_so_as_any_listener_does() -> None:
+def test_a_debug_socket_error_is_an_os_error() -> None:
     error = DebugSocketError("debug socket x: taken")
     assert isinstance(error, OSError)
     assert str(error) == "debug socket x: taken"

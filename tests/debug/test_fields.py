@@ -1,4 +1,4 @@
-"""Fields of encoded snapshots: durations as people read them, and what must be of one type."""
+"""Fields of encoded snapshots: durations for people, and fields with a fixed type."""
 
 import pytest
 from hypothesis import given
@@ -25,12 +25,12 @@ from wharfinger.kube.times import format_exact_time
         (-14.2, "-14.2s"),
     ],
 )
-def test_durations(seconds: float, text: str) -> None:
+def test_durations_are_printed_with_units(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
 @given(st.floats(0, 1e9))
-def test_durations_are_near_enough(seconds: float) -> None:
+def test_printed_durations_are_accurate_to_five_percent(seconds: float) -> None:
     text = duration(seconds)
     units = {"d": 86400, "h": 3600, "m": 60, "s": 1}
     read = 0.0
@@ -47,7 +47,7 @@ def test_durations_are_near_enough(seconds: float) -> None:
     assert read == pytest.approx(seconds, rel=0.05, abs=0.001)
 
 
-def test_times_come_back_in_utc() -> None:
+def test_times_are_read_in_utc() -> None:
     moment = read_time({"at": "2026-05-17T15:30:45.123456+03:00"}, "at")
     assert format_exact_time(moment) == "2026-05-17T12:30:45.123456Z"
     for wrong, why in (
@@ -58,7 +58,7 @@ def test_times_come_back_in_utc() -> None:
             read_time({"at": wrong}, "at")
 
 
-def test_flags_and_texts_may_be_missing_but_not_be_something_else() -> None:
+def test_flags_and_texts_may_be_missing_but_not_of_another_type() -> None:
     document: JsonValue = {"a": {"on": True, "names": ["x", "y"]}, "odd": [1]}
     assert find_texts(document, "a", "names") == ("x", "y")
     assert find_texts(document, "a", "others") == ()

@@ -39,7 +39,7 @@ def text_of(result: CallToolResult) -> str:
     return content.text
 
 
-async def test_each_tool_answers_as_its_command(tmp_path: Path) -> None:
+async def test_each_tool_returns_the_output_of_its_command(tmp_path: Path) -> None:
     async with connected(tmp_path) as client:
         tools = (await client.list_tools()).tools
         assert sorted(tool.name for tool in tools) == NAMES
@@ -71,7 +71,7 @@ async def test_each_tool_answers_as_its_command(tmp_path: Path) -> None:
         ("plan", {"files": [], "packages": "p"}, "at least one file"),
     ],
 )
-async def test_a_failure_is_an_error_with_the_commands_text(
+async def test_a_failure_is_an_error_with_the_text_of_the_command(
     tmp_path: Path, name: str, arguments: dict[str, object], why: str
 ) -> None:
     async with connected(tmp_path) as client:
@@ -87,7 +87,7 @@ async def test_no_secret_reaches_an_agent(tmp_path: Path) -> None:
             assert "hunter2" not in text_of(await client.call_tool(name, {"package": "prod.shop"}))
 
 
-async def test_an_answer_is_bounded(tmp_path: Path) -> None:
+async def test_the_length_of_an_answer_is_bounded(tmp_path: Path) -> None:
     async def much(_files: list[Path], _folder: Path, _version: str) -> str:
         return "x" * (MAX_CHARS + 7)
 
@@ -99,7 +99,7 @@ async def test_an_answer_is_bounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_command_over_stdio(tmp_path: Path) -> None:
+async def test_the_command_serves_its_tools_over_stdio(tmp_path: Path) -> None:
     (tmp_path / "packages").mkdir()
     (tmp_path / "app.yaml").write_text("kind: Application\n")
     arguments = ["-m", "wharfinger", "mcp", "--socket", str(tmp_path / "s"), "--root", str(tmp_path)]

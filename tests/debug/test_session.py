@@ -118,16 +118,16 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield opened
 
 
-def test_the_transcript(session: Session) -> None:
+def test_commands_print_the_golden_transcript(session: Session) -> None:
     check_golden("session.txt", transcript(session, COMMANDS))
 
 
-def test_the_documents(session: Session) -> None:
+def test_commands_print_the_golden_documents(session: Session) -> None:
     """Show a package, a queue, a hook, … to a user as text, and to programs as a document."""
     check_golden("documents.txt", documents(session))
 
 
-def test_a_terminal_shows_what_a_pipe_gets(session: Session) -> None:
+def test_a_terminal_and_a_pipe_get_the_same_output(session: Session) -> None:
     for line in COMMANDS:
         done = session.run(*words_of(line))
         if done.returncode == 2:
@@ -160,7 +160,7 @@ def test_no_secret_is_in_any_answer_of_the_socket(session: Session) -> None:
 
 
 def first_lines(session: Session, path: str, query: dict[str, str]) -> bytes:
-    """The first lines of a document that is followed."""
+    """Return the first lines of a watched document."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(60)
         client.connect(str(session.socket))
@@ -175,7 +175,7 @@ def first_lines(session: Session, path: str, query: dict[str, str]) -> bytes:
         return received
 
 
-def test_no_secret_is_in_the_log_a_trace_a_recording_an_event_or_a_status(session: Session) -> None:
+def test_logs_traces_recordings_events_and_statuses_contain_no_secret(session: Session) -> None:
     end = time.monotonic() + PATIENCE_S
     while not session.traces and time.monotonic() < end:
         time.sleep(0.1)
@@ -206,7 +206,7 @@ def test_no_secret_reaches_an_agent(session: Session) -> None:
     trio.run(ask)
 
 
-def test_what_hooks_print_does_not_reach_a_terminal(session: Session) -> None:
+def test_control_characters_of_hooks_are_escaped_on_a_terminal(session: Session) -> None:
     for line in ("logs default.shop", "describe default.shop", "get hooks -o wide", "history default.shop --all"):
         code, received = session.in_terminal(*words_of(line))
         assert code == 0, received
@@ -215,7 +215,7 @@ def test_what_hooks_print_does_not_reach_a_terminal(session: Session) -> None:
     assert "\\x1b[31mred" in received
 
 
-def test_the_description(session: Session) -> None:
+def test_describe_shows_all_sections_of_a_real_package(session: Session) -> None:
     text = session.run("describe", "default.shop").stdout
     sections = re.findall(r"^([A-Z][A-Za-z ]+):$", text, re.MULTILINE)
     assert sections == ["What to do", "Conditions", "Settings", "Resources", "Hooks", "Recent decisions", "Events"]
@@ -226,7 +226,7 @@ def test_the_description(session: Session) -> None:
     assert {each["reason"] for each in document["events"]} == {"Installed"}
 
 
-def test_the_log(session: Session) -> None:
+def test_logs_show_lines_of_a_real_hook(session: Session) -> None:
     text = session.run("logs", "default.shop", "--hook", "hooks/a.sh").stdout
     assert "hello password=***" in text
     assert all("hooks/a.sh" in line for line in text.splitlines())
@@ -238,7 +238,7 @@ def test_the_log(session: Session) -> None:
     assert {line["package"] for line in lines} == {"default.shop"}
 
 
-def test_a_difference_is_what_the_apply_then_changes(session: Session) -> None:
+def test_the_next_apply_changes_exactly_the_reported_difference(session: Session) -> None:
     """Objects are changed while the package is suspended; when it is resumed, exactly that is undone."""
     kubectl = session.kubectl
     kubectl("patch", "application.wharfinger.dev", "shop", "--type=merge", '--patch={"spec":{"suspend":true}}')
@@ -257,15 +257,15 @@ def test_a_difference_is_what_the_apply_then_changes(session: Session) -> None:
     assert session.run("diff", "default.shop").returncode == 0
 
 
-def test_a_terminal_sees_colours_only_in_a_difference(session: Session) -> None:
+def test_only_a_difference_is_coloured_on_a_terminal(session: Session) -> None:
     for line in ("get packages", "wait default.shop --timeout 100s", "describe default.shop"):
         code, received = session.in_terminal(*words_of(line))
         assert code == 0
         assert "\x1b" not in received, line
 
 
-def test_installing_and_returning(session: Session) -> None:
-    """A package of this machine is installed, upgraded, rolled back, and removed."""
+def test_a_local_package_is_installed_upgraded_rolled_back_and_removed(session: Session) -> None:
+    """The commands are compared with a golden transcript."""
     for name, version in (("one", "1.0.0"), ("two", "1.1.0")):
         chart(session.folder / "charts" / name, "web", version)
     before = transcript(session, INSTALLING)
@@ -275,7 +275,7 @@ def test_installing_and_returning(session: Session) -> None:
     check_golden("installing.txt", PASSING.sub("", text))
 
 
-def test_requests(session: Session) -> None:
+def test_requests_print_the_golden_transcript(session: Session) -> None:
     """The last test: it interrupts the work on the package."""
     check_golden("requests.txt", transcript(session, REQUESTS))
     session.kubectl("wait", "--for=condition=Ready", "application.wharfinger.dev/shop", "--timeout=100s")

@@ -1,4 +1,4 @@
-"""The socket client is an Inspector, and says clearly why it cannot be one."""
+"""The socket client is an Inspector, and reports clearly why it cannot answer."""
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -45,8 +45,8 @@ async def client_of(inspector: CannedInspector, path: Path) -> AsyncIterator[Deb
         yield socket_client(path)
 
 
-async def test_a_name_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
-    """A command gets such an argument with half of a surrogate pair for each wrong byte."""
+async def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    """Python passes each invalid byte of such an argument to the command as a lone surrogate."""
     async with client_of(CannedInspector(), tmp_path / "debug.sock") as client:
         for ask in (client.package, client.why, client.history, client.render, client.hook_snapshots):
             with pytest.raises(DebugAnswerError, match="is not UTF-8"):
@@ -54,12 +54,14 @@ async def test_a_name_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("contents", [(*PACKAGES, BUSY), ()])
-async def test_the_contract_holds_over_the_socket(contents: tuple[PackageSnapshot, ...], tmp_path: Path) -> None:
+async def test_the_inspector_contract_holds_over_the_socket(
+    contents: tuple[PackageSnapshot, ...], tmp_path: Path
+) -> None:
     async with client_of(CannedInspector(contents=contents), tmp_path / "debug.sock") as client:
         await check_inspector(client)
 
 
-async def test_it_says_exactly_what_the_daemon_says(tmp_path: Path) -> None:
+async def test_the_client_returns_the_same_snapshots_as_the_daemon(tmp_path: Path) -> None:
     inspector = CannedInspector()
     async with client_of(inspector, tmp_path / "debug.sock") as client:
         assert await client.daemon() == await inspector.daemon()
@@ -79,7 +81,7 @@ async def test_it_says_exactly_what_the_daemon_says(tmp_path: Path) -> None:
         assert await client.package(BUSY.name) == BUSY
 
 
-async def test_what_was_rendered(tmp_path: Path) -> None:
+async def test_rendered_manifests_are_returned_with_secrets_redacted(tmp_path: Path) -> None:
     async with client_of(CannedInspector(), tmp_path / "debug.sock") as client:
         redacted = MANIFEST.replace("aHVudGVyMg==", "'***'")
         assert await client.render("prod.shop") == RenderSnapshot(redacted, problem="", has_chart=True)
@@ -91,7 +93,7 @@ async def test_what_was_rendered(tmp_path: Path) -> None:
         assert await client.render("no.such") is None
 
 
-async def test_what_happened_to_a_package(tmp_path: Path) -> None:
+async def test_the_history_of_a_package_is_returned(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     client = socket_client(path)
     async with open_debug_server(path, CannedInspector()):
@@ -103,14 +105,14 @@ async def test_what_happened_to_a_package(tmp_path: Path) -> None:
         assert await client.why("prod.shop", HISTORY.events[0].time) == EXPLANATIONS["prod.shop"]
 
 
-async def test_why_a_package_is_as_it_is(tmp_path: Path) -> None:
+async def test_the_explanation_of_a_package_is_returned(tmp_path: Path) -> None:
     async with client_of(CannedInspector(), tmp_path / "debug.sock") as client:
         for name, expected in EXPLANATIONS.items():
             assert await client.why(name) == expected
         assert await client.why("no.such") is None
 
 
-async def test_whether_settings_would_be_taken(tmp_path: Path) -> None:
+async def test_settings_are_validated_by_the_daemon(tmp_path: Path) -> None:
     inspector = CannedInspector()
     settings: JsonObject = {"a": [1, None, {"ü": HOSTILE.replace("\ud800", "")}]}
     async with client_of(inspector, tmp_path / "debug.sock") as client:
@@ -121,7 +123,7 @@ async def test_whether_settings_would_be_taken(tmp_path: Path) -> None:
         assert await client.validate("no.such", {}) is None
 
 
-async def test_settings_that_cannot_be_asked_about(tmp_path: Path) -> None:
+async def test_settings_that_cannot_be_sent_are_refused(tmp_path: Path) -> None:
     inspector = CannedInspector()
     async with client_of(inspector, tmp_path / "debug.sock") as client:
         with pytest.raises(DebugAnswerError, match=f"more than {MAX_SETTINGS} bytes"):
@@ -133,7 +135,7 @@ async def test_settings_that_cannot_be_asked_about(tmp_path: Path) -> None:
     assert inspector.asked == [("prod.shop", big, 0)]
 
 
-async def test_names_and_values_of_strangers(tmp_path: Path) -> None:
+async def test_hostile_names_and_values_pass_unchanged(tmp_path: Path) -> None:
     text = HOSTILE.replace("\ud800", "")
     deep: JsonValue = "bottom"
     for _ in range(195):
@@ -144,7 +146,7 @@ async def test_names_and_values_of_strangers(tmp_path: Path) -> None:
         assert await client.packages() == (odd,)
 
 
-# Answers nobody understands
+# Malformed answers
 
 
 @asynccontextmanager
@@ -172,7 +174,7 @@ async def stranger(handler: Handler, path: Path) -> AsyncIterator[DebugClient]:
         (Response(204), "204"),
     ],
 )
-async def test_a_stranger_on_the_socket(response: Response, why: str, tmp_path: Path) -> None:
+async def test_malformed_http_answers_are_errors(response: Response, why: str, tmp_path: Path) -> None:
     async def handler(_request: Request) -> Response:
         return response
 
@@ -194,7 +196,7 @@ async def test_a_stranger_on_the_socket(response: Response, why: str, tmp_path: 
         (Response(204), "204"),
     ],
 )
-async def test_a_daemon_that_cannot_render(response: Response, why: str, tmp_path: Path) -> None:
+async def test_a_failed_render_request_is_an_error(response: Response, why: str, tmp_path: Path) -> None:
     async def handler(_request: Request) -> Response:
         return response
 
@@ -206,7 +208,7 @@ async def test_a_daemon_that_cannot_render(response: Response, why: str, tmp_pat
 @pytest.mark.parametrize(
     "question", ["daemon", "packages", "pools", "queues", "scheduler", "statistics", "memory", "profile", "why"]
 )
-async def test_shapes_no_one_understands(question: str, tmp_path: Path) -> None:
+async def test_answers_of_an_unexpected_shape_are_errors(question: str, tmp_path: Path) -> None:
     async def handler(_request: Request) -> Response:
         return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "pools": 5, "nodes": 5, "version": 5}')
 
@@ -226,7 +228,7 @@ async def test_shapes_no_one_understands(question: str, tmp_path: Path) -> None:
             await questions[question]()
 
 
-async def test_an_endless_answer_is_not_begun(tmp_path: Path) -> None:
+async def test_an_answer_without_a_length_is_not_read(tmp_path: Path) -> None:
     @asynccontextmanager
     async def open_chunks() -> AsyncIterator[AsyncIterator[bytes]]:
         send, receive = trio.open_memory_channel[bytes](0)

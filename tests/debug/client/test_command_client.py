@@ -1,4 +1,4 @@
-"""How commands ask and answer."""
+"""Commands send requests to the daemon and print its answers."""
 
 import argparse
 import io
@@ -32,7 +32,7 @@ PATIENCE_S = 300
 
 
 class Terminal(io.StringIO):
-    """With an encoding of its own."""
+    """A stream with a chosen encoding."""
 
     encoding = "utf-8"
 
@@ -59,21 +59,21 @@ async def names(client: DebugClient) -> str:
     return "".join(f"{each.name} ✓\n" for each in await client.packages())
 
 
-def test_a_name_may_be_left_out_where_all_are_meant() -> None:
+def test_the_name_of_a_package_is_optional_unless_required() -> None:
     assert typed().name is None
     assert typed("a.b").name == "a.b"
     with redirect_stderr(io.StringIO()), pytest.raises(SystemExit):
         typed(required=True)
 
 
-async def test_the_daemon_that_was_named_is_asked(tmp_path: Path) -> None:
+async def test_requests_go_to_the_socket_of_the_command_line(tmp_path: Path) -> None:
     async with open_debug_server(tmp_path / "s", CannedInspector()):
         assert await trio.to_thread.run_sync(ask, typed("--socket", str(tmp_path / "s")), count) == 3
     with pytest.raises(NoDaemonError):
         await trio.to_thread.run_sync(ask, typed("--socket", str(tmp_path / "none")), count)
 
 
-async def test_an_answer_is_printed_as_the_terminal_can_show_it(tmp_path: Path) -> None:
+async def test_characters_that_the_terminal_cannot_show_are_escaped(tmp_path: Path) -> None:
     args = typed("--socket", str(tmp_path / "s"))
     async with open_debug_server(tmp_path / "s", CannedInspector()):
         with redirect_stdout(Terminal("ascii")) as out:
@@ -81,7 +81,7 @@ async def test_an_answer_is_printed_as_the_terminal_can_show_it(tmp_path: Path) 
     assert out.getvalue().splitlines()[0] == "ingress \\u2713"
 
 
-async def test_no_answer_is_explained(tmp_path: Path) -> None:
+async def test_an_empty_answer_and_a_missing_daemon_are_reported(tmp_path: Path) -> None:
     args = typed("--socket", str(tmp_path / "s"))
 
     def answer() -> int:
@@ -97,7 +97,7 @@ async def test_no_answer_is_explained(tmp_path: Path) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", ["why prod.shop", "graph", "graph -o svg", "dump -o json"])
-async def test_an_answer_that_finds_no_room_is_told_in_one_line(command: str, tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_in_one_line(command: str, tmp_path: Path) -> None:
     words = (sys.executable, "-m", "wharfinger", *command.split(), "--socket", str(tmp_path / "s"))
 
     def answer() -> subprocess.CompletedProcess[str]:
@@ -112,8 +112,8 @@ async def test_an_answer_that_finds_no_room_is_told_in_one_line(command: str, tm
     assert (done.returncode, done.stderr) == (1, said)
 
 
-def test_a_reader_that_went_away_needs_no_answer() -> None:
-    """The command as a whole ends quietly then, so it has to hear of it."""
+def test_a_closed_pipe_is_raised_as_broken_pipe() -> None:
+    """The error is raised, because the whole command then ends quietly."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as out, redirect_stdout(out):
@@ -122,7 +122,7 @@ def test_a_reader_that_went_away_needs_no_answer() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), writing)
 
 
-def test_what_is_said_beside_an_answer() -> None:
+def test_notes_and_errors_are_written_to_stderr() -> None:
     with redirect_stderr(io.StringIO()) as err:
         write_note("a hint")
         assert print_failure(DebugError("it is\x1b[31m red")) == 1

@@ -1,4 +1,4 @@
-"""What is printed of an Inspector's answers, whoever answers."""
+"""Printed answers of any Inspector."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ from wharfinger.debug.encoding.package import package_to_json
 from wharfinger.runtime.inspector import PackageSnapshot
 
 
-async def test_the_printing_works_on_any_inspector() -> None:
+async def test_answers_of_any_inspector_are_printed() -> None:
     inspector = CannedInspector()
     assert json.loads(await dump_text(inspector, "ingress", "json")) == package_to_json(PACKAGES[0])
     assert "prod.shop" in await queues_text(inspector, None, "yaml", None)
@@ -30,7 +30,7 @@ async def test_the_printing_works_on_any_inspector() -> None:
             await question
 
 
-async def test_a_package_that_is_no_node_yet_is_known_all_the_same() -> None:
+async def test_a_loading_package_without_a_node_is_reported_with_its_state() -> None:
     loading = replace(package("quota"), state="Pending", message="reading the package")
     with pytest.raises(NoSuchPackageError) as raised:
         await scheduler_text(CannedInspector((loading,), nodes=()), "quota", "yaml", None)
@@ -41,8 +41,8 @@ async def test_a_package_that_is_no_node_yet_is_known_all_the_same() -> None:
         await scheduler_text(CannedInspector((replace(loading, message=""),), nodes=()), "quota", "yaml", None)
 
 
-async def test_no_one_is_told_to_ask_what_was_asked() -> None:
-    """Not even where the package has come in between the two questions."""
+async def test_the_hint_never_repeats_the_typed_command() -> None:
+    """This holds even if the package is created between the two requests."""
 
     class Late(CannedInspector):
         async def package(self, name: str) -> PackageSnapshot | None:

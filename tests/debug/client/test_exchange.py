@@ -1,4 +1,4 @@
-"""One request over a real socket, and what is said if nobody answers."""
+"""One request over a real socket, and the error if no daemon answers."""
 
 import errno
 import socket
@@ -18,7 +18,7 @@ from wharfinger.debug.errors import NoDaemonError
 from wharfinger.debug.server.server import open_debug_server
 
 
-async def test_a_question_and_its_answer(tmp_path: Path) -> None:
+async def test_requests_get_the_status_and_body_of_the_server(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     async with open_debug_server(path, CannedInspector()):
         for parameters, status in (({"name": "prod.shop"}, 200), ({"name": "a&b=c ü"}, 200), ({"what": ""}, 400)):
@@ -27,7 +27,7 @@ async def test_a_question_and_its_answer(tmp_path: Path) -> None:
         assert (await exchange_in_thread(path, Question("/healthz", {}, 30.0, b"x"))).status == 405
 
 
-def test_a_coroutine_that_waits_for_nothing() -> None:
+def test_a_coroutine_that_never_waits_runs_without_an_event_loop() -> None:
     async def answer() -> int:
         return 5
 
@@ -39,7 +39,7 @@ def test_a_coroutine_that_waits_for_nothing() -> None:
         run_without_loop(fail())
 
 
-async def test_a_coroutine_that_waits_for_an_event_loop() -> None:
+async def test_a_coroutine_that_waits_is_refused_without_an_event_loop() -> None:
     async def wait() -> None:
         await trio.lowlevel.checkpoint()
 
@@ -51,7 +51,7 @@ async def ask(path: Path) -> None:
     await socket_client(path).daemon()
 
 
-async def test_no_socket(tmp_path: Path) -> None:
+async def test_a_missing_socket_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     with pytest.raises(NoDaemonError) as raised:
         await ask(path)
@@ -61,7 +61,7 @@ async def test_no_socket(tmp_path: Path) -> None:
     )
 
 
-async def test_a_socket_of_the_dead(tmp_path: Path) -> None:
+async def test_a_stale_socket_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     with socket.socket(socket.AF_UNIX) as gone:
         gone.bind(str(path))
@@ -72,7 +72,7 @@ async def test_a_socket_of_the_dead(tmp_path: Path) -> None:
         await ask(path)
 
 
-async def test_a_folder_or_a_file_instead_of_a_socket(tmp_path: Path) -> None:
+async def test_a_folder_or_a_file_instead_of_a_socket_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NoDaemonError, match="the file is not a socket; start `wharf"):
         await ask(tmp_path / "file")
@@ -85,14 +85,14 @@ async def test_a_folder_or_a_file_instead_of_a_socket(tmp_path: Path) -> None:
             await ask(tmp_path)
 
 
-async def test_no_socket_at_all_but_a_file_or_too_long_a_path(tmp_path: Path) -> None:
+async def test_a_regular_file_or_too_long_a_path_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / ("x" * 200)):
         with pytest.raises(NoDaemonError, match="no daemon answers on"):
             await ask(path)
 
 
-async def test_a_daemon_that_hangs_up(tmp_path: Path) -> None:
+async def test_a_connection_closed_without_an_answer_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
@@ -118,7 +118,9 @@ async def test_a_daemon_that_hangs_up(tmp_path: Path) -> None:
         (OSError("half a message"), "half a message"),
     ],
 )
-def test_what_the_kernel_says(error: OSError, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_connect_are_reported(
+    error: OSError, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Refusing(socket.socket):
         def connect(self, _address: object, /) -> None:
             raise error
@@ -128,8 +130,8 @@ def test_what_the_kernel_says(error: OSError, why: str, tmp_path: Path, monkeypa
         run_without_loop(DebugClient(tmp_path / "debug.sock").daemon())
 
 
-def test_a_daemon_that_is_stopped(tmp_path: Path) -> None:
-    """The connection is accepted by the kernel, and nobody answers."""
+def test_a_stopped_daemon_is_reported_after_the_timeout(tmp_path: Path) -> None:
+    """The kernel accepts the connection, and no process answers."""
     path = tmp_path / "debug.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
@@ -151,7 +153,7 @@ def test_a_daemon_that_is_stopped(tmp_path: Path) -> None:
         (b"x" * 100_000, "not HTTP"),
     ],
 )
-def test_answers_of_any_server(answer: bytes, reply: Reply | str, tmp_path: Path) -> None:
+def test_answers_of_any_http_server_are_parsed(answer: bytes, reply: Reply | str, tmp_path: Path) -> None:
     check_answer(answer, reply, tmp_path, Question("/x", {"a": "b c"}, PATIENCE_S))
 
 
@@ -173,7 +175,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         (b"HTTP/1.1 503 x\r\nContent-Length: 2\r\n\r\nno", Reply(503, b"no")),
     ],
 )
-def test_streamed_answers(answer: bytes, reply: Reply | str, tmp_path: Path) -> None:
+def test_streamed_answers_are_parsed(answer: bytes, reply: Reply | str, tmp_path: Path) -> None:
     check_answer(answer, reply, tmp_path, Question("/x", {}, PATIENCE_S, streamed=True))
 
 

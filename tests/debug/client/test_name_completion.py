@@ -1,4 +1,4 @@
-"""The names that are offered, and the failures that offer none."""
+"""Completed names, and failures that complete nothing."""
 
 import argparse
 import socket
@@ -19,7 +19,7 @@ async def names(prefix: str, args: argparse.Namespace) -> list[str]:
     return await trio.to_thread.run_sync(complete_name, prefix, args)
 
 
-async def test_names_of_packages_and_pools(tmp_path: Path) -> None:
+async def test_names_of_packages_and_pools_are_completed(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     hostile = replace(PACKAGES[0], name="pr\x1b[31m")
     async with open_debug_server(path, CannedInspector(contents=(*PACKAGES, hostile))):
@@ -31,7 +31,7 @@ async def test_names_of_packages_and_pools(tmp_path: Path) -> None:
         assert await names("", pools) == sorted(each.name for each in POOLS)
 
 
-async def test_names_of_applications_in_a_namespace(tmp_path: Path) -> None:
+async def test_names_of_applications_in_a_namespace_are_completed(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     async with open_debug_server(path, CannedInspector()):
 
@@ -44,13 +44,13 @@ async def test_names_of_applications_in_a_namespace(tmp_path: Path) -> None:
         assert await offered("", "pro") == []
 
 
-def test_no_daemon_offers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_daemon_no_name_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHARFINGER_SOCKET", str(tmp_path / "none"))
     assert complete_name("", argparse.Namespace()) == []
     assert complete_instance("", argparse.Namespace(namespace="default")) == []
 
 
-def test_a_daemon_that_is_stopped_offers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_stopped_daemon_no_name_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(name_completion, "WAIT_S", 0.01)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "s"))

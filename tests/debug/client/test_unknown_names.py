@@ -23,11 +23,11 @@ from wharfinger.debug.client.unknown_names import (
         ("zzz", ""),
     ],
 )
-async def test_hints(name: str, hint: str) -> None:
+async def test_an_unknown_name_gets_a_hint(name: str, hint: str) -> None:
     assert await package_hint(CannedInspector(), name) == hint
 
 
-async def test_a_package_and_its_error() -> None:
+async def test_a_package_is_found_by_name_or_reported_as_missing() -> None:
     assert (await one_package(CannedInspector(), "ingress")).name == "ingress"
     with pytest.raises(NoSuchPackageError, match="no package named 'zzz'; `wharfinger get packages` lists them"):
         await one_package(CannedInspector((package(),)), "zzz")
@@ -41,7 +41,7 @@ async def test_a_package_and_its_error() -> None:
         ("another one leads", "the daemon does not work on packages: another one leads"),
     ],
 )
-async def test_a_daemon_that_does_not_know_all_packages_yet(standby: str, hint: str) -> None:
+async def test_a_starting_or_standby_daemon_is_mentioned_in_the_hint(standby: str, hint: str) -> None:
     inspector = CannedInspector(())
     inspector.base = replace(inspector.base, ready=False, standby=standby)
     assert str(await no_such_package(inspector, "prod.shop")) == f"no package named 'prod.shop'; {hint}"
@@ -49,6 +49,6 @@ async def test_a_daemon_that_does_not_know_all_packages_yet(standby: str, hint: 
     assert await why_incomplete(CannedInspector()) == ""
 
 
-def test_the_nearest_name() -> None:
+def test_the_hint_suggests_the_nearest_name() -> None:
     assert nearest_hint("defualt", ["default"], "x") == "did you mean 'default'?"
     assert nearest_hint("q", ["default"], "wharfinger get pools") == "`wharfinger get pools` lists all"

@@ -22,7 +22,7 @@ def events(data: bytes) -> list[tuple[str, dict[str, str]]]:
     return found
 
 
-async def test_only_what_changed_is_sent(autojump_clock: MockClock) -> None:
+async def test_only_changed_sections_are_sent(autojump_clock: MockClock) -> None:
     daemon = Daemon()
     pages, changes = Pages(daemon.source()), Changes(TEMPLATES)
     first = events(await changes.next(pages, "/queues", ""))
@@ -44,7 +44,7 @@ async def test_only_what_changed_is_sent(autojump_clock: MockClock) -> None:
     assert events(await changes.next(pages, "/queues", "")) == [("problem", {"text": ""})]
 
 
-async def test_a_quiet_stream_shows_that_it_lives(autojump_clock: MockClock) -> None:
+async def test_an_idle_stream_sends_comments(autojump_clock: MockClock) -> None:
     async with aclosing(events_of(Pages(Daemon().source()), TEMPLATES, "/queues", "")) as stream:
         assert events(await anext(stream))
         began_s = trio.current_time()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.measured
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_it_serves_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+async def test_the_dashboard_is_served_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "s"
 
     def visit() -> int:
@@ -51,13 +51,13 @@ async def test_it_serves_until_a_signal(tmp_path: Path, number: signal.Signals) 
 
 
 @pytest.mark.slow
-def test_without_a_daemon_there_is_no_page(tmp_path: Path) -> None:
+def test_without_a_daemon_the_dashboard_is_not_started(tmp_path: Path) -> None:
     done = attempt(*wharfinger("dashboard"), "--socket", str(tmp_path / "none"))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: no daemon answers")
 
 
-def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_reported_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dashboard_command, "find_spec", lambda _name: None)
     args = parsed(add_dashboard, [], tmp_path / "none")
     code, _, err = captured(lambda: dashboard_command._dashboard(args))

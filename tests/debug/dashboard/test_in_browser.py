@@ -76,7 +76,7 @@ async def shown(folder: Path, answers: CannedInspector, act: Callable[[Browser, 
         await trio.to_thread.run_sync(do, address)
 
 
-async def test_it_follows_the_daemon_and_keeps_what_the_reader_did(tmp_path: Path) -> None:
+async def test_the_page_is_updated_and_retains_focus_and_open_details(tmp_path: Path) -> None:
     answers = inspector()
 
     def act(browser: Browser, base: str) -> None:
@@ -101,7 +101,7 @@ async def test_it_follows_the_daemon_and_keeps_what_the_reader_did(tmp_path: Pat
     await shown(tmp_path, answers, act)
 
 
-async def test_the_keyboard_reaches_everything(tmp_path: Path) -> None:
+async def test_the_keyboard_reaches_every_control(tmp_path: Path) -> None:
     def act(browser: Browser, base: str) -> None:
         reached: list[str] = []
         for _ in range(60):
@@ -129,7 +129,7 @@ async def test_the_keyboard_reaches_everything(tmp_path: Path) -> None:
     await shown(tmp_path, inspector(), act)
 
 
-async def test_a_screen_reader_gets_names_for_everything(tmp_path: Path) -> None:
+async def test_every_control_has_a_name_for_screen_readers(tmp_path: Path) -> None:
     def act(browser: Browser, base: str) -> None:
         for address, title, regions in (
             (base, "Packages", {"Daemon", "Dependencies", "Packages"}),
@@ -156,7 +156,7 @@ async def test_a_screen_reader_gets_names_for_everything(tmp_path: Path) -> None
     await shown(tmp_path, inspector(), act)
 
 
-async def test_pictures_of_light_dark_and_narrow_windows(tmp_path: Path) -> None:
+async def test_pages_are_readable_in_light_dark_and_narrow_windows(tmp_path: Path) -> None:
     pictures = tmp_path / "pictures"
     pictures.mkdir()
 
@@ -182,7 +182,7 @@ async def test_pictures_of_light_dark_and_narrow_windows(tmp_path: Path) -> None
         shutil.copy(pictures / "packages-light.png", ROOT / "docs" / "images" / "dashboard-light.png")
 
 
-async def test_hostile_texts_do_nothing_in_a_browser(tmp_path: Path) -> None:
+async def test_hostile_texts_are_not_executed_by_a_browser(tmp_path: Path) -> None:
     bad = f"<img src=x onerror='document.title=1'><script>document.title=2</script>{HOSTILE}"
     answers = CannedInspector(contents=(replace(PACKAGES[2], message=bad, state=bad, drift=(bad,), warnings=(bad,)),))
 
@@ -199,7 +199,7 @@ async def test_hostile_texts_do_nothing_in_a_browser(tmp_path: Path) -> None:
     await shown(tmp_path, answers, act)
 
 
-async def test_the_end_of_the_daemon_is_said(tmp_path: Path) -> None:
+async def test_the_end_of_the_daemon_is_shown_on_the_page(tmp_path: Path) -> None:
     answers = inspector()
 
     def act(browser: Browser, base: str) -> None:

@@ -1,4 +1,4 @@
-"""The first page, and that of the queues."""
+"""The overview page and the page of the queues."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def facts(page: Page) -> dict[str, str]:
     return {name: cell.text for name, cell in found.pairs}
 
 
-def test_the_daemon_and_the_packages() -> None:
+def test_the_overview_shows_the_daemon_and_the_packages() -> None:
     page = overview_page(WHOLE, "", PICTURE)
     assert facts(page) | {"Tasks": ""} == {
         "State": "ready",
@@ -46,14 +46,14 @@ def test_the_daemon_and_the_packages() -> None:
     assert rows[3][4] == Cell("2 (1 parked)", Tone.BAD)
 
 
-def test_packages_are_found() -> None:
+def test_packages_are_found_by_a_part_of_their_name() -> None:
     page = overview_page(WHOLE, "SHOP", None)
     assert [row[0].text for row in table(page, "packages").rows] == ["prod.shop", "test.shop"]
     assert (page.find, page.address) == ("SHOP", "/?find=SHOP")
     assert "“nothing”" in table(overview_page(WHOLE, "nothing", None), "packages").when_empty
 
 
-def test_a_daemon_without_packages_and_one_with_too_many() -> None:
+def test_the_drawing_is_replaced_without_packages_and_with_too_many() -> None:
     empty = overview_page(replace(WHOLE, packages=(), nodes=()), "", None).sections[1].blocks[0]
     many = overview_page(WHOLE, "", None).sections[1].blocks[0]
     assert isinstance(empty, Items)
@@ -70,13 +70,13 @@ def test_a_daemon_without_packages_and_one_with_too_many() -> None:
         ({"standby": "waits for the Lease"}, "waits for the Lease"),
     ],
 )
-def test_a_daemon_that_is_not_ready(changes: dict[str, bool], said: str) -> None:
+def test_a_daemon_that_is_not_ready_is_shown_with_its_state(changes: dict[str, bool], said: str) -> None:
     page = overview_page(replace(WHOLE, daemon=replace(WHOLE.daemon, **changes), statistics=None), "", None)  # type: ignore[arg-type]
     assert facts(page)["State"] == said
     assert "Tasks" not in facts(page)
 
 
-def test_queues_and_limits() -> None:
+def test_the_queues_page_shows_tasks_and_limits() -> None:
     page = queues_page(WHOLE)
     assert [[cell.text for cell in row][:3] for row in table(page, "tasks").rows] == [
         ["prod.busy", "Task1", "running"],

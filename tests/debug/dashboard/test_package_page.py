@@ -17,7 +17,7 @@ def texts(block: Block) -> list[list[str]]:
     return [[cell.text for cell in row] for row in block.rows]
 
 
-def test_all_parts_are_there() -> None:
+def test_a_package_page_has_all_its_sections() -> None:
     page = package_page(ONE, None)
     assert [section.key for section in page.sections] == [
         "state",
@@ -49,7 +49,7 @@ def test_all_parts_are_there() -> None:
     ]
 
 
-def test_why_and_what_to_do() -> None:
+def test_causes_and_remedies_are_shown() -> None:
     _, causes, todo = blocks(package_page(ONE, None), "state")
     assert [row[0] for row in texts(causes)] == ["prod.shop", "ingress"]
     assert isinstance(todo, Items)
@@ -62,7 +62,7 @@ def test_why_and_what_to_do() -> None:
         assert len(blocks(package_page(ready, None), "state")) == 1
 
 
-def test_drift_has_its_writers() -> None:
+def test_drift_is_shown_with_the_manager_that_wrote_it() -> None:
     drift = blocks(package_page(ONE, None), "drift")[0]
     assert isinstance(drift, Items)
     assert drift.texts == (Cell("Deployment.apps prod/shop: /spec/replicas by kubectl", Tone.WARNING),)
@@ -72,7 +72,7 @@ def test_drift_has_its_writers() -> None:
     assert [cell.tone for cell in both.texts] == [Tone.WARNING, Tone.BAD]
 
 
-def test_hooks_have_their_output() -> None:
+def test_hooks_are_shown_with_their_output() -> None:
     hooks = (replace(ONE.description.package.hooks[0], name="hooks/a.sh"),)
     changed = replace(ONE, description=replace(ONE.description, package=replace(ONE.description.package, hooks=hooks)))
     table, output = blocks(package_page(changed, None), "hooks")
@@ -82,7 +82,7 @@ def test_hooks_have_their_output() -> None:
     assert output.lines.lines == ("2026-05-17T12:30:45.123456Z WARNING a.sh: red \\x1b[31m",)
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_parts_are_shown_with_a_reason() -> None:
     bare = replace(
         ONE,
         log=None,
@@ -99,7 +99,7 @@ def test_what_is_missing_is_said() -> None:
     assert state == Items((Cell("it is gone", Tone.BAD),), "")
 
 
-def test_only_facts_with_a_value() -> None:
+def test_facts_without_a_value_are_omitted() -> None:
     facts = blocks(package_page(ONE, None), "state")[0]
     assert isinstance(facts, Facts)
     assert "Suspended" not in dict(facts.pairs)

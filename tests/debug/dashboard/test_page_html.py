@@ -32,7 +32,7 @@ def rendered(page: Page) -> str:
     return TEMPLATES.page(page, "/", "/changes?page=%2F", "")
 
 
-def test_pages_are_whole_and_their_identifiers_are_unique() -> None:
+def test_pages_are_complete_and_their_identifiers_are_unique() -> None:
     picture = Picture("<svg></svg>", "a drawing", "text")
     for page in (
         overview_page(WHOLE, "", picture),
@@ -48,7 +48,7 @@ def test_pages_are_whole_and_their_identifiers_are_unique() -> None:
         assert html.count("<h1>") == html.count("<main") == 1
 
 
-def test_a_section_is_the_same_alone_and_in_its_page() -> None:
+def test_a_section_is_rendered_alone_as_in_its_page() -> None:
     page = package_page(ONE, None)
     html = rendered(page)
     for section in page.sections:

@@ -18,12 +18,12 @@ async def test_each_path_has_its_page() -> None:
     assert pages.pause_s(OVERVIEW, "shop") > 0
 
 
-async def test_an_unknown_package_has_a_page_that_says_so() -> None:
+async def test_an_unknown_package_has_a_page_with_a_hint() -> None:
     page = await Pages(Daemon().source()).page(PACKAGE, "prod.shopp")
     assert page.announcement.startswith("no package named 'prod.shopp'; did you mean prod.shop")
 
 
-async def test_a_daemon_that_is_away() -> None:
+async def test_a_page_without_a_daemon_is_an_error() -> None:
     daemon = Daemon()
     daemon.is_away = True
     with pytest.raises(NoDaemonError):

@@ -9,7 +9,7 @@ from wharfinger.debug.dashboard.overview_page import MOST_DRAWN
 from wharfinger.debug.dashboard.pictures import MOST_KEPT, Pictures
 
 
-async def test_packages_lead_to_their_pages() -> None:
+async def test_packages_in_the_drawing_link_to_their_pages() -> None:
     picture = await Pictures().picture(NODES, PACKAGES)
     assert picture is not None
     assert '<a href="package?name=prod.shop"' in picture.svg
@@ -17,7 +17,7 @@ async def test_packages_lead_to_their_pages() -> None:
     assert "prod.shop" in picture.text
 
 
-async def test_the_surroundings_of_a_package() -> None:
+async def test_the_neighbours_of_a_package_are_drawn() -> None:
     pictures = Pictures()
     one = await pictures.picture(NODES, PACKAGES, "legacy")
     assert one is not None
@@ -25,7 +25,7 @@ async def test_the_surroundings_of_a_package() -> None:
     assert await pictures.picture(NODES, PACKAGES, "nothing") is None
 
 
-async def test_a_drawing_is_kept_until_the_graph_changes() -> None:
+async def test_a_drawing_is_cached_until_the_graph_changes() -> None:
     pictures = Pictures()
     first = await pictures.picture(NODES, PACKAGES)
     assert await pictures.picture(NODES, PACKAGES) is first

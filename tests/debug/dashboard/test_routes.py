@@ -48,13 +48,13 @@ async def answered(target: str, daemon: Daemon | None = None) -> Response:
         ("/changes?page=/&name=x", 400, "text/html; charset=utf-8"),
     ],
 )
-async def test_every_address(target: str, status: int, kind: str) -> None:
+async def test_every_address_has_its_status_and_content_type(target: str, status: int, kind: str) -> None:
     answer = await answered(target)
     assert (answer.status, answer.content_type) == (status, kind)
     assert set(HEADERS) <= set(answer.headers)
 
 
-async def test_nothing_without_the_cookie() -> None:
+async def test_every_address_is_refused_without_the_cookie() -> None:
     for target in ("/", "/queues", "/package?name=prod.shop", "/static/refresh.js", "/changes?page=/", "/nope"):
         answer = await site()(request(f"/f{target}"))
         assert isinstance(answer, Response)
@@ -63,7 +63,7 @@ async def test_nothing_without_the_cookie() -> None:
         assert b"prod.shop" not in answer.body
 
 
-async def test_no_other_site_may_read_an_answer() -> None:
+async def test_answers_allow_no_access_by_other_sites() -> None:
     answer = await site()(request("/f/", cookie="c=ses", origin="https://evil.example"))
     assert isinstance(answer, Response)
     assert not [name for name, _ in answer.headers if name.lower().startswith("access-control")]
@@ -77,7 +77,7 @@ async def test_the_style_of_drawings_is_limited_to_them() -> None:
     assert all(line.startswith((".graph ", "@media", "}")) for line in lines)
 
 
-async def test_a_daemon_that_is_away_is_said_on_the_page() -> None:
+async def test_a_missing_daemon_is_shown_on_the_page() -> None:
     daemon = Daemon()
     daemon.is_away = True
     answer = await answered("/", daemon)
@@ -103,7 +103,7 @@ async def test_streams_are_limited() -> None:
 
 
 async def test_streams_that_are_requested_at_once_are_limited_when_they_open() -> None:
-    """Each request is answered before any stream is open; the browser asks again, and is refused then."""
+    """Each request is answered before any stream is open; the next request of the browser is refused."""
     handle = site()
     answers = [await handle(request("/f/changes?page=/queues", cookie="c=ses")) for _ in range(MOST_STREAMS + 1)]
     streams = [answer.open_chunks() for answer in answers if isinstance(answer, StreamingResponse)]
@@ -119,7 +119,7 @@ async def test_streams_that_are_requested_at_once_are_limited_when_they_open() -
     assert isinstance(await handle(request("/f/changes?page=/queues", cookie="c=ses")), StreamingResponse)
 
 
-async def test_texts_of_packages_do_nothing_on_the_page(tmp_path: Path) -> None:
+async def test_texts_of_packages_are_escaped_on_the_page(tmp_path: Path) -> None:
     bad = replace(
         package("prod.bad", message=f"<img src=x onerror=alert(1)>{HOSTILE}"),
         state=HOSTILE,

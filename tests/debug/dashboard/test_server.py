@@ -14,7 +14,7 @@ from wharfinger.httpd.messages import Request, Response
 from wharfinger.httpd.server import open_server
 
 
-async def test_the_address_works_once_and_for_one_browser(tmp_path: Path) -> None:
+async def test_the_address_works_once_for_one_browser(tmp_path: Path) -> None:
     async with opened(tmp_path, inspector()) as (address, client):
         assert (await client.get("")).status_code == 403
         answer = await client.get(address)
@@ -55,7 +55,7 @@ async def test_a_port_that_is_in_use_is_an_error() -> None:
                 raise AssertionError("not opened")
 
 
-def test_secrets_are_new_each_time() -> None:
+def test_token_and_cookie_are_new_for_each_server() -> None:
     one, other = new_gate(80, 0.0), new_gate(80, 0.0)
     assert len({one.token, one.session, one.folder, other.token, other.session, other.folder}) == 6
     assert min(map(len, (one.token, one.session, one.folder))) >= 43

@@ -1,4 +1,4 @@
-"""The answers that all browsers share."""
+"""Answers of the daemon that all browsers share."""
 
 import pytest
 import trio
@@ -36,7 +36,7 @@ class Daemon:
         return AnswerCache(DebugClient("s", self.exchange))  # type: ignore[arg-type]
 
 
-async def test_many_browsers_ask_once_a_second(autojump_clock: MockClock) -> None:
+async def test_many_browsers_cause_one_request_a_second(autojump_clock: MockClock) -> None:
     daemon = Daemon()
     source = daemon.source()
     async with trio.open_nursery() as nursery:
@@ -50,13 +50,13 @@ async def test_many_browsers_ask_once_a_second(autojump_clock: MockClock) -> Non
     assert daemon.asked.count("/api/v1/packages/dump") == 2
 
 
-async def test_a_slow_daemon_is_asked_less_often(autojump_clock: MockClock) -> None:
+async def test_a_slow_daemon_gets_fewer_requests(autojump_clock: MockClock) -> None:
     source = Daemon(takes_s=0.5).source()
     await source.whole()
     assert source.pause_s() == pytest.approx(10 * 4 * 0.5)
 
 
-async def test_packages_and_how_many_are_kept(autojump_clock: MockClock) -> None:
+async def test_a_bounded_number_of_package_answers_is_cached(autojump_clock: MockClock) -> None:
     daemon = Daemon()
     source = daemon.source()
     one = await source.one("prod.shop")
@@ -71,7 +71,7 @@ async def test_packages_and_how_many_are_kept(autojump_clock: MockClock) -> None
     assert len(source._ones) == MOST_KEPT
 
 
-async def test_a_failure_is_kept_as_long_as_an_answer(autojump_clock: MockClock) -> None:
+async def test_a_failure_is_cached_as_long_as_an_answer(autojump_clock: MockClock) -> None:
     daemon = Daemon()
     daemon.is_away = True
     source = daemon.source()

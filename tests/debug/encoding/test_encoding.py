@@ -70,13 +70,13 @@ def test_the_dump_of_queues_has_the_documented_shape() -> None:
 
 
 @given(st.lists(TASKS, max_size=4))
-def test_queues_come_back(tasks: list[TaskSnapshot]) -> None:
+def test_queues_survive_a_round_trip(tasks: list[TaskSnapshot]) -> None:
     queue = QueueSnapshot("name", tuple(tasks))
     assert queue_from_json("name", through_json(queue_to_json(queue))) == queue
     assert queues_from_json(through_json(queues_to_json([queue]))) == (queue,)
 
 
-def test_pools_come_back_sorted_by_name() -> None:
+def test_pools_survive_a_round_trip_sorted_by_name() -> None:
     assert pools_from_json(through_json(pools_to_json(reversed(POOLS)))) == POOLS
     assert find(pools_to_json(POOLS), "pools", "/usr/bin/python3 #2", "problem") == "it has no os.fork"
 
@@ -104,7 +104,7 @@ Reader = Callable[[JsonValue], object]
         ),
     ],
 )
-def test_another_shape_is_named(read: Reader, value: JsonValue, why: str) -> None:
+def test_an_unexpected_shape_is_reported_with_its_field(read: Reader, value: JsonValue, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         read(value)
 
@@ -119,14 +119,14 @@ NEARLY: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 @given(NEARLY)
-def test_nothing_but_a_shape_error_comes_out_of_a_reader(value: JsonValue) -> None:
+def test_readers_raise_only_shape_errors(value: JsonValue) -> None:
     for read in READERS:
         with suppress(ShapeError):
             read(value)
 
 
 @given(answer=settings_answers())
-def test_answers_about_settings_come_back_as_they_were(answer: SettingsAnswer) -> None:
+def test_answers_about_settings_survive_a_round_trip(answer: SettingsAnswer) -> None:
     assert answer_from_json(through_json(answer_to_json(answer))) == answer
 
 
@@ -142,6 +142,6 @@ def test_answers_about_settings_come_back_as_they_were(answer: SettingsAnswer) -
         ({"verdict": "Unknown", "message": []}, "why: Expected `str`, got `array`"),
     ],
 )
-def test_what_is_no_answer_about_settings(value: JsonValue, says: str) -> None:
+def test_malformed_answers_about_settings_are_refused(value: JsonValue, says: str) -> None:
     with pytest.raises(ShapeError, match=says):
         answer_from_json(value)

@@ -44,7 +44,7 @@ def test_the_dump_of_the_scheduler_has_the_documented_shape() -> None:
     }
 
 
-def test_everything_that_a_node_may_have() -> None:
+def test_a_node_with_all_fields_has_the_documented_shape() -> None:
     assert node_to_json(WAITING_NODE) == {
         "version": "2.0.0",
         "order": 999,
@@ -83,7 +83,7 @@ def test_everything_that_a_node_may_have() -> None:
     assert nodes_from_json(through_json(nodes_to_json([WAITING_NODE]))) == (WAITING_NODE,)
 
 
-def test_an_older_daemon_tells_one_order_only() -> None:
+def test_a_node_of_an_older_daemon_is_read() -> None:
     older: JsonObject = {"nodes": {"a": {"version": "", "order": 7, "state": "idle"}}}
     (node,) = nodes_from_json(older)
     assert node == NodeSnapshot("a", "", 7, "idle", "", "", "", (), declared_order=7)
@@ -95,7 +95,7 @@ def test_keys_of_a_newer_daemon_are_ignored() -> None:
 
 
 @given(st.lists(NODE_SNAPSHOTS, max_size=3, unique_by=lambda node: node.name))
-def test_nodes_come_back(nodes: list[NodeSnapshot]) -> None:
+def test_nodes_survive_a_round_trip(nodes: list[NodeSnapshot]) -> None:
     expected = tuple(sorted(nodes, key=lambda node: node.name))
     assert nodes_from_json(through_json(nodes_to_json(nodes))) == expected
 
@@ -127,12 +127,12 @@ def test_nodes_come_back(nodes: list[NodeSnapshot]) -> None:
         ({"state": "idle", "subscriptions": "a"}, "subscriptions: expected a list"),
     ],
 )
-def test_another_shape_is_named(node: JsonObject, why: str) -> None:
+def test_an_unexpected_shape_is_reported_with_its_field(node: JsonObject, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         nodes_from_json({"nodes": {"a": {**node_to_json(WAITING_NODE), **node}}})
 
 
-def test_nodes_are_an_object() -> None:
+def test_nodes_that_are_not_an_object_are_refused() -> None:
     with pytest.raises(ShapeError, match="nodes: expected an object"):
         nodes_from_json({"nodes": []})
 
@@ -152,7 +152,7 @@ NEARLY: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 @given(NEARLY, st.dictionaries(KEYS, NEARLY))
-def test_nothing_but_a_shape_error_comes_out(value: JsonValue, keys: JsonObject) -> None:
+def test_the_reader_raises_only_shape_errors(value: JsonValue, keys: JsonObject) -> None:
     sound = node_to_json(WAITING_NODE)
     shapes: list[JsonValue] = [value, {"nodes": value}, {"nodes": {"a": {**sound, **keys}}}]
     for shape in shapes:

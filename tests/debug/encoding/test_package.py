@@ -65,7 +65,7 @@ def test_the_dump_of_packages_has_the_documented_shape() -> None:
     }
 
 
-def test_what_goes_on_in_a_package_has_the_documented_shape() -> None:
+def test_running_operations_of_a_package_have_the_documented_shape() -> None:
     document = package_to_json(BUSY)
     status = document["status"]
     assert isinstance(status, dict)
@@ -122,12 +122,12 @@ def test_a_package_of_an_older_daemon_is_read() -> None:
 
 
 @given(packages())
-def test_packages_come_back(package: PackageSnapshot) -> None:
+def test_packages_survive_a_round_trip(package: PackageSnapshot) -> None:
     assert package_from_json(through_json(package_to_json(package))) == package
     assert packages_from_json(through_json(packages_to_json([package]))) == (package,)
 
 
-def test_times_travel_in_utc() -> None:
+def test_times_are_sent_in_utc() -> None:
     elsewhere = MOMENT.astimezone(timezone(timedelta(hours=3)))
     condition = ConditionSnapshot("A", "True", "", "", elsewhere)
     sent = package_to_json(replace(PACKAGES[0], conditions=(condition,)))
@@ -160,7 +160,7 @@ def test_packages_are_sorted_by_name() -> None:
         ({"monitors": [{"hook": "h", "binding": "b"}]}, "monitors: listed: required"),
     ],
 )
-def test_another_shape_is_named(value: JsonObject, why: str) -> None:
+def test_an_unexpected_shape_of_a_package_is_reported_with_its_field(value: JsonObject, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         package_from_json({**package_to_json(PACKAGES[0]), **value})
 
@@ -168,7 +168,7 @@ def test_another_shape_is_named(value: JsonObject, why: str) -> None:
 @pytest.mark.parametrize(
     ("value", "why"), [({"apps": [1]}, "apps: expected an object"), ({"modules": {"a": 1}}, "name")]
 )
-def test_another_shape_of_all_is_named(value: JsonValue, why: str) -> None:
+def test_an_unexpected_shape_of_the_dump_is_reported_with_its_field(value: JsonValue, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         packages_from_json(value)
 
@@ -184,7 +184,7 @@ NEARLY: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 @given(NEARLY)
-def test_nothing_but_a_shape_error_comes_out_of_a_reader(value: JsonValue) -> None:
+def test_readers_raise_only_shape_errors(value: JsonValue) -> None:
     named: JsonValue = {**value, "name": "a", "kind": "Module"} if isinstance(value, dict) else value
     for each in (value, named):
         with suppress(ShapeError):

@@ -10,7 +10,7 @@ from wharfinger.debug.encoding.profile import PROFILE_FORMATS, profile_from_json
 from wharfinger.formats.json.value import ShapeError
 
 
-def test_it_comes_back() -> None:
+def test_a_profile_survives_a_round_trip() -> None:
     assert profile_from_json(json.loads(profile_text(PROFILE, "json"))) == PROFILE
     assert profile_from_json(yaml.safe_load(profile_text(PROFILE, "yaml"))) == PROFILE
 
@@ -23,6 +23,6 @@ def test_each_format_has_its_own_form() -> None:
     assert "speedscope" in json.loads(texts["speedscope"])["$schema"]
 
 
-def test_another_shape_is_named() -> None:
+def test_an_unexpected_shape_is_reported_with_its_field() -> None:
     with pytest.raises(ShapeError, match="frames"):
         profile_from_json({"seconds": 1.0, "samples": 1, "threads": 1, "frames": 5, "stacks": []})

@@ -23,7 +23,7 @@ def read_daemon(value: JsonValue) -> DaemonSnapshot:
     return record_from_json(value, DaemonSnapshot, "daemon")
 
 
-def test_the_documented_shape() -> None:
+def test_an_explanation_has_the_documented_shape() -> None:
     assert record_to_json(WHY) == {
         "name": "prod.shop",
         "ready": False,
@@ -42,7 +42,7 @@ def test_the_documented_shape() -> None:
 
 
 @given(explanations())
-def test_it_comes_back(explanation: ExplanationSnapshot) -> None:
+def test_explanations_survive_a_round_trip(explanation: ExplanationSnapshot) -> None:
     assert read(json.loads(json.dumps(record_to_json(explanation)))) == explanation
 
 
@@ -63,7 +63,7 @@ def test_it_comes_back(explanation: ExplanationSnapshot) -> None:
         ({"name": "a", "ready": True, "causes": [], "also": [1]}, "also: Expected `str`, got `int`"),
     ],
 )
-def test_another_shape_is_named(value: JsonValue, why: str) -> None:
+def test_an_unexpected_shape_is_reported_with_its_field(value: JsonValue, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         read(value)
 
@@ -73,7 +73,7 @@ def test_keys_of_a_newer_daemon_are_ignored() -> None:
 
 
 @given(st.sampled_from(["name", "ready", "causes", "remedy", "also"]), JSON_VALUES)
-def test_nothing_but_a_shape_error_comes_out_of_the_reader(key: str, value: JsonValue) -> None:
+def test_the_reader_raises_only_shape_errors(key: str, value: JsonValue) -> None:
     with suppress(ShapeError):
         read({**record_to_json(WHY), key: value})
     with suppress(ShapeError):
@@ -97,7 +97,7 @@ def test_nothing_but_a_shape_error_comes_out_of_the_reader(key: str, value: Json
         stale_watches=st.lists(st.text(), max_size=3).map(tuple),
     )
 )
-def test_the_daemon_comes_back(daemon: DaemonSnapshot) -> None:
+def test_the_daemon_survives_a_round_trip(daemon: DaemonSnapshot) -> None:
     assert read_daemon(json.loads(json.dumps(record_to_json(daemon)))) == daemon
 
 
@@ -111,10 +111,10 @@ def test_the_daemon_comes_back(daemon: DaemonSnapshot) -> None:
         ("pid", 1.5, "pid: Expected `int`, got `float`"),
     ],
 )
-def test_another_value_of_the_daemon_is_named(key: str, value: JsonValue, why: str) -> None:
+def test_a_wrong_value_of_the_daemon_is_reported_with_its_field(key: str, value: JsonValue, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         read_daemon({**record_to_json(DAEMON), key: value})
 
 
-def test_moments_are_kept_to_the_microsecond() -> None:
+def test_times_keep_their_microseconds() -> None:
     assert read_daemon(record_to_json(DAEMON)).started == datetime(2026, 5, 17, 12, 30, 45, 123456, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The schema of the socket's answers fits what the socket answers, and knows each key of it."""
+"""The schema of the socket's answers matches the answers, and describes each of their keys."""
 
 import jsonschema
 
@@ -43,7 +43,7 @@ def validator(made: JsonObject, path: str) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(definitions | as_object(find_object(made, "paths")[path], path))
 
 
-async def test_answers_fit() -> None:
+async def test_answers_match_the_schema() -> None:
     made = as_object(closed(api_schema()), "the schema")
     jsonschema.Draft202012Validator.check_schema(made)
     for path, schema in find_object(made, "paths").items():
@@ -51,7 +51,7 @@ async def test_answers_fit() -> None:
         validator(made, path).validate(await answer_of(path))
 
 
-async def test_an_answer_of_another_shape_does_not() -> None:
+async def test_a_wrong_answer_does_not_match_the_schema() -> None:
     daemon = validator(as_object(closed(api_schema()), "the schema"), "/api/v1/daemon")
     assert not daemon.is_valid({"version": 1})
     document = as_object(await answer_of("/api/v1/daemon"), "")
@@ -66,11 +66,11 @@ def test_every_document_has_a_schema() -> None:
     assert PACKAGES
 
 
-async def test_the_socket_answers_it() -> None:
+async def test_the_socket_serves_the_schema() -> None:
     answer = await make_handler(CannedInspector())(Request("GET", "/api/v1/schema", {}, {}, b""))
     assert isinstance(answer, Response)
     assert decode_json(answer.body, max_bytes=10_000_000, what="schema") == api_schema()
 
 
-def test_the_schema_is_the_same_each_time() -> None:
+def test_the_schema_is_deterministic() -> None:
     assert api_schema() == api_schema()

@@ -1,4 +1,4 @@
-"""What a daemon counts to JSON and back."""
+"""Statistics of a daemon to JSON and back."""
 
 import json
 from contextlib import suppress
@@ -14,7 +14,7 @@ from wharfinger.formats.json.value import JsonValue, ShapeError
 from wharfinger.runtime.daemon_details import StatisticsSnapshot
 
 
-def test_the_documented_shape() -> None:
+def test_statistics_have_the_documented_shape() -> None:
     assert statistics_to_json(STATISTICS) == {
         "queues": {
             "queues": 3,
@@ -62,7 +62,7 @@ def test_the_documented_shape() -> None:
 
 
 @given(all_statistics())
-def test_it_comes_back(statistics: StatisticsSnapshot) -> None:
+def test_statistics_survive_a_round_trip(statistics: StatisticsSnapshot) -> None:
     assert statistics_from_json(json.loads(json.dumps(statistics_to_json(statistics)))) == statistics
 
 
@@ -83,7 +83,7 @@ def test_it_comes_back(statistics: StatisticsSnapshot) -> None:
         ),
     ],
 )
-def test_another_shape_is_named(key: str, value: JsonValue, why: str) -> None:
+def test_an_unexpected_shape_is_reported_with_its_field(key: str, value: JsonValue, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         statistics_from_json({**statistics_to_json(STATISTICS), key: value})
 
@@ -105,7 +105,7 @@ JSON: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 @given(st.sampled_from(sorted(statistics_to_json(STATISTICS))), JSON)
-def test_nothing_but_a_shape_error_comes_out_of_the_reader(key: str, value: JsonValue) -> None:
+def test_the_reader_raises_only_shape_errors(key: str, value: JsonValue) -> None:
     with suppress(ShapeError):
         statistics_from_json({**statistics_to_json(STATISTICS), key: value})
     with suppress(ShapeError):

@@ -33,7 +33,7 @@ OUTPUTS = ("text", "dot", "mermaid", "svg", "json")
 
 
 class Terminal(io.StringIO):
-    """That knows ASCII only."""
+    """A terminal that can show only ASCII."""
 
     encoding = "ascii"
 
@@ -55,7 +55,7 @@ async def run_against(
         return await trio.to_thread.run_sync(lambda: run(*words, "--socket", str(path), out=out))
 
 
-async def test_all_packages_in_every_format(tmp_path: Path) -> None:
+async def test_all_packages_are_drawn_in_every_format(tmp_path: Path) -> None:
     drawn = {
         "dot": graph_to_dot(GRAPH),
         "mermaid": graph_to_mermaid(GRAPH),
@@ -70,20 +70,20 @@ async def test_all_packages_in_every_format(tmp_path: Path) -> None:
     assert json.loads(out) == graph_to_json(GRAPH)
 
 
-async def test_the_surroundings_of_one(tmp_path: Path) -> None:
+async def test_the_neighbours_of_a_package_are_drawn(tmp_path: Path) -> None:
     part = surroundings_of(GRAPH, "prod.shop")
     assert part is not None
     for words in (("prod.shop", "-o", "dot"), ("-o", "dot", "prod.shop")):
         assert await run_against(INSPECTOR, tmp_path / "s", *words) == (0, graph_to_dot(part), "")
 
 
-async def test_a_terminal_that_knows_ascii_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_ascii_terminal_gets_an_ascii_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     code, out, _ = await run_against(INSPECTOR, tmp_path / "s", out=Terminal())
     assert (code, out) == (0, graph_to_text(GRAPH, 40, ASCII))
 
 
-async def test_into_a_file(tmp_path: Path) -> None:
+async def test_every_format_is_written_to_a_file(tmp_path: Path) -> None:
     for output in OUTPUTS:
         file = tmp_path / f"graph.{output}"
         words = ("-o", output, "--output-file", str(file))
@@ -91,14 +91,14 @@ async def test_into_a_file(tmp_path: Path) -> None:
         assert file.read_text(encoding="utf-8") == draw(GRAPH, output, None, UNICODE)
 
 
-async def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "no" / "such"
     code, out, err = await run_against(INSPECTOR, tmp_path / "s", "--output-file", str(file))
     assert (code, out, err) == (1, "", f"error: {file}: cannot be written: No such file or directory\n")
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-async def test_nothing_to_draw_is_said_beside_an_empty_document(output: str, tmp_path: Path) -> None:
+async def test_an_empty_graph_is_reported_on_stderr(output: str, tmp_path: Path) -> None:
     empty = CannedInspector(contents=(), nodes=())
     code, out, err = await run_against(empty, tmp_path / "s", "-o", output)
     assert code == 0
@@ -110,14 +110,14 @@ async def test_nothing_to_draw_is_said_beside_an_empty_document(output: str, tmp
     ("name", "hint"),
     [("prod/shop", "did you mean prod.shop?"), ("none", "`wharfinger graph` draws all")],
 )
-async def test_one_that_is_not_there(name: str, hint: str, tmp_path: Path) -> None:
+async def test_an_unknown_package_is_reported_with_a_hint(name: str, hint: str, tmp_path: Path) -> None:
     said = f"error: no package is named {name!r}, and no package refers to it; {hint}\n"
     assert await run_against(INSPECTOR, tmp_path / "s", name) == (1, "", said)
     with pytest.raises(NoSuchPackageError):
         await fetch_graph(INSPECTOR, name)
 
 
-async def test_more_than_mermaid_draws(tmp_path: Path) -> None:
+async def test_a_graph_too_large_for_mermaid_is_reported(tmp_path: Path) -> None:
     many = tuple(replace(NODES[3], name=f"prod.web{at}") for at in range(90))
     code, out, err = await run_against(CannedInspector(contents=(), nodes=many), tmp_path / "s", "-o", "mermaid")
     assert code == 0
@@ -125,21 +125,21 @@ async def test_more_than_mermaid_draws(tmp_path: Path) -> None:
     assert err.startswith("mermaid draws at most 500 edges")
 
 
-def test_no_daemon(tmp_path: Path) -> None:
+def test_a_missing_daemon_is_reported_and_no_file_written(tmp_path: Path) -> None:
     code, out, err = run("--socket", str(tmp_path / "none"), "--output-file", str(tmp_path / "file"))
     assert (code, out) == (1, "")
     assert err.startswith(f"error: no daemon answers on {tmp_path}/none: no such socket;")
     assert not (tmp_path / "file").exists()
 
 
-def test_wrong_usage() -> None:
+def test_an_unknown_format_is_a_usage_error() -> None:
     with redirect_stderr(io.StringIO()) as err, pytest.raises(SystemExit) as left:
         main(["graph", "-o", "png"])
     assert left.value.code == 2
     assert "text" in err.getvalue()
 
 
-def test_help_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_all_arguments_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["graph", "--help"])
     said = " ".join(capsys.readouterr().out.split())
@@ -147,14 +147,14 @@ def test_help_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
         assert word in said
 
 
-def test_completion_knows_it() -> None:
+def test_the_completed_command_has_its_options() -> None:
     parser = build_parser("*")
     (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     choices = cast("dict[str, argparse.ArgumentParser]", commands.choices)
     assert "--output-file" in choices["graph"].format_help()
 
 
-async def test_hostile_names_in_every_format(tmp_path: Path) -> None:
+async def test_hostile_names_are_escaped_in_every_format(tmp_path: Path) -> None:
     names = [name for name in HOSTILE_NAMES if name.isprintable() or name == "\x1b[31m\x00"]
     nodes = tuple(replace(NODES[3], name=name, subscriptions=tuple(names)) for name in names)
     hostile = CannedInspector(contents=(package(names[-1], kind="Module", message="\x1b[2J"),), nodes=nodes)

@@ -8,7 +8,7 @@ from wharfinger.debug.graph.model import Graph, GraphNode, NodeState, surroundin
 from wharfinger.formats.terminal_text import is_safe, printable
 
 
-def test_a_document() -> None:
+def test_a_dot_document_has_nodes_and_edges() -> None:
     lines = graph_to_dot(GRAPH).splitlines()
     assert lines[:2] == ["digraph packages {", "  rankdir=RL;"]
     assert (
@@ -26,18 +26,18 @@ def test_a_document() -> None:
     assert lines[-1] == "}"
 
 
-def test_the_package_that_was_asked_for_is_marked() -> None:
+def test_the_requested_package_is_marked() -> None:
     found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     nodes, _ = read_dot(graph_to_dot(found))
     assert [name for name, attributes in nodes.items() if "penwidth" in attributes] == ['"prod.shop"']
 
 
-def test_nothing_to_draw() -> None:
+def test_an_empty_graph_is_an_empty_document() -> None:
     assert read_dot(graph_to_dot(Graph((), ()))) == ({}, [])
 
 
-def test_names_that_dot_would_misread() -> None:
+def test_names_with_dot_syntax_are_escaped() -> None:
     names = ['a"b', "back\\", "\\N", "&lt;", "new\nline", "#0", "ü"]
     graph = Graph(tuple(GraphNode(name, NodeState.ABSENT) for name in names), ())
     document = graph_to_dot(graph)
@@ -48,7 +48,7 @@ def test_names_that_dot_would_misread() -> None:
 
 
 @given(GRAPHS)
-def test_any_graph_is_well_formed_and_whole(graph: Graph) -> None:
+def test_any_graph_is_drawn_well_formed_and_complete(graph: Graph) -> None:
     document = graph_to_dot(graph)
     assert document == graph_to_dot(graph)
     assert is_safe(document, allow="\n")

@@ -12,7 +12,7 @@ from wharfinger.formats.json.value import find, find_list, find_str
 from wharfinger.formats.terminal_text import is_safe
 
 
-def test_the_documented_shape() -> None:
+def test_the_graph_around_a_package_has_the_documented_shape() -> None:
     found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     shape = graph_to_json(found)
@@ -43,7 +43,7 @@ def test_the_documented_shape() -> None:
     ]
 
 
-def test_all_of_them_are_around_no_one() -> None:
+def test_the_graph_of_all_packages_has_no_focus() -> None:
     shape = graph_to_json(GRAPH)
     assert "focus" not in shape
     assert {find_str(node, "name"): find_str(node, "state") for node in find_list(shape, "nodes")} == {
@@ -67,7 +67,7 @@ def test_all_of_them_are_around_no_one() -> None:
 
 
 @given(GRAPHS)
-def test_any_graph_is_well_formed_and_whole(graph: Graph) -> None:
+def test_any_graph_is_encoded_completely(graph: Graph) -> None:
     document = render_json(graph_to_json(graph))
     assert document == render_json(graph_to_json(graph))
     assert is_safe(document, allow="\n")

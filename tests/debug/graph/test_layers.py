@@ -19,19 +19,19 @@ def edges(*pairs: tuple[int, int]) -> list[Edge]:
         (3, edges((0, 1), (1, 2)), [2, 1, 0]),
         (3, edges((0, 1), (1, 2), (0, 2)), [2, 1, 0]),
         (2, edges((0, 0), (0, 1)), [1, 0]),
-        # Who needs nothing stands right before the first who needs it.
+        # A node without dependencies stands right before the first node that depends on it.
         (4, edges((0, 1), (1, 2), (0, 3)), [2, 1, 0, 1]),
         # A cycle is cut somewhere, at the same place every time.
         (2, edges((0, 1), (1, 0)), [1, 0]),
         (3, edges((0, 1), (1, 2), (2, 0)), [2, 1, 0]),
     ],
 )
-def test_what_is_needed_stands_left(count: int, drawn: list[Edge], columns: list[int]) -> None:
+def test_dependencies_stand_left_of_their_dependents(count: int, drawn: list[Edge], columns: list[int]) -> None:
     assert columns_of(count, drawn) == columns
 
 
 @pytest.mark.parametrize("flipped", [False, True])
-def test_on_a_cycle_it_is_the_weak_edge_that_turns_round(flipped: bool) -> None:
+def test_a_cycle_is_cut_at_its_weak_edge(flipped: bool) -> None:
     first, second = (1, 0) if flipped else (0, 1)
     assert columns_of(2, [Edge(first, second), Edge(second, first, strong=False)])[second] == 0
 
@@ -43,7 +43,7 @@ def test_a_long_chain_needs_no_recursion() -> None:
 
 
 @given(numbered_graphs())
-def test_any_graph_has_columns(graph: tuple[int, list[Edge]]) -> None:
+def test_any_graph_is_divided_into_columns(graph: tuple[int, list[Edge]]) -> None:
     count, drawn = graph
     columns = columns_of(count, drawn)
     assert columns == columns_of(count, drawn)
@@ -60,7 +60,7 @@ def test_any_graph_has_columns(graph: tuple[int, list[Edge]]) -> None:
 
 
 @given(numbered_graphs())
-def test_no_strong_edge_turns_round_but_on_a_cycle_of_strong_ones(graph: tuple[int, list[Edge]]) -> None:
+def test_strong_edges_are_reversed_only_on_strong_cycles(graph: tuple[int, list[Edge]]) -> None:
     count, drawn = graph
     columns = columns_of(count, drawn)
     strong = [edge for edge in drawn if edge.strong]

@@ -1,4 +1,4 @@
-"""Where everything of a drawing goes."""
+"""The positions of all parts of a drawing."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from wharfinger.debug.graph.layers import Edge
 from wharfinger.debug.graph.layout import Box, Layout, Size, lay_out
 
 
-def test_two_boxes_and_a_line() -> None:
+def test_two_boxes_and_a_line_are_laid_out() -> None:
     layout = lay_out([Size(100, 44), Size(60, 44)], [Edge(0, 1)])
     right, left = layout.boxes
     assert (left.x, left.y, right.y) == (0, 0, 0)
@@ -17,11 +17,11 @@ def test_two_boxes_and_a_line() -> None:
     assert (layout.width, layout.height) == (right.x + right.width, 44)
 
 
-def test_nothing() -> None:
+def test_an_empty_graph_has_an_empty_layout() -> None:
     assert lay_out([], []) == Layout(0, 0, (), ())
 
 
-def test_one_that_names_itself() -> None:
+def test_an_edge_to_the_same_node_has_no_line() -> None:
     layout = lay_out([Size(100, 44)], [Edge(0, 0)])
     assert layout.boxes == (Box(0, 0, 100, 44),)
     assert layout.lines == ((),)
@@ -37,19 +37,19 @@ def test_an_edge_over_a_column_goes_straight_through_it() -> None:
     assert not middle.y <= enter.y <= middle.y + middle.height
 
 
-def test_a_box_stands_before_the_middle_of_those_that_need_it() -> None:
+def test_a_box_stands_before_the_middle_of_its_dependents() -> None:
     layout = lay_out([Size(50, 44)] * 6, [Edge(at, 0) for at in range(1, 6)])
     middles = sorted(box.y + box.height // 2 for box in layout.boxes[1:])
     assert abs(layout.boxes[0].y + 22 - middles[2]) <= 1
 
 
-def test_packages_that_need_nothing_are_a_block_and_no_tower() -> None:
+def test_packages_without_dependencies_form_a_wide_block() -> None:
     layout = lay_out([Size(150, 44)] * 100, [])
     assert layout.height < 2 * layout.width < 6 * layout.height
     check(layout)
 
 
-def test_small_parts_fill_up_beside_a_large_one() -> None:
+def test_small_components_are_placed_beside_a_large_component() -> None:
     star = [Edge(at, 0) for at in range(1, 10)]
     alone = lay_out([Size(150, 44)] * 10, star)
     layout = lay_out([Size(150, 44)] * 15, star)
@@ -57,7 +57,7 @@ def test_small_parts_fill_up_beside_a_large_one() -> None:
     check(layout)
 
 
-def test_a_graph_where_all_of_them_names_all_of_them() -> None:
+def test_a_complete_graph_is_laid_out() -> None:
     count = 60
     drawn = [Edge(at, before) for at in range(count) for before in range(at)]
     layout = lay_out([Size(100, 44)] * count, drawn)

@@ -1,4 +1,4 @@
-"""What a picture of a graph looks like: nothing is told by colour alone, and everything can be read on its background."""
+"""The look of a drawn graph: colour is never the only sign of a state, and every text is readable on its background."""
 
 import re
 from itertools import combinations
@@ -8,23 +8,23 @@ from wharfinger.debug.graph.look import HEADS, SHIFTS, SIGNS, class_of, style_li
 from wharfinger.debug.graph.model import EdgeKind, NodeState
 
 
-def test_every_state_has_a_sign_of_its_own() -> None:
+def test_every_state_has_its_own_sign() -> None:
     assert set(SIGNS) == set(NodeState)
     assert len(set(SIGNS.values())) == len(NodeState)
 
 
-def test_every_kind_of_edge_has_a_head_and_a_lane_of_its_own() -> None:
+def test_every_kind_of_edge_has_its_own_head_and_lane() -> None:
     assert set(HEADS) == set(SHIFTS) == set(EdgeKind)
     assert len(set(HEADS.values())) == len(EdgeKind)
     assert all(abs(one - other) >= 5 for one, other in combinations(SHIFTS.values(), 2))
 
 
-def test_all_pieces_are_xml() -> None:
+def test_all_signs_and_heads_are_valid_xml() -> None:
     for piece in (*SIGNS.values(), *HEADS.values()):
         assert ET.fromstring(piece).attrib  # noqa: S314 - written beside this test
 
 
-def test_the_style_sheet_is_the_same_every_time_and_knows_every_class() -> None:
+def test_the_style_sheet_is_deterministic_and_covers_every_class() -> None:
     sheet = "\n".join(style_lines())
     assert sheet == "\n".join(style_lines())
     assert sheet.count("{") == sheet.count("}")
@@ -37,7 +37,7 @@ def test_the_style_sheet_is_the_same_every_time_and_knows_every_class() -> None:
     assert "@import" not in sheet
 
 
-def test_text_and_signs_stand_out_from_what_is_under_them() -> None:
+def test_texts_and_signs_contrast_with_their_background() -> None:
     light, _, dark = "\n".join(style_lines()).partition("@media")
     for part in (light, dark):
         paper = colour(part, r"^\.paper { fill: (\S+);")
@@ -60,7 +60,7 @@ def colour(sheet: str, pattern: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """As the Web Content Accessibility Guidelines measure it."""
+    """Return the contrast of two colours by the Web Content Accessibility Guidelines."""
     lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 

@@ -16,7 +16,7 @@ ARROWS = {
 }
 
 
-def test_a_document() -> None:
+def test_a_flowchart_has_nodes_edges_and_styles() -> None:
     lines = graph_to_mermaid(GRAPH).splitlines()
     assert lines[:2] == ["flowchart RL", '  n0("ingress<br/>1.0.0, active, Ready"):::active']
     assert '  n7["prod.web<br/>2.0.0, waiting"]:::waiting' in lines
@@ -26,7 +26,7 @@ def test_a_document() -> None:
     assert "  linkStyle 6 stroke:#b3261e,stroke-width:3px" in lines
 
 
-def test_the_package_that_was_asked_for_is_marked() -> None:
+def test_the_requested_package_is_marked() -> None:
     found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     _, _, styles = read_mermaid(graph_to_mermaid(found))
@@ -35,18 +35,18 @@ def test_the_package_that_was_asked_for_is_marked() -> None:
     assert not any(each.startswith("style") for each in read_mermaid(graph_to_mermaid(GRAPH))[2])
 
 
-def test_nothing_to_draw() -> None:
+def test_an_empty_graph_is_an_empty_flowchart() -> None:
     assert graph_to_mermaid(Graph((), ())) == "flowchart RL\n"
 
 
-def test_no_name_is_syntax() -> None:
+def test_names_with_mermaid_syntax_are_escaped() -> None:
     names = ["end", 'a"]', "#quot;", "`x`", "%%{init}%%", "<br/>", "style n0", "a;b"]
     graph = Graph(tuple(GraphNode(name, NodeState.ABSENT) for name in names), ())
     nodes, _, _ = read_mermaid(graph_to_mermaid(graph))
     assert [label for label, _ in nodes.values()] == [f"{name}\nabsent" for name in names]
 
 
-def test_what_mermaid_refuses_is_known() -> None:
+def test_graphs_over_the_limits_of_mermaid_are_detected() -> None:
     node = GraphNode("a", NodeState.ABSENT)
     edges = tuple(GraphEdge("a", "a", EdgeKind.NEEDS, constraint=str(number)) for number in range(MAX_EDGES + 1))
     few, many = Graph((node,), edges[1:]), Graph((node,), edges)
@@ -56,7 +56,7 @@ def test_what_mermaid_refuses_is_known() -> None:
 
 
 @given(GRAPHS)
-def test_any_graph_is_well_formed_and_whole(graph: Graph) -> None:
+def test_any_graph_is_drawn_well_formed_and_complete(graph: Graph) -> None:
     document = graph_to_mermaid(graph)
     assert document == graph_to_mermaid(graph)
     assert document.isascii()

@@ -34,13 +34,15 @@ ON = NodeSnapshot("a", "1.0.0", 999, "active", "Enable", "", "said", ())
         (None, "Failed", NodeState.UNLOADED),
     ],
 )
-def test_a_package_is_one_of_these(node: NodeSnapshot | None, status: str | None, state: NodeState) -> None:
+def test_the_drawn_state_follows_from_node_and_package(
+    node: NodeSnapshot | None, status: str | None, state: NodeState
+) -> None:
     packages = [] if status is None else [replace(package("a"), state=status)]
     (drawn,) = make_graph([] if node is None else [node], packages).nodes
     assert drawn.state is state
 
 
-def test_what_is_told_of_a_package() -> None:
+def test_a_drawn_package_has_version_status_and_message() -> None:
     known = replace(package("a", message="two pods are missing"), state="Degraded", installed_version="0.9.0")
     (drawn,) = make_graph([replace(ON, message="")], [known]).nodes
     assert (drawn.kind, drawn.version, drawn.order) == ("Application", "1.0.0", 999)
@@ -54,10 +56,10 @@ def test_what_is_told_of_a_package() -> None:
     (drawn,) = make_graph([replace(ON, decision="Forbid")], [known]).nodes
     assert drawn.message == "said"
     (drawn,) = make_graph([replace(ON, failed=True)], [known]).nodes
-    assert drawn.message == "two pods are missing", "of its own failure the package knows more than the scheduler"
+    assert drawn.message == "two pods are missing", "the package reports more about its own failure than the scheduler"
 
 
-def test_every_kind_of_edge() -> None:
+def test_every_kind_of_edge_is_in_the_graph() -> None:
     assert GRAPH.edges == (
         GraphEdge("prod.shop", "ingress", EdgeKind.NEEDS, constraint=">=1"),
         GraphEdge("prod.web", "ingress", EdgeKind.SUBSCRIBES),
@@ -70,13 +72,13 @@ def test_every_kind_of_edge() -> None:
     assert [edge.label for edge in GRAPH.edges] == [">=1", "", "old: <1", "", "database: >=8", "database", "~1.2"]
 
 
-def test_who_is_named_and_not_there_is_marked() -> None:
+def test_packages_that_are_only_referenced_are_absent() -> None:
     absent = [node.name for node in GRAPH.nodes if node.state is NodeState.ABSENT]
     assert absent == ["metrics", "mysql", "postgres"]
     assert [node.name for node in GRAPH.nodes if node.state is NodeState.UNLOADED] == ["prod.new"]
 
 
-def test_only_what_it_needs_is_waited_for() -> None:
+def test_only_dependencies_are_marked_as_waited_for() -> None:
     lacks = (LackSnapshot("package", "b", "idle"), LackSnapshot("tier", "c", "idle"))
     needs = tuple(DependencySnapshot(name, "", optional=False) for name in ("b", "c"))
     graph = make_graph([replace(ON, dependencies=needs, subscriptions=("b",), lacks=lacks)], [])
@@ -89,7 +91,7 @@ def names(graph: Graph | None) -> list[str]:
     return [node.name for node in graph.nodes]
 
 
-def test_around_a_package_are_those_that_it_reaches_and_those_that_reach_it() -> None:
+def test_the_neighbours_of_a_package_are_its_dependencies_and_dependents() -> None:
     def node(name: str, *needs: str) -> NodeSnapshot:
         return replace(
             ON, name=name, dependencies=tuple(DependencySnapshot(each, "", optional=False) for each in needs)
@@ -105,21 +107,23 @@ def test_around_a_package_are_those_that_it_reaches_and_those_that_reach_it() ->
     assert surroundings_of(graph, "none") is None
 
 
-def test_around_one_that_is_only_named() -> None:
+def test_an_absent_package_has_neighbours() -> None:
     assert names(surroundings_of(GRAPH, "mysql")) == ["mysql", "prod.web"]
 
 
-def test_a_cycle_is_gone_around_once() -> None:
+def test_neighbours_on_a_cycle_are_found_once() -> None:
     ring = [replace(ON, name=f"n{at}", subscriptions=(f"n{(at + 1) % 5}",)) for at in range(5)]
     assert names(surroundings_of(make_graph(ring, []), "n0")) == [f"n{at}" for at in range(5)]
 
 
-def test_no_one() -> None:
+def test_a_daemon_without_packages_has_an_empty_graph() -> None:
     assert make_graph([], []) == Graph((), ())
 
 
 @given(NODE_LISTS, PACKAGE_LISTS)
-def test_the_order_of_answers_leaves_no_trace(nodes: list[NodeSnapshot], packages: list[PackageSnapshot]) -> None:
+def test_the_graph_does_not_depend_on_the_order_of_answers(
+    nodes: list[NodeSnapshot], packages: list[PackageSnapshot]
+) -> None:
     graph = make_graph(nodes, packages)
     assert make_graph(reversed(nodes), reversed(packages)) == graph
     drawn = [node.name for node in graph.nodes]
@@ -132,7 +136,7 @@ def test_the_order_of_answers_leaves_no_trace(nodes: list[NodeSnapshot], package
 
 
 @given(GRAPHS)
-def test_around_each_is_a_part_of_the_whole(graph: Graph) -> None:
+def test_neighbours_are_a_part_of_the_whole_graph(graph: Graph) -> None:
     for node in graph.nodes:
         part = surroundings_of(graph, node.name)
         assert part is not None
@@ -144,6 +148,6 @@ def test_around_each_is_a_part_of_the_whole(graph: Graph) -> None:
         assert {edge for edge in graph.edges if node.name in {edge.source, edge.target}} <= set(part.edges)
 
 
-def test_the_samples_have_every_kind() -> None:
+def test_the_samples_have_every_state_and_edge() -> None:
     assert {edge.kind for edge in GRAPH.edges} == set(EdgeKind)
     assert len(NODES) == 4

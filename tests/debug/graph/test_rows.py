@@ -1,4 +1,4 @@
-"""The order inside of the columns of a drawing."""
+"""The order within the columns of a drawing."""
 
 from itertools import pairwise
 
@@ -11,19 +11,19 @@ from wharfinger.debug.graph.layers import Edge, columns_of
 from wharfinger.debug.graph.rows import Rows, order_rows
 
 
-def test_edges_that_cross_are_disentangled() -> None:
+def test_crossing_edges_are_disentangled() -> None:
     rows = order_rows([0, 0, 0, 1, 1, 1], [Edge(3, 2), Edge(4, 1), Edge(5, 0)])
     assert crossings(rows) == 0
 
 
-def test_edges_to_the_same_node_share_their_way() -> None:
+def test_edges_to_the_same_node_share_a_route() -> None:
     rows = order_rows([0, 1, 2, 3, 3], [Edge(1, 0), Edge(2, 1), Edge(3, 2), Edge(3, 0), Edge(4, 0)])
     assert rows.routes[3] == rows.routes[4] != ()
     assert len(rows.left) == 5 + 2
     assert rows.routes[:3] == ((), (), ())
 
 
-def test_an_edge_that_points_right_is_told_from_its_source_too() -> None:
+def test_an_edge_that_points_right_starts_at_its_source() -> None:
     rows = order_rows([0, 1, 2, 3], [Edge(1, 0), Edge(2, 1), Edge(3, 2), Edge(0, 3)])
     (first, second) = rows.routes[3] or ()
     assert first in rows.columns[1]
@@ -31,12 +31,12 @@ def test_an_edge_that_points_right_is_told_from_its_source_too() -> None:
     assert (rows.left[first], rows.right[second]) == ((0,), (3,))
 
 
-def test_a_loop_has_no_way() -> None:
+def test_a_loop_has_no_route() -> None:
     assert order_rows([0], [Edge(0, 0)]) == Rows(((0,),), ((),), ((),), (None,))
     assert order_rows([], []) == Rows((), (), (), ())
 
 
-def test_the_longest_edges_go_straight_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_longest_edges_are_straight_if_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph_rows, "MAX_JOINTS", 2)
     chain = [Edge(at + 1, at) for at in range(5)]
     rows = order_rows([0, 1, 2, 3, 4, 5], [*chain, Edge(5, 0), Edge(3, 1), Edge(5, 3), Edge(4, 0)])
@@ -51,7 +51,7 @@ def test_many_edges_are_ordered_without_counting(monkeypatch: pytest.MonkeyPatch
 
 
 @given(numbered_graphs())
-def test_any_graph_is_kept_whole(graph: tuple[int, list[Edge]]) -> None:
+def test_rows_contain_every_node_and_edge_of_any_graph(graph: tuple[int, list[Edge]]) -> None:
     count, drawn = graph
     column = columns_of(count, drawn)
     rows = order_rows(column, drawn)
@@ -72,8 +72,8 @@ def test_any_graph_is_kept_whole(graph: tuple[int, list[Edge]]) -> None:
 
 
 @given(numbered_graphs())
-def test_no_order_is_worse_than_the_first(graph: tuple[int, list[Edge]]) -> None:
-    """The first sweep is one of those that are compared."""
+def test_later_sweeps_never_add_crossings(graph: tuple[int, list[Edge]]) -> None:
+    """The result of the first sweep is among the compared results."""
     count, drawn = graph
     column = columns_of(count, drawn)
     with pytest.MonkeyPatch.context() as patched:

@@ -48,7 +48,7 @@ def title(element: ET.Element) -> str:
     return element.findtext(f"{SVG}title") or ""
 
 
-def test_boxes_with_their_name_their_state_and_what_keeps_them() -> None:
+def test_boxes_show_name_state_and_reason() -> None:
     shown = {title(box).split(";")[0]: [text.text for text in box.iter(f"{SVG}text")] for box in boxes(GRAPH)}
     assert shown["Module ingress"] == ["ingress", "1.0.0, active, Ready"]
     assert shown["legacy"] == ["legacy", "0.9.0, off", "somebody said no"]
@@ -60,7 +60,7 @@ def test_boxes_with_their_name_their_state_and_what_keeps_them() -> None:
     )
 
 
-def test_lines_with_everything_in_words() -> None:
+def test_lines_are_described_in_words() -> None:
     assert sorted(title(line) for line in lines(GRAPH)) == [
         "prod.shop needs ingress (>=1)",
         "prod.web any of mysql (database: >=8)",
@@ -75,7 +75,7 @@ def test_lines_with_everything_in_words() -> None:
     ]
 
 
-def test_it_can_be_read_aloud() -> None:
+def test_a_picture_has_a_title_and_a_description_for_screen_readers() -> None:
     root = read(GRAPH)
     assert root.get("role") == "img"
     named = {each.get("id"): each.text for each in root if each.get("id")}
@@ -88,7 +88,7 @@ def test_it_can_be_read_aloud() -> None:
     assert read(Graph((), ())).findtext(f"{SVG}desc") == "0 packages: none. 0 edges: none."
 
 
-def test_the_legend_has_what_occurs() -> None:
+def test_the_legend_lists_only_states_and_edges_that_occur() -> None:
     def legend(graph: Graph) -> list[str | None]:
         return [text.text for each in read(graph)[:-1] for text in each.iter(f"{SVG}text")][1:]
 
@@ -99,14 +99,14 @@ def test_the_legend_has_what_occurs() -> None:
     assert legend(Graph((GraphNode("a", NodeState.FAILED),), ())) == ["failed"]
 
 
-def test_around_a_package_it_is_marked() -> None:
+def test_the_requested_package_is_marked() -> None:
     found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     assert [title(box).split(";")[0] for box in boxes(found) if "focus" in classes(box)] == ["prod.shop"]
     assert read(found).findtext(f"{SVG}title") == "Packages around prod.shop"
 
 
-def test_constraints_are_written_where_there_is_room() -> None:
+def test_constraints_are_written_if_there_is_room() -> None:
     labels = [each.text for each in drawing(GRAPH) if each.tag == f"{SVG}text"]
     assert {">=1", "~1.2", "old: <1"} <= set(labels)
     target = GraphNode("t", NodeState.ACTIVE)
@@ -127,14 +127,14 @@ def test_a_long_name_is_cut_in_its_box_and_whole_in_its_title() -> None:
     assert float(rect.get("width", "0")) > 26 + 42 * 7.2
 
 
-def test_one_that_names_itself_has_a_loop() -> None:
+def test_a_package_that_refers_to_itself_has_a_loop() -> None:
     graph = Graph((GraphNode("a", NodeState.ACTIVE),), (GraphEdge("a", "a", EdgeKind.SUBSCRIBES),))
     (line,) = lines(graph)
     assert title(line) == "a subscribes a"
     assert classes(line) == {"subscribes"}
 
 
-def test_pieces_of_a_long_line_join() -> None:
+def test_segments_of_a_long_line_join() -> None:
     nodes = tuple(GraphNode(name, NodeState.ACTIVE) for name in "abc")
     chain = tuple(
         GraphEdge(source, target, kind)
@@ -150,7 +150,7 @@ def test_pieces_of_a_long_line_join() -> None:
 
 
 @given(GRAPHS)
-def test_any_graph_is_well_formed_and_whole(graph: Graph) -> None:
+def test_any_graph_is_drawn_well_formed_and_complete(graph: Graph) -> None:
     assert graph_to_svg(graph) == graph_to_svg(graph)
     nodes, edges = boxes(graph), lines(graph)
     assert [classes(box) - {"focus"} for box in nodes] == [{class_of(node.state)} for node in graph.nodes]
@@ -164,7 +164,7 @@ def test_any_graph_is_well_formed_and_whole(graph: Graph) -> None:
 
 
 @given(GRAPHS)
-def test_a_picture_is_a_picture_and_nothing_else(graph: Graph) -> None:
+def test_a_picture_contains_no_scripts_and_no_links(graph: Graph) -> None:
     allowed = {"svg", "title", "desc", "style", "rect", "text", "g", "path", "circle"}
     for element in read(replace(graph, focus=None)).iter():
         assert element.tag.removeprefix(SVG) in allowed
@@ -172,7 +172,7 @@ def test_a_picture_is_a_picture_and_nothing_else(graph: Graph) -> None:
         assert element.tag == f"{SVG}style" or "url(" not in " ".join(element.attrib.values())
 
 
-def test_as_a_part_of_a_page_packages_are_links() -> None:
+def test_packages_are_links_in_a_picture_for_a_page() -> None:
     document = graph_to_svg(GRAPH, lambda name: f"/package?name={name}&x")
     root = ET.fromstring(document)  # noqa: S314 - what was just drawn
     assert (root.get("role"), root.get("class"), root.find(f"{SVG}style")) == ("group", "graph", None)

@@ -11,7 +11,7 @@ from wharfinger.formats.terminal_text import is_safe, printable
 from wharfinger.formats.text_width import width
 
 
-def test_a_list_by_tiers() -> None:
+def test_packages_are_listed_by_order() -> None:
     assert (
         graph_to_text(GRAPH, None)
         == """\
@@ -42,7 +42,7 @@ named by others, but absent: 3 packages
     )
 
 
-def test_a_narrow_terminal_that_knows_ascii_only() -> None:
+def test_a_narrow_ascii_terminal_gets_wrapped_ascii_lines() -> None:
     found = surroundings_of(GRAPH, "prod.shop")
     assert found is not None
     assert (
@@ -66,11 +66,11 @@ order 999: 2 packages
     )
 
 
-def test_nothing_to_draw() -> None:
+def test_an_empty_graph_is_an_empty_text() -> None:
     assert graph_to_text(Graph((), ()), 80) == ""
 
 
-def test_a_name_that_fits_no_line_is_broken() -> None:
+def test_a_name_longer_than_a_line_is_broken() -> None:
     graph = Graph((GraphNode("漢" * 40, NodeState.ABSENT),), ())
     lines = graph_to_text(graph, 40).splitlines()
     assert [width(line) for line in lines[1:]] == [40, 40, 18]
@@ -78,7 +78,7 @@ def test_a_name_that_fits_no_line_is_broken() -> None:
 
 
 @given(GRAPHS, st.sampled_from([ASCII, UNICODE]))
-def test_any_graph_is_whole_and_obeyed_by_no_terminal(graph: Graph, branches: Branches) -> None:
+def test_any_graph_is_complete_and_without_control_characters(graph: Graph, branches: Branches) -> None:
     document = graph_to_text(graph, None, branches)
     assert document == graph_to_text(graph, None, branches)
     assert is_safe(document, allow="\n")
@@ -92,7 +92,7 @@ def test_any_graph_is_whole_and_obeyed_by_no_terminal(graph: Graph, branches: Br
 
 
 @given(GRAPHS, st.integers(30, 100))
-def test_on_a_terminal_every_line_fits(graph: Graph, columns: int) -> None:
+def test_every_line_fits_the_terminal(graph: Graph, columns: int) -> None:
     document = graph_to_text(graph, columns)
     assert max((width(line) for line in document.splitlines()), default=0) <= columns
     whole = "".join(graph_to_text(graph, None).replace("│", "").split())
@@ -100,7 +100,7 @@ def test_on_a_terminal_every_line_fits(graph: Graph, columns: int) -> None:
 
 
 @pytest.mark.parametrize("kind", EdgeKind)
-def test_each_edge_says_how_its_end_is(kind: EdgeKind) -> None:
+def test_each_edge_shows_the_state_of_its_target(kind: EdgeKind) -> None:
     nodes = (GraphNode("a", NodeState.ACTIVE, order=1), GraphNode("b", NodeState.FAILED, order=1))
     document = graph_to_text(Graph(nodes, (GraphEdge("a", "b", kind),)), 80)
     assert document.splitlines()[2].startswith("  └─ ")

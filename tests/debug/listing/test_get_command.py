@@ -1,4 +1,4 @@
-"""`wharfinger get` as it is typed; what it prints of each list is tested with that list."""
+"""`wharfinger get` as a user types it; the output of each list is tested with that list."""
 
 import argparse
 import json
@@ -40,11 +40,11 @@ from wharfinger.runtime.daemon_details import LeaderSnapshot
         ("packages -n none -o jsonpath={.items}", "", ""),
     ],
 )
-async def test_what_is_printed(words: str, out: str, err: str, tmp_path: Path) -> None:
+async def test_get_prints_the_list_and_its_notes(words: str, out: str, err: str, tmp_path: Path) -> None:
     assert await typed(add_get, words.split(), CannedInspector(), tmp_path) == (0, out, err)
 
 
-async def test_errors(tmp_path: Path) -> None:
+async def test_wrong_arguments_of_get_are_refused(tmp_path: Path) -> None:
     code, out, err = await typed(add_get, ["repositories", "-n", "a"], CannedInspector(), tmp_path)
     assert (code, out, err) == (1, "", "error: repositories have no namespace; leave -n out\n")
     for words in (["packages", "-o", "xml"], ["packages", "-l", "a in"], ["apps", "-n", "a", "-A"], ["nonsense"]):
@@ -52,7 +52,7 @@ async def test_errors(tmp_path: Path) -> None:
             await typed(add_get, words, CannedInspector(), tmp_path)
 
 
-async def test_it_is_watched_until_the_user_stops(tmp_path: Path) -> None:
+async def test_a_list_is_watched_until_the_user_stops(tmp_path: Path) -> None:
     inspector, pauses = CannedInspector(contents=()), list[float]()
 
     def pause(seconds: float) -> None:
@@ -87,12 +87,12 @@ async def test_a_watch_ends_with_the_daemon(tmp_path: Path) -> None:
     assert "no daemon answers" in err
 
 
-def test_formats_are_completed() -> None:
+def test_names_of_formats_are_completed() -> None:
     assert complete_output("j", argparse.Namespace()) == ["json", "jsonpath="]
 
 
 async def got(inspector: CannedInspector, line: str, folder: Path) -> tuple[int, str, str]:
-    """Return the exit code, stdout and stderr of a `get` as it is typed."""
+    """Return the exit code, stdout and stderr of a `get` as a user types it."""
     return await typed(add_get, line.split(), inspector, folder)
 
 
@@ -104,7 +104,7 @@ async def got(inspector: CannedInspector, line: str, folder: Path) -> tuple[int,
         *((word, {"Module"}) for word in ("modules", "module", "mod", "wmod")),
     ],
 )
-async def test_get_takes_what_people_type(line: str, kinds: set[str], tmp_path: Path) -> None:
+async def test_get_accepts_short_and_plural_names(line: str, kinds: set[str], tmp_path: Path) -> None:
     contents = (package("ingress", kind="Module"), package("prod.web"))
     code, out, _ = await got(CannedInspector(contents=contents), f"{line} -o json", tmp_path)
     assert code == 0
@@ -113,7 +113,7 @@ async def test_get_takes_what_people_type(line: str, kinds: set[str], tmp_path: 
     assert (code, out.split()) == (0, [each.name for each in contents if each.kind in kinds])
 
 
-async def test_get_says_of_which_kind_a_name_is(tmp_path: Path) -> None:
+async def test_get_reports_the_kind_of_a_name(tmp_path: Path) -> None:
     contents = (package("ingress", kind="Module"), package("prod.web"))
     inspector = CannedInspector(contents=contents)
     assert await got(inspector, "module ingress -o name", tmp_path) == (0, "ingress\n", "")
@@ -123,7 +123,7 @@ async def test_get_says_of_which_kind_a_name_is(tmp_path: Path) -> None:
     assert await got(alone, "modules", tmp_path) == (0, "", "no modules\n")
 
 
-async def test_get_packages(tmp_path: Path) -> None:
+async def test_get_prints_a_table_of_packages(tmp_path: Path) -> None:
     code, out, err = await got(CannedInspector(), "packages", tmp_path)
     assert (code, err) == (0, "")
     assert out == (
@@ -134,7 +134,7 @@ async def test_get_packages(tmp_path: Path) -> None:
     )
 
 
-async def test_get_leader(tmp_path: Path) -> None:
+async def test_get_prints_the_leader_in_every_format(tmp_path: Path) -> None:
     leader = LeaderSnapshot("ns/lease", "host_1", 3, "host_\x1b[2J", leads=False)
     inspector = CannedInspector(base=replace(DAEMON, leader=leader))
     code, out, err = await got(inspector, "leader", tmp_path)
@@ -149,7 +149,7 @@ async def test_get_leader(tmp_path: Path) -> None:
     assert await got(CannedInspector(), "leader", tmp_path) == (0, "", said)
 
 
-async def test_get_one_and_wide(tmp_path: Path) -> None:
+async def test_get_prints_one_package_with_wide_columns(tmp_path: Path) -> None:
     code, out, _ = await got(CannedInspector(), "packages prod.shop -o wide", tmp_path)
     assert code == 0
     header, row = out.splitlines()
@@ -172,7 +172,7 @@ async def test_get_one_and_wide(tmp_path: Path) -> None:
     assert "   1        Task1 (waits for a slot: renders)   1          Ready   nothing to do   waits\n" in out
 
 
-async def test_names_only(tmp_path: Path) -> None:
+async def test_get_prints_only_names(tmp_path: Path) -> None:
     assert await got(CannedInspector(), "packages -o name", tmp_path) == (
         0,
         "ingress\nprod.shop\ntest.shop\n",
@@ -181,6 +181,6 @@ async def test_names_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["table", "wide", "name"])
-async def test_no_packages_is_said_on_stderr(output: str, tmp_path: Path) -> None:
+async def test_an_empty_list_is_reported_on_stderr(output: str, tmp_path: Path) -> None:
     empty = CannedInspector(contents=())
     assert await got(empty, f"packages -o {output}", tmp_path) == (0, "", "no packages\n")

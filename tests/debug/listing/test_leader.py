@@ -7,7 +7,7 @@ from tests.debug.support.samples import DAEMON
 from wharfinger.runtime.daemon_details import LeaderSnapshot
 
 
-async def test_the_daemon_that_leads() -> None:
+async def test_the_leader_is_listed_with_its_lease() -> None:
     assert await listed(CannedInspector(), "leader") == ""
     leader = LeaderSnapshot(lease="system/wharfinger", leader="host_1", fence=3, identity="host_2")
     inspector = CannedInspector(base=replace(DAEMON, leader=leader))

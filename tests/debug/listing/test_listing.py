@@ -11,7 +11,7 @@ from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.inspector import PackageSnapshot
 
 
-async def test_a_choice_by_namespace_and_labels() -> None:
+async def test_rows_are_selected_by_namespace_and_labels() -> None:
     inspector = CannedInspector()
     assert await listed(inspector, "packages", None, "name", namespace="prod") == "prod.shop\n"
     assert await listed(inspector, "packages", None, "name", namespace="none") == ""
@@ -35,7 +35,7 @@ def _labelled(name: str, **labels: str) -> PackageSnapshot:
         ("pools", {"labels": "a"}, "pools have no labels"),
     ],
 )
-async def test_a_choice_that_is_not_possible(what: str, choice: dict[str, str], said: str) -> None:
+async def test_impossible_selections_are_refused(what: str, choice: dict[str, str], said: str) -> None:
     with pytest.raises(NotListedError, match=said):
         await listed(
             CannedInspector(),
@@ -47,7 +47,7 @@ async def test_a_choice_that_is_not_possible(what: str, choice: dict[str, str], 
         )
 
 
-async def test_headers_and_templates() -> None:
+async def test_headers_can_be_omitted_and_jsonpath_templates_used() -> None:
     inspector = CannedInspector()
     whole = await listed(inspector, "packages")
     assert await listed(inspector, "packages", headers=False) == "".join(whole.splitlines(keepends=True)[1:])
@@ -56,13 +56,13 @@ async def test_headers_and_templates() -> None:
     assert await listed(inspector, "packages", "prod.shop", "jsonpath={.definition.version}") == "1.2.3"
 
 
-async def test_no_format_lets_control_characters_through() -> None:
+async def test_control_characters_are_escaped_in_every_format() -> None:
     inspector = CannedInspector((package(message=HOSTILE),))
     for output in ("table", "wide", "json", "yaml", "jsonpath={.apps.*.status.message}"):
         assert is_safe(await listed(inspector, "packages", None, output), allow="\n\t"), output
 
 
-def test_formats() -> None:
+def test_unknown_formats_are_refused() -> None:
     assert read_output("wide") == "wide"
     assert read_output("jsonpath={.a}") == "jsonpath={.a}"
     for wrong in ("xml", "jsonpath", "jsonpath="):

@@ -22,12 +22,12 @@ from wharfinger.debug.listing.lists import LISTS, list_named, listing_of
         ("nonsense", "nonsense"),
     ],
 )
-def test_short_names(typed: str, what: str) -> None:
+def test_lists_are_found_by_short_names(typed: str, what: str) -> None:
     assert list_named(typed) == what
 
 
 @pytest.mark.parametrize("what", LISTS)
-async def test_every_list_has_every_format(what: str) -> None:
+async def test_every_list_can_be_printed_in_every_format(what: str) -> None:
     listing, inspector = listing_of(what), CannedInspector()
     assert listing.what == what
     for output in ("table", "wide", "name", "json", "yaml", "jsonpath={.*}"):

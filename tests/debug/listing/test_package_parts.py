@@ -9,7 +9,7 @@ from wharfinger.debug.client.unknown_names import NoSuchPackageError
 from wharfinger.debug.encoding.encoding import queue_to_json
 
 
-async def test_queues() -> None:
+async def test_queues_are_listed_with_their_tasks() -> None:
     inspector = CannedInspector((package("a.b", tasks=(WAITING, task(2, running=False))), package("c")))
     lines = (await listed(inspector, "queues", None, "wide")).splitlines()
     assert lines[0].split() == ["NAME", "TASKS", "RUNNING", "RETRYING", "PARKED", "DOING", "ERROR"]
@@ -21,7 +21,7 @@ async def test_queues() -> None:
     assert document == {"queues": {"a.b": queue_to_json((await inspector.queues())[0])}}
 
 
-async def test_hooks_and_watches() -> None:
+async def test_hooks_and_watches_are_listed() -> None:
     inspector = CannedInspector((BUSY,))
     first, second = (await listed(inspector, "hooks", None, "wide", headers=False)).splitlines()
     assert first.split()[:6] == ["prod.busy", "hooks/001-config.sh", "3", "2026-05-17T12:30:45Z", "0", "0"]
@@ -33,7 +33,7 @@ async def test_hooks_and_watches() -> None:
     assert await listed(inspector, "watches", None, "name") == "prod.busy/hooks/001-config.sh/configmaps\n"
 
 
-async def test_resources() -> None:
+async def test_resources_are_listed_with_their_status() -> None:
     inspector = CannedInspector()
     text = await listed(inspector, "resources", None, "wide", headers=False)
     assert text.splitlines()[0].split()[:6] == ["prod.shop", "Deployment.apps", "prod", "shop", "InProgress", "Done"]

@@ -1,4 +1,4 @@
-"""The lists of packages, whoever answers."""
+"""Lists of packages, for any Inspector."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from wharfinger.runtime.inspector import TaskSnapshot
         ("", "", ""),
     ],
 )
-async def test_the_installed_version_and_the_wanted_one(installed: str, wanted: str, shown: str) -> None:
+async def test_the_installed_and_the_desired_version_are_shown(installed: str, wanted: str, shown: str) -> None:
     told = replace(package(), installed_version=installed, version=wanted, package="p" * 9)
     for output in ("table", "wide"):
         text = await listed(CannedInspector(contents=(told,)), "packages", None, output)
@@ -31,7 +31,7 @@ async def test_the_installed_version_and_the_wanted_one(installed: str, wanted: 
         assert "→" not in await listed(CannedInspector(contents=(told,)), "packages", None, output, arrow="->")
 
 
-async def test_on_a_terminal_rows_fit() -> None:
+async def test_rows_fit_the_terminal() -> None:
     inspector = CannedInspector(contents=(package(message="m" * 200),))
     lines = (await listed(inspector, "packages", None, "table", 90)).splitlines()
     assert columns_of(lines[1]) == 90
@@ -54,6 +54,6 @@ HOOK_RUN = replace(task(1), name="hook", lane="q")
         ((replace(HOOK_RUN, waits_for="a slot: hooks"),), "hook (waits for a slot: hooks)"),
     ],
 )
-async def test_what_a_package_does(tasks: tuple[TaskSnapshot, ...], doing: str) -> None:
+async def test_the_current_activity_of_a_package_is_shown(tasks: tuple[TaskSnapshot, ...], doing: str) -> None:
     header, row = (await listed(CannedInspector((package(tasks=tasks),)), "packages", None, "wide")).splitlines()
     assert row[header.index("DOING") : header.index("WARNINGS")].rstrip() == doing

@@ -1,4 +1,4 @@
-"""What `get repositories` and `get versions` print."""
+"""The output of `get repositories` and `get versions`."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from wharfinger.debug.listing.listing import NotListedError
 from wharfinger.formats.json.value import decode_json, find
 
 
-async def test_repositories() -> None:
+async def test_repositories_are_listed_with_their_state() -> None:
     text = await listed(CannedInspector(), "repositories", None, "table")
     first, second, third = text.splitlines()
     assert first.split() == ["NAME", "READY", "USERS", "PACKAGES", "VERSIONS", "SCANNED", "SOURCE", "MESSAGE"]
@@ -21,7 +21,7 @@ async def test_repositories() -> None:
     assert await listed(CannedInspector(sources=()), "repositories", None, "table") == ""
 
 
-async def test_versions() -> None:
+async def test_versions_are_listed_with_their_packages() -> None:
     text = await listed(CannedInspector(), "versions", None, "table")
     _, first, second = text.splitlines()
     assert first.split() == ["default", "web-shop", "1.2.0", "abababababab", ">=1.30", "a", "fix"]
@@ -34,7 +34,7 @@ async def test_versions() -> None:
     assert find(document, "packages", 0, "detailed", 0, "changelog") == ["a fix", "more"]
 
 
-async def test_wrong_names() -> None:
+async def test_unknown_names_are_refused_with_a_hint() -> None:
     with pytest.raises(NotListedError, match="did you mean 'default'"):
         await listed(CannedInspector(), "repositories", "defualt", "table")
     with pytest.raises(NotListedError, match="`wharfinger get versions` lists all"):

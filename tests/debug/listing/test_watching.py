@@ -1,4 +1,4 @@
-"""A list that is watched: the first answer is the whole list, later ones only what is new, changed or gone."""
+"""A watched list: the first answer is the whole list; later answers contain only rows that are new, changed or deleted."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ def row(name: str, state: str = "serving", *, document: str = "1") -> Row:
     return Row((name,), name, (name, state, *["0"] * 8), {"v": document})
 
 
-def test_a_table() -> None:
+def test_a_watched_table_prints_only_changed_rows() -> None:
     shown = WatchedList(LISTING, Selection(), "table", None)
     assert shown.update([]) == ""
     first = shown.update([row("a"), row("b")])
@@ -26,12 +26,12 @@ def test_a_table() -> None:
     assert shown.update([replace(row("a"), in_table=False), row("c")]) == ""
 
 
-def test_no_headers() -> None:
+def test_a_watched_table_has_no_headers_on_request() -> None:
     shown = WatchedList(LISTING, Selection(), "table", None, headers=False)
     assert shown.update([row("a")]).split()[0] == "a"
 
 
-def test_names_and_documents() -> None:
+def test_watched_names_and_documents_are_printed_when_they_change() -> None:
     names = WatchedList(LISTING, Selection(), "name", None)
     assert [names.update(rows) for rows in ([row("a")], [row("a", document="2"), row("b")], [])] == ["a\n", "b\n", ""]
     yaml = WatchedList(LISTING, Selection(), "yaml", None)

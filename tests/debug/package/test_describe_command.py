@@ -7,7 +7,7 @@ from tests.debug.support.running import typed
 from wharfinger.debug.package.describe_command import add_describe
 
 
-async def test_describe(tmp_path: Path) -> None:
+async def test_describe_prints_text_and_documents(tmp_path: Path) -> None:
     code, out, err = await typed(add_describe, ["prod.shop"], CannedInspector(), tmp_path)
     assert (code, err) == (0, "")
     assert out.startswith("Name:         prod.shop\n")

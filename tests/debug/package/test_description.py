@@ -11,7 +11,7 @@ from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.package_details import ClusterEventSnapshot
 
 
-async def test_a_description() -> None:
+async def test_a_description_has_all_sections() -> None:
     found = await describe(CannedInspector(), "prod.shop")
     lines = list(description_lines(found, MOMENT + timedelta(minutes=3), None, "→"))
     assert lines[:4] == [
@@ -29,7 +29,7 @@ async def test_a_description() -> None:
     assert set(document) == {"package", "resources", "events", "explanation", "history"}
 
 
-async def test_everything_that_a_package_may_have() -> None:
+async def test_every_state_of_a_package_is_described() -> None:
     found = await describe(CannedInspector((BUSY,), explanations={}), "prod.busy")
     text = "\n".join(description_lines(found, MOMENT, 80, "->"))
     for part in (
@@ -43,13 +43,13 @@ async def test_everything_that_a_package_may_have() -> None:
         assert part in text
 
 
-async def test_no_text_reaches_the_terminal_as_it_is() -> None:
+async def test_control_characters_are_escaped_in_descriptions() -> None:
     odd = package("prod.odd", message=HOSTILE, settings={"a": HOSTILE})
     found = await describe(CannedInspector((odd,)), "prod.odd")
     assert all(is_safe(line) for line in description_lines(found, MOMENT, None, "→"))
 
 
-async def test_a_cluster_that_does_not_answer_costs_the_events_only() -> None:
+async def test_without_the_cluster_only_the_events_are_missing() -> None:
     class Away(CannedInspector):
         async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
             raise DebugAnswerError("the Events cannot be read")

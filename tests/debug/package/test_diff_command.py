@@ -10,7 +10,7 @@ from wharfinger.debug.package.diff_command import EXIT_DIFFERENT, add_diff
 from wharfinger.runtime.package_details import DifferenceSnapshot
 
 
-async def test_exit_codes(tmp_path: Path) -> None:
+async def test_the_exit_code_tells_differences_from_errors(tmp_path: Path) -> None:
     code, out, err = await typed(add_diff, ["prod.shop"], CannedInspector(), tmp_path)
     assert code == EXIT_DIFFERENT
     assert out.startswith("~ Deployment.apps prod/shop\n    ~ /spec/replicas: 1 -> 2\n")
@@ -25,7 +25,7 @@ async def test_exit_codes(tmp_path: Path) -> None:
     )
 
 
-async def test_json(tmp_path: Path) -> None:
+async def test_the_difference_is_printed_as_json(tmp_path: Path) -> None:
     _, out, err = await typed(add_diff, ["prod.shop", "-o", "json"], CannedInspector(), tmp_path)
     document = json.loads(out)
     assert [each["change"] for each in document["changes"]] == [each.change for each in DIFFERENCE.changes]
@@ -33,7 +33,7 @@ async def test_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "hint"), [("nope", "lists them\n"), ("/", "add --against FOLDER|REVISION\n")])
-async def test_no_such_package(name: str, hint: str, tmp_path: Path) -> None:
+async def test_an_unknown_package_is_an_error(name: str, hint: str, tmp_path: Path) -> None:
     code, _, err = await typed(add_diff, [name], CannedInspector(), tmp_path)
     assert code == 1
     assert err.endswith(hint)

@@ -4,7 +4,7 @@ from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.package_details import DifferenceSnapshot, FieldChangeSnapshot, ObjectChangeSnapshot
 
 
-def test_the_lines_of_a_difference() -> None:
+def test_changes_are_printed_line_by_line() -> None:
     assert difference_lines(DIFFERENCE) == [
         "~ Deployment.apps prod/shop",
         "    ~ /spec/replicas: 1 -> 2",
@@ -18,7 +18,7 @@ def test_the_lines_of_a_difference() -> None:
     ]
 
 
-def test_documents_and_removed_fields() -> None:
+def test_created_documents_and_removed_fields_are_printed() -> None:
     created = ObjectChangeSnapshot(
         "A b", "create", "dry run", (FieldChangeSnapshot("", "", '{"a":{"b":"\\u001b[31m"}}'),)
     )
@@ -31,7 +31,7 @@ def test_documents_and_removed_fields() -> None:
     assert summary_lines(DifferenceSnapshot("a")) == ["no differences"]
 
 
-def test_colours() -> None:
+def test_added_and_removed_lines_are_coloured() -> None:
     assert coloured("    + a") == "\x1b[32m    + a\x1b[0m"
     assert coloured("- a") == "\x1b[31m- a\x1b[0m"
     assert coloured("~ a") == "~ a"

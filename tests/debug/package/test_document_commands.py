@@ -10,7 +10,7 @@ from wharfinger.debug.package.document_commands import add_snapshots, add_tasks,
 from wharfinger.runtime.package_details import DaemonTaskSnapshot
 
 
-async def test_values(tmp_path: Path) -> None:
+async def test_values_are_printed_in_every_format(tmp_path: Path) -> None:
     code, out, _ = await typed(add_values, ["prod.shop"], CannedInspector(), tmp_path)
     assert (code, yaml.safe_load(out)) == (0, {"replicas": 2, "internal": {"ready": True}})
     _, out, _ = await typed(add_values, ["prod.shop", "--settings", "-o", "json"], CannedInspector(), tmp_path)
@@ -22,7 +22,7 @@ async def test_values(tmp_path: Path) -> None:
         await typed(add_values, ["a", "-o", "wide"], CannedInspector(), tmp_path)
 
 
-async def test_snapshots(tmp_path: Path) -> None:
+async def test_snapshots_of_hooks_are_printed(tmp_path: Path) -> None:
     code, out, _ = await typed(add_snapshots, ["prod.shop"], CannedInspector(), tmp_path)
     assert code == 0
     assert yaml.safe_load(out) == {
@@ -33,7 +33,7 @@ async def test_snapshots(tmp_path: Path) -> None:
     assert (code, err) == (1, "error: no package named 'nope'; `wharfinger get packages` lists them\n")
 
 
-async def test_tasks(tmp_path: Path) -> None:
+async def test_tasks_of_the_daemon_are_printed(tmp_path: Path) -> None:
     code, out, _ = await typed(add_tasks, [], CannedInspector(), tmp_path)
     assert (code, out) == (0, "main\n  queue prod.shop [prod.shop] (version changed) at slots.use\n")
     _, out, _ = await typed(add_tasks, ["--package", "prod.shop", "-o", "yaml"], CannedInspector(), tmp_path)

@@ -9,7 +9,7 @@ from wharfinger.debug.package.events_command import add_events, event_lines
 from wharfinger.runtime.package_details import ClusterEventSnapshot, DetailsUnavailableError
 
 
-async def test_a_table(tmp_path: Path) -> None:
+async def test_events_are_printed_as_a_table(tmp_path: Path) -> None:
     code, out, _ = await typed(add_events, ["prod.shop"], CannedInspector(), tmp_path)
     assert code == 0
     header, first, second = out.splitlines()
@@ -23,7 +23,7 @@ async def test_a_table(tmp_path: Path) -> None:
     assert [each["reason"] for each in json.loads(out)["events"]] == ["Failed", "Installed"]
 
 
-async def test_no_events(tmp_path: Path) -> None:
+async def test_an_empty_list_of_events_is_reported(tmp_path: Path) -> None:
     assert await typed(add_events, [], CannedInspector(happened=()), tmp_path) == (0, "", "no Events\n")
     assert event_lines((), None) == []
     code, _, err = await typed(add_events, ["nope"], CannedInspector(), tmp_path)
@@ -31,7 +31,7 @@ async def test_no_events(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["prod.shop"]])
-async def test_a_cluster_that_does_not_answer(words: list[str], tmp_path: Path) -> None:
+async def test_a_cluster_that_does_not_answer_is_reported(words: list[str], tmp_path: Path) -> None:
     class Away(CannedInspector):
         async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
             raise DetailsUnavailableError("the Events cannot be read: connection refused")

@@ -1,4 +1,4 @@
-"""`wharfinger logs`: the kept lines, their end, one hook's output, and lines that come later."""
+"""`wharfinger logs`: the retained lines, the last lines, one hook's output, and lines that are logged later."""
 
 import argparse
 import json
@@ -27,12 +27,12 @@ SECOND = "2026-05-17T12:30:45.123456Z WARNING a.sh: red \\x1b[31m\n"
         ("--hook hooks/a.sh", SECOND),
     ],
 )
-async def test_lines(words: str, out: str, tmp_path: Path) -> None:
+async def test_retained_lines_are_printed(words: str, out: str, tmp_path: Path) -> None:
     code, printed, err = await typed(add_logs, ["prod.shop", *words.split()], CannedInspector(), tmp_path)
     assert (code, printed, err) == (0, out, "2 earlier lines are not kept\n")
 
 
-async def test_a_hook_without_lines_and_an_unknown_hook(tmp_path: Path) -> None:
+async def test_unknown_hooks_and_hooks_without_lines_are_reported(tmp_path: Path) -> None:
     quiet = replace(LOG, lines=LOG.lines[:1], dropped=0)
     inspector = CannedInspector()
     inspector.logged = quiet
@@ -42,7 +42,7 @@ async def test_a_hook_without_lines_and_an_unknown_hook(tmp_path: Path) -> None:
     assert unknown == (0, "", "the package has no hook 'b.sh'; its hooks are hooks/001-config.sh, hooks/002-later.py\n")
 
 
-async def test_json(tmp_path: Path) -> None:
+async def test_lines_are_printed_as_json(tmp_path: Path) -> None:
     _, out, _ = await typed(add_logs, ["prod.shop", "-o", "json"], CannedInspector(), tmp_path)
     documents = [json.loads(line) for line in out.splitlines()]
     assert [each["number"] for each in documents] == [7, 9]
@@ -50,7 +50,7 @@ async def test_json(tmp_path: Path) -> None:
     assert "\x1b" not in out
 
 
-async def test_no_lines_and_no_package(tmp_path: Path) -> None:
+async def test_an_empty_log_and_an_unknown_package_are_reported(tmp_path: Path) -> None:
     assert await typed(add_logs, ["ingress"], CannedInspector(), tmp_path) == (0, "", "no lines are kept\n")
     code, _, err = await typed(add_logs, ["nope"], CannedInspector(), tmp_path)
     assert (code, err) == (1, "error: no package named 'nope'; `wharfinger get packages` lists them\n")
@@ -58,7 +58,7 @@ async def test_no_lines_and_no_package(tmp_path: Path) -> None:
         await typed(add_logs, ["a", "--tail", "-1"], CannedInspector(), tmp_path)
 
 
-async def test_it_is_followed_over_a_restart_of_the_daemon(tmp_path: Path) -> None:
+async def test_logs_are_followed_over_a_restart_of_the_daemon(tmp_path: Path) -> None:
     inspector, asked = CannedInspector(), list[float]()
     later = replace(LOG, lines=(*LOG.lines, LogLineSnapshot(10, MOMENT, "info", "third")), dropped=0)
     again = LogSnapshot("prod.shop", (LogLineSnapshot(1, MOMENT, "info", "anew"),), run="run-2")

@@ -1,4 +1,4 @@
-"""`wharfinger wait`: its exit codes, and what it asks meanwhile. The clock is the test's own."""
+"""`wharfinger wait`: its exit codes, and its requests while it waits. The clock is simulated."""
 
 import argparse
 from dataclasses import replace
@@ -16,7 +16,7 @@ LATER = replace(package(), state="Installing", message="applying")
 
 
 class Waiting:
-    """A user who waits: each pause passes at once, and then the daemon has the next contents."""
+    """A waiting user: each pause ends at once, and then the daemon has the next contents."""
 
     def __init__(self, *contents: tuple[object, ...]) -> None:
         self.inspector = CannedInspector(contents=contents[0])  # type: ignore[arg-type]
@@ -36,17 +36,17 @@ async def run(waiting: Waiting, words: str, folder: Path) -> tuple[int, str, str
     return await typed(add_wait, words.split(), waiting.inspector, folder, handler=waiting.handler)
 
 
-async def test_it_waits_until_the_package_is_ready(tmp_path: Path) -> None:
+async def test_wait_ends_when_the_package_is_ready(tmp_path: Path) -> None:
     waiting = Waiting((LATER,), (LATER,), (package(),))
     assert await run(waiting, "prod.shop", tmp_path) == (0, "prod.shop: ready\n", "")
     assert waiting.now_s == 2.0
 
 
-async def test_it_waits_until_the_package_is_gone(tmp_path: Path) -> None:
+async def test_wait_ends_when_the_package_is_deleted(tmp_path: Path) -> None:
     assert await run(Waiting((package(),), ()), "prod.shop --for deleted", tmp_path) == (0, "prod.shop: deleted\n", "")
 
 
-async def test_a_package_may_appear_later(tmp_path: Path) -> None:
+async def test_wait_accepts_a_package_that_appears_later(tmp_path: Path) -> None:
     assert (await run(Waiting((), (), (package(),)), "prod.shop", tmp_path))[0] == 0
     code, _, err = await run(Waiting((package(),)), "prod.shoq", tmp_path)
     assert (code, err) == (1, "error: no package named 'prod.shoq'; did you mean prod.shop?\n")
@@ -57,10 +57,10 @@ async def test_an_unknown_condition_is_an_error_at_once(tmp_path: Path) -> None:
     code, out, err = await run(waiting, "prod.shop --for condition=Loadet", tmp_path)
     assert (code, out) == (1, "")
     assert err.startswith("error: prod.shop: there is no condition 'Loadet'; did you mean Loaded? known are ")
-    assert waiting.now_s == 1.0, "only when the package is known"
+    assert waiting.now_s == 1.0, "the condition is checked only when the package is known"
 
 
-async def test_it_is_too_late(tmp_path: Path) -> None:
+async def test_wait_ends_with_an_error_after_the_timeout(tmp_path: Path) -> None:
     waiting = Waiting((LATER,))
     code, out, err = await run(waiting, "prod.shop --timeout 90s", tmp_path)
     assert (code, out) == (EXIT_LATE, "")
@@ -71,7 +71,7 @@ async def test_it_is_too_late(tmp_path: Path) -> None:
     assert waiting.now_s == 90.0
 
 
-async def test_no_daemon_and_wrong_usage(tmp_path: Path) -> None:
+async def test_a_missing_daemon_and_wrong_arguments_are_errors(tmp_path: Path) -> None:
     def handler(args: argparse.Namespace) -> int:
         args.socket = tmp_path / "none"
         return Waiting(()).handler(args)

@@ -27,7 +27,7 @@ from wharfinger.debug.package.wait_goal import (
         ("condition=Loaded=false", HasCondition("Loaded", "False"), "condition Loaded is False"),
     ],
 )
-def test_goals(text: str, goal: Goal, said: str) -> None:
+def test_goals_are_parsed_and_printed(text: str, goal: Goal, said: str) -> None:
     assert read_goal(text) == goal
     assert str(goal) == said
 
@@ -35,12 +35,12 @@ def test_goals(text: str, goal: Goal, said: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "condition=", "condition=X=maybe", "condition=Ready=Unknown", "Loaded", "jsonpath={.a}"]
 )
-def test_what_is_no_goal(text: str) -> None:
+def test_invalid_goals_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected ready"):
         read_goal(text)
 
 
-def test_what_is_reached() -> None:
+def test_a_goal_is_reached_by_state_condition_or_deletion() -> None:
     ready, failed = package(), replace(package(), state="Failed")
     assert [is_reached(Ready(), each) for each in (ready, failed, None)] == [True, False, False]
     assert [is_reached(Ready(wanted=False), each) for each in (ready, failed, None)] == [False, True, False]
@@ -51,9 +51,11 @@ def test_what_is_reached() -> None:
     assert not is_reached(HasCondition("Other", "True"), ready)
 
 
-def test_a_condition_that_no_package_has_is_named_with_the_nearest() -> None:
+def test_an_unknown_condition_is_reported_with_the_nearest_name() -> None:
     assert unknown_condition(HasCondition("loaded", "True"), package()) == ""
-    assert unknown_condition(HasCondition("Removed", "True"), package()) == "", "it has this one only at times"
+    assert unknown_condition(HasCondition("Removed", "True"), package()) == "", (
+        "a package has this condition only at times"
+    )
     assert unknown_condition(Ready(), package()) == unknown_condition(Deleted(), package()) == ""
     assert unknown_condition(HasCondition("Loadde", "True"), package()) == (
         "there is no condition 'Loadde'; did you mean Loaded? known are Loaded, Accepted, Removed and Ready"
@@ -63,7 +65,7 @@ def test_a_condition_that_no_package_has_is_named_with_the_nearest() -> None:
     )
 
 
-def test_what_is_shown_meanwhile() -> None:
+def test_progress_is_shown_while_waiting() -> None:
     assert progress_text(None) == "there is no such package yet"
     assert progress_text(replace(package(), message="")) == "Ready"
     assert progress_text(BUSY) == "Ready: waits; 3 done, 1 to go: Deployment prod/busy"

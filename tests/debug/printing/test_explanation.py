@@ -1,4 +1,4 @@
-"""An explanation as a person reads it."""
+"""Explanations as text."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -15,7 +15,7 @@ LATER = MOMENT + timedelta(minutes=4, seconds=5)
 SUMMER = datetime(2026, 5, 17, 14, tzinfo=timezone(timedelta(hours=2)))
 
 
-def test_a_line_for_each_cause_and_one_remedy() -> None:
+def test_an_explanation_has_a_line_for_each_cause_and_one_remedy() -> None:
     assert explanation_lines(WHY, LATER) == [
         "prod.shop  waits for ingress  since 12:30:45 UTC (4m05s)",
         "ingress    fails: PackageHookFailed: hooks/a.sh: exit status 3; attempt 4",
@@ -24,7 +24,7 @@ def test_a_line_for_each_cause_and_one_remedy() -> None:
     ]
 
 
-def test_a_package_that_nothing_keeps() -> None:
+def test_a_ready_package_is_reported_as_not_blocked() -> None:
     assert explanation_lines(WHY_READY, LATER) == ["ingress: ready; nothing blocks it"]
     left = replace(WHY_READY, also=("it is in maintenance",))
     assert explanation_lines(left, LATER) == ["ingress: ready; nothing blocks it", "also: it is in maintenance"]
@@ -46,12 +46,12 @@ def test_wide_names_are_aligned() -> None:
     ],
     ids=["now", "days ago", "another zone", "a clock that went back"],
 )
-def test_since(since: datetime, now: datetime, text: str) -> None:
+def test_the_age_of_a_cause_is_printed(since: datetime, now: datetime, text: str) -> None:
     assert since_text(since, now) == text
 
 
 @given(explanations())
-def test_nothing_in_it_is_obeyed_by_a_terminal(explanation: ExplanationSnapshot) -> None:
+def test_control_characters_in_explanations_are_escaped(explanation: ExplanationSnapshot) -> None:
     told = replace(explanation, remedy=HOSTILE, also=(HOSTILE,))
     lines = explanation_lines(told, LATER)
     assert all(is_safe(line) for line in lines)

@@ -7,7 +7,7 @@ from wharfinger.debug.printing.log_line import log_line_text
 from wharfinger.formats.terminal_text import is_safe
 
 
-def test_the_time_the_level_and_the_message() -> None:
+def test_a_log_line_has_time_level_and_message() -> None:
     assert log_line_text(LOG.lines[0]) == "2026-05-17T12:30:45.123456Z INFO    installing 1.2.3"
 
 

@@ -1,4 +1,4 @@
-"""The memory of a daemon as a person reads it."""
+"""The memory of a daemon as text."""
 
 import pytest
 
@@ -20,11 +20,11 @@ renders              7        2.5 MiB
 """
 
 
-def test_two_tables() -> None:
+def test_memory_is_printed_as_two_tables() -> None:
     assert "".join(f"{line}\n" for line in memory_lines(MEMORY)) == TEXT
 
 
-def test_a_daemon_that_has_just_begun() -> None:
+def test_a_daemon_without_stores_has_no_second_table() -> None:
     assert memory_lines(MemorySnapshot(1, 2))[0].split() == ["PROGRAM", "PROCESSES", "MEMORY"]
     assert "KEPT" not in "".join(memory_lines(MemorySnapshot(1, 2)))
 
@@ -40,5 +40,5 @@ def test_a_daemon_that_has_just_begun() -> None:
         (1024**4, "1024 GiB"),
     ],
 )
-def test_sizes(size: int, text: str) -> None:
+def test_sizes_are_printed_in_binary_units(size: int, text: str) -> None:
     assert size_text(size) == text

@@ -26,18 +26,18 @@ from wharfinger.runtime.scheduler_details import LackSnapshot
         (LackSnapshot("later", "", ""), "later"),
     ],
 )
-def test_what_a_node_is_parked_on(lack: LackSnapshot, text: str) -> None:
+def test_the_missing_condition_of_a_parked_node_is_printed(lack: LackSnapshot, text: str) -> None:
     assert lack_text(lack) == text
 
 
-def test_a_moment_is_in_utc_and_to_the_second() -> None:
+def test_times_are_printed_in_utc_to_the_second() -> None:
     assert moment_text(MOMENT) == "2026-05-17 12:30:45Z"
     assert moment_text(datetime(2026, 5, 17, 1, tzinfo=timezone(timedelta(hours=2)))) == "2026-05-16 23:00:00Z"
     assert moment_text(None) == ""
     assert moment_text(datetime(1, 1, 1, tzinfo=UTC)).endswith("00:00:00Z")
 
 
-def test_a_table_of_nodes() -> None:
+def test_nodes_are_printed_as_a_table() -> None:
     assert node_lines((*NODES, WAITING_NODE), None) == [
         "NAME        ORDER   STATE    DECISION                    SINCE                  WAITS-FOR",
         "ingress     10      active   Enable DynamicallyEnabled",
@@ -48,13 +48,13 @@ def test_a_table_of_nodes() -> None:
 
 
 @pytest.mark.parametrize("decision", ["Disable", "Forbid"])
-def test_what_may_not_be_on_is_off(decision: str) -> None:
+def test_a_disabled_node_is_shown_as_off(decision: str) -> None:
     for failed in (False, True):
         _, line = node_lines((replace(NODES[0], decision=decision, failed=failed),), None)
         assert line.split()[2] == "off"
 
 
-def test_a_table_fits_a_terminal_and_says_nothing_that_one_obeys() -> None:
+def test_a_table_fits_the_terminal_and_has_no_control_characters() -> None:
     node = replace(WAITING_NODE, reason="R", lacks=(LackSnapshot("package", HOSTILE * 5, HOSTILE),))
     lines = node_lines((node,), 100)
     assert max(width(line) for line in lines) <= 100

@@ -1,4 +1,4 @@
-"""Documents: the same value for a program, nothing to obey for a terminal."""
+"""Documents: programs read back the same value, and no control character reaches a terminal."""
 
 import json
 import subprocess
@@ -53,7 +53,7 @@ def test_yaml_is_read_back(value: JsonValue) -> None:
     assert is_safe(document, allow="\n")
 
 
-def test_kubernetes_reads_the_same() -> None:
+def test_kubernetes_reads_the_same_values_from_yaml() -> None:
     value: JsonValue = {"texts": list(KUBERNETES_READS_OTHERWISE), **dict.fromkeys(KUBERNETES_READS_OTHERWISE, "x")}
     manifest: JsonValue = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "value": value}
     done = subprocess.run(
@@ -66,13 +66,13 @@ def test_kubernetes_reads_the_same() -> None:
     assert json.loads(done.stdout)["value"] == value
 
 
-def test_yaml_is_for_reading() -> None:
+def test_yaml_is_written_in_readable_block_style() -> None:
     value: JsonValue = {"b": 1, "a": ["x", {"c": "one\ntwo\n"}], "empty": {}, "none": None, "text": "ü ✓"}
     assert render_yaml(value) == ("b: 1\na:\n- x\n- c: |\n    one\n    two\nempty: {}\nnone: null\ntext: ü ✓\n")
 
 
 @pytest.mark.parametrize("output", [render_json, render_yaml])
-def test_hostile_text(output: Callable[[JsonValue], str]) -> None:
+def test_hostile_text_is_escaped_and_read_back(output: Callable[[JsonValue], str]) -> None:
     document = output({HOSTILE: HOSTILE})
     assert is_safe(document, allow="\n")
     read = yaml.safe_load(document)
@@ -80,12 +80,12 @@ def test_hostile_text(output: Callable[[JsonValue], str]) -> None:
     assert read == {expected: expected}
 
 
-def test_a_lone_surrogate_hides_nothing_else() -> None:
+def test_a_lone_surrogate_does_not_hide_the_remaining_text() -> None:
     value: JsonValue = {"a": ["\udfff", 1, None, {"\ud800": 2.5}]}
     assert json.loads(render_json(value)) == {"a": ["?", 1, None, {"?": 2.5}]}
 
 
-def test_values_as_deep_as_readers_allow() -> None:
+def test_deeply_nested_values_are_printed() -> None:
     deep: JsonValue = "bottom"
     for level in range(220):
         deep = [deep] if level % 2 else {"a": deep}
@@ -93,7 +93,7 @@ def test_values_as_deep_as_readers_allow() -> None:
     assert yaml.load(render_yaml(deep), yaml.CSafeLoader) == deep
 
 
-def test_numbers_that_only_json_has() -> None:
+def test_large_and_non_finite_numbers_are_printed() -> None:
     assert json.loads(render_json([2**70, 1e300])) == [2**70, 1e300]
     assert yaml.safe_load(render_yaml([2**70])) == [2**70]
     assert json.loads(render_json([float("nan"), float("inf")])) == [None, None]

@@ -1,4 +1,4 @@
-"""Secrets do not leave the daemon: not by settings, not by what an error quotes."""
+"""Secrets do not leave the daemon, neither in settings nor in quoted errors."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ SETTINGS: JsonObject = {
 }
 
 
-def test_settings_by_key_and_everything_else_by_value() -> None:
+def test_settings_are_redacted_by_key_and_other_texts_by_value() -> None:
     told = package(
         settings=SETTINGS,
         message="cannot log in with hunter2 at db",
@@ -81,7 +81,7 @@ def test_settings_by_key_and_everything_else_by_value() -> None:
         assert secret not in render_json(package_to_json(safe))
 
 
-def test_values_hooks_and_names_of_tasks_too() -> None:
+def test_values_hooks_and_names_of_tasks_are_redacted() -> None:
     told = replace(
         package(settings={}, tasks=(replace(task(1), name="Run hunter2"),)),
         values={"db": {"password": "hunter2"}},
@@ -93,7 +93,7 @@ def test_values_hooks_and_names_of_tasks_too() -> None:
     assert safe.queue.tasks[0].name == f"Run {MARK}"
 
 
-def test_what_the_runtime_names_is_masked_in_every_text_and_left_out() -> None:
+def test_secrets_that_the_runtime_names_are_masked_in_every_text() -> None:
     told = replace(package(message="a write-only one", settings={"greeting": "write-only"}), secrets=("write-only",))
     safe = redact_package(told)
     assert (safe.message, safe.settings, safe.secrets) == (f"a {MARK} one", {"greeting": MARK}, ())
@@ -102,7 +102,7 @@ def test_what_the_runtime_names_is_masked_in_every_text_and_left_out() -> None:
     assert "secrets" not in repr(told)
 
 
-def test_what_goes_on_in_a_package_names_no_secret() -> None:
+def test_operations_and_progress_are_redacted() -> None:
     said = "not hunter2"
     told = replace(
         BUSY,
@@ -127,13 +127,13 @@ def test_what_goes_on_in_a_package_names_no_secret() -> None:
     assert "hunter2" not in repr(safe)
 
 
-def test_what_an_enabled_script_said_is_masked() -> None:
+def test_messages_of_enabled_scripts_are_redacted() -> None:
     node = replace(NODES[0], message="the package's enabled script gave no answer: bad hunter2 and password=abcdef")
     safe = redact_node(node, {"hunter2"})
     assert safe == replace(node, message=f"the package's enabled script gave no answer: bad {MARK} and password={MARK}")
 
 
-def test_nothing_else_that_a_node_tells_quotes_a_secret() -> None:
+def test_votes_and_missing_conditions_of_a_node_are_redacted() -> None:
     votes = (VoteSnapshot("Disable", "ByScript", "said hunter2"), VoteSnapshot("Enable", "ByDefault", ""))
     node = replace(WAITING_NODE, votes=votes, lacks=(LackSnapshot("vote", "prod.web", "failed: hunter2"),))
     safe = redact_node(node, {"hunter2"})
@@ -142,17 +142,17 @@ def test_nothing_else_that_a_node_tells_quotes_a_secret() -> None:
     assert redact_node(WAITING_NODE, {"hunter2"}) == WAITING_NODE
 
 
-def test_what_no_setting_names_is_found_by_its_form() -> None:
+def test_secrets_outside_settings_are_found_by_their_form() -> None:
     told = package(settings={}, message="GET https://user:pa55word@registry/v2: 401")
     assert "pa55word" not in redact_package(told).message
 
 
-def test_what_is_no_secret_stays() -> None:
+def test_texts_without_secrets_are_unchanged() -> None:
     for each in (*PACKAGES, BUSY):
         assert redact_package(each) == each
 
 
-def test_secrets_of_all_packages_leave_all_queues() -> None:
+def test_secrets_of_all_packages_are_masked_in_every_queue() -> None:
     secrets = secrets_in([package(settings=SETTINGS), package("test.shop", settings={"apiKey": "abcdef"})])
     assert secrets == {"hunter2", "first-token", "73310452", "abcdef"}
     queue = package(tasks=(replace(task(1, error="abcdef!"), cause="because hunter2"),)).queue
@@ -161,12 +161,12 @@ def test_secrets_of_all_packages_leave_all_queues() -> None:
 
 
 @pytest.mark.parametrize("value", ["", None, True, [], {}, MARK, "abc"])
-def test_what_hides_nothing_replaces_nothing(value: JsonValue) -> None:
+def test_trivial_secrets_are_not_masked(value: JsonValue) -> None:
     told = package(settings={"password": value}, message="true abc none []")
     assert redact_package(told).message == told.message
 
 
-def test_settings_as_deep_as_readers_allow() -> None:
+def test_deeply_nested_settings_are_redacted() -> None:
     deep: JsonValue = {"password": "hunter2"}
     for _ in range(250):
         deep = {"a": deep}
@@ -176,13 +176,13 @@ def test_settings_as_deep_as_readers_allow() -> None:
 
 @pytest.mark.slow
 @given(packages(), JSON_OBJECTS)
-def test_any_package_can_be_redacted_and_once_is_enough(told: PackageSnapshot, settings: JsonObject) -> None:
+def test_redacting_any_package_is_idempotent(told: PackageSnapshot, settings: JsonObject) -> None:
     once = redact_package(replace(told, settings={**settings, "password": told.message}))
     assert redact_package(once) == once
     assert once.name == told.name
 
 
-def test_an_explanation_quotes_no_secret_and_keeps_its_names() -> None:
+def test_explanations_are_redacted_except_for_names() -> None:
     said, masked = "not hunter2", f"not {MARK}"
     told = replace(
         WHY, causes=(replace(WHY.causes[0], state=said, message=said),), remedy=said, also=(said, "password=abcdef")
@@ -193,7 +193,7 @@ def test_an_explanation_quotes_no_secret_and_keeps_its_names() -> None:
     assert redact_explanation(WHY, {"hunter2"}) == WHY
 
 
-def test_details_of_a_package() -> None:
+def test_details_of_a_package_are_redacted() -> None:
     secrets, text = ("hunter2222",), "cannot use hunter2222"
     change = replace(DIFFERENCE.changes[0], fields=(FieldChangeSnapshot("/a", text, text),), note=text)
     told = (
@@ -209,7 +209,7 @@ def test_details_of_a_package() -> None:
         assert "cannot use ***" in repr(each)
 
 
-def test_repositories_pools_and_the_daemon() -> None:
+def test_repositories_pools_and_the_daemon_are_redacted() -> None:
     """Their texts quote answers of registries, programs and API servers."""
     quoted = "401 for hunter2 at https://a:b-secret@registry.example/"
     indexed = next(each for each in REPOSITORIES if each.packages and each.packages[0].detailed)

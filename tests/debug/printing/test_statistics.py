@@ -1,4 +1,4 @@
-"""What a daemon counts, as a person reads it."""
+"""Statistics of a daemon as text."""
 
 from dataclasses import replace
 
@@ -27,11 +27,11 @@ rules     1       30         0
 """
 
 
-def test_three_tables() -> None:
+def test_statistics_are_printed_as_three_tables() -> None:
     assert "".join(f"{line}\n" for line in statistics_lines(STATISTICS)) == TABLES
 
 
-def test_what_is_not_there_is_left_out() -> None:
+def test_missing_statistics_are_omitted() -> None:
     bare = replace(
         STATISTICS,
         trying_crds=(),
@@ -47,18 +47,18 @@ def test_what_is_not_there_is_left_out() -> None:
     assert "definitions   none awaited" in text
 
 
-def test_a_terminal_obeys_no_name() -> None:
+def test_control_characters_in_names_are_escaped() -> None:
     lines = statistics_lines(replace(STATISTICS, trying_crds=(HOSTILE,)))
     assert is_safe("\n".join(lines), allow="\n")
 
 
-def test_the_renderer_of_charts_is_named() -> None:
+def test_the_renderer_of_charts_is_shown() -> None:
     found = replace(STATISTICS, charts=PoolSnapshot(2, 70, 3), renderer="chart engine, helm v4.3.1")
     lines = [line.split() for line in statistics_lines(found)]
     assert ["charts", "2", "70", "3"] in lines
     assert ["charts", "rendered", "by", "chart", "engine,", "helm", "v4.3.1"] in lines
 
 
-def test_workers_for_python_hooks_have_a_row() -> None:
+def test_workers_of_python_hooks_have_a_row() -> None:
     lines = statistics_lines(replace(STATISTICS, warm=PoolSnapshot(4, 90, 1)))
     assert lines[-1].split() == ["python", "hooks", "4", "90", "1"]

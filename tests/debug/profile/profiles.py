@@ -1,4 +1,4 @@
-"""A profile whose numbers are known."""
+"""A profile with fixed numbers."""
 
 from wharfinger.debug.profile.profile import MAIN, OTHERS, FrameSnapshot, ProfileSnapshot, StackSnapshot
 

@@ -5,7 +5,7 @@ from wharfinger.debug.profile.flame_graphs import SPEEDSCOPE, collapsed_stacks, 
 from wharfinger.formats.json.value import as_object, find_list, find_object
 
 
-def test_collapsed_stacks() -> None:
+def test_stacks_are_written_in_the_collapsed_format() -> None:
     """Frames are separated by semicolons, so a name must not contain one; the last word of a line is the weight."""
     assert collapsed_stacks(PROFILE) == (
         "main thread (waiting);run (trio/_core/_run.py:10);EpollIOManager.get_events (trio/_core/_io_epoll.py:243) 7500000\n"
@@ -18,7 +18,7 @@ def test_collapsed_stacks() -> None:
     )
 
 
-def test_a_file_of_speedscope() -> None:
+def test_profiles_are_written_in_the_speedscope_format() -> None:
     """Each profile has as many weights as samples, and a sample names frames of the shared list, outermost first."""
     found = speedscope_file(PROFILE)
     assert found["$schema"] == SPEEDSCOPE

@@ -1,4 +1,4 @@
-"""The thread that samples, in this process."""
+"""The sampling thread, in this process."""
 
 import gc
 import threading
@@ -10,7 +10,7 @@ from wharfinger.debug.profile.profile import MAIN, OTHERS
 from wharfinger.debug.profile.sampler import Sampler
 
 
-async def test_the_loop_continues_and_its_waiting_is_seen() -> None:
+async def test_the_event_loop_continues_and_its_waiting_is_sampled() -> None:
     """While the sampler runs, the main thread is in trio's wait for I/O, and so is nearly the whole profile."""
     sampler = Sampler(0.3, interval_s=0.002)
     found = await trio.to_thread.run_sync(sampler.run)
@@ -41,7 +41,7 @@ async def test_other_threads_are_sampled() -> None:
     assert any("blocked" in {found.frames[at].function for at in each.frames} for each in stacks)
 
 
-async def test_it_ends_when_it_is_stopped() -> None:
+async def test_the_sampler_ends_when_it_is_stopped() -> None:
     sampler = Sampler(60.0, interval_s=0.001)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.to_thread.run_sync, sampler.run)
@@ -52,8 +52,8 @@ class Kept:
     """Something that a frame refers to."""
 
 
-def test_no_frame_is_kept_after_a_sample() -> None:
-    """A frame that is kept would keep the variables of its function alive."""
+def test_no_frame_is_retained_after_a_sample() -> None:
+    """A retained frame would keep the variables of its function alive."""
     begun, end = threading.Event(), threading.Event()
     references: list[weakref.ref[Kept]] = []
 

@@ -38,7 +38,7 @@ def named(file: str, function: str) -> FrameType:
     return space[function]()
 
 
-def test_a_stack_counts_by_the_time_since_the_sample_before() -> None:
+def test_a_stack_is_weighted_by_the_time_since_the_last_sample() -> None:
     samples, frame = Samples(main_thread=1), outer(SECRET)
     for threads, seconds in (((1,), 0.5), ((1, 2), 1.0)):
         samples.add(dict.fromkeys(threads, frame), seconds)
@@ -102,7 +102,7 @@ def test_the_depth_of_a_stack_is_bounded() -> None:
         (str(Path(os.__file__).parent / "threading.py"), "wait", True, False),
     ],
 )
-def test_who_waits(file: str, function: str, is_main: bool, waits: bool) -> None:
+def test_waiting_stacks_are_recognized(file: str, function: str, is_main: bool, waits: bool) -> None:
     """A main thread that waits for a lock blocks the event loop, and is shown."""
     samples = Samples(main_thread=1)
     samples.add({1 if is_main else 2: named(file, function)}, 1.0)

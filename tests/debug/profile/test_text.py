@@ -1,4 +1,4 @@
-"""A profile as a person reads it."""
+"""A profile as text."""
 
 from dataclasses import replace
 
@@ -30,8 +30,8 @@ SELF     SELF%   TOTAL    TOTAL%   OTHER THREADS
 """
 
 
-def test_what_took_the_time() -> None:
-    """A function that is twice in a stack is counted once, and waiting is no work."""
+def test_functions_are_listed_by_their_time() -> None:
+    """A function that is twice in a stack is counted once, and waiting is not counted as work."""
     assert "".join(f"{line}\n" for line in profile_lines(PROFILE, None)) == TEXT
 
 
@@ -43,7 +43,7 @@ def test_an_idle_daemon_has_no_tables_of_functions() -> None:
     assert "other threads   waiting                      0.00 s   -" in lines
 
 
-def test_many_functions_are_cut_and_missing_time_is_reported() -> None:
+def test_long_lists_of_functions_are_cut_and_missing_time_is_reported() -> None:
     frames = tuple(FrameSnapshot(f"f{number}", "a.py", 1) for number in range(MAX_ROWS + 3))
     stacks = tuple(StackSnapshot(MAIN, (number,), 1.0, 1) for number in range(len(frames)))
     lines = profile_lines(replace(PROFILE, frames=frames, stacks=stacks, unlisted_s=1.5), 60)

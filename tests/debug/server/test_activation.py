@@ -1,4 +1,4 @@
-"""Sockets from systemd: by its own tool, and by everything that can be wrong with them."""
+"""Sockets from systemd: activation by its own tool, and invalid sockets."""
 
 import os
 import socket
@@ -30,7 +30,7 @@ trio.run(main)
 """
 
 
-async def test_under_systemds_own_tool(tmp_path: Path) -> None:
+async def test_systemd_socket_activate_passes_the_listener(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     command = ["systemd-socket-activate", f"--listen={path}", "--setenv=PYTHONPATH", sys.executable, "-c", SERVE]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -58,11 +58,11 @@ async def test_under_systemds_own_tool(tmp_path: Path) -> None:
                 assert await process.wait() == 0
         finally:
             process.kill()
-    assert path.exists()  # it is systemd's
+    assert path.exists()  # systemd owns the file
 
 
 def in_child(prepare: str) -> str:
-    """What inherited_listener() says in a child process whose descriptor 3 is what ``prepare`` makes of it."""
+    """Return the result of inherited_listener() in a child process in which ``prepare`` has set up descriptor 3."""
     code = f"""
 import os, socket, sys
 from wharfinger.debug.server.activation import inherited_listener
@@ -88,7 +88,7 @@ except DebugSocketError as error:
         ("s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); os.dup2(s.fileno(), 3)", "is not a listening"),
     ],
 )
-def test_what_is_no_debug_socket_is_refused(prepare: str, why: str) -> None:
+def test_unsuitable_descriptors_are_refused(prepare: str, why: str) -> None:
     said = in_child(prepare)
     assert said.startswith("refused:")
     assert why in said
@@ -99,19 +99,19 @@ def test_what_is_no_debug_socket_is_refused(prepare: str, why: str) -> None:
     "environment",
     [{}, {"LISTEN_FDS": "1"}, {"LISTEN_FDS": "1", "LISTEN_PID": "1"}, {"LISTEN_PID": "x", "LISTEN_FDNAMES": "debug"}],
 )
-def test_meant_for_another_writer(environment: dict[str, str]) -> None:
+def test_sockets_for_another_process_are_ignored(environment: dict[str, str]) -> None:
     assert inherited_listener(environment) is None
-    assert environment == {}  # our children are not meant either
+    assert environment == {}  # the children of this process must not use it either
 
 
 @pytest.mark.parametrize("count", ["0", "2", ""])
-def test_exactly_one(count: str) -> None:
+def test_any_number_of_sockets_but_one_is_refused(count: str) -> None:
     with pytest.raises(DebugSocketError, match=r"systemd passed .* sockets; .*check wharfinger\.socket"):
         inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": count})
 
 
 @pytest.mark.parametrize("kind", ["listening", "not listening", "datagram", "a file"])
-async def test_by_the_descriptor_alone(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_inherited_descriptor_is_checked(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same in this process, on a descriptor that is free here (3 is not, and children that lose it cannot be measured)."""
     if kind == "a file":
         descriptor = os.open(tmp_path, os.O_RDONLY)

@@ -1,14 +1,14 @@
-"""The table of documents. What they answer is tested with the whole table (test_routes.py)."""
+"""The table of documents. Their answers are tested with the whole table of routes (test_routes.py)."""
 
 from wharfinger.debug.server.document_routes import DOCUMENT_ROUTES, metrics_answer
 
 
-def test_documents_can_be_followed_and_questions_cannot() -> None:
+def test_documents_can_be_watched_and_questions_cannot() -> None:
     followed = {path for path, route in DOCUMENT_ROUTES.items() if route.watch}
     assert {"/api/v1/packages/dump", "/api/v1/why", "/api/v1/statistics"} <= followed
     assert all("output" in DOCUMENT_ROUTES[path].parameters for path in followed)
     assert not followed & {"/healthz", "/metrics", "/api/v1/history"}
 
 
-def test_metrics_that_are_no_text_of_their_own() -> None:
+def test_lone_surrogates_in_metrics_are_replaced() -> None:
     assert metrics_answer("a \ud800").body == b"a ?"

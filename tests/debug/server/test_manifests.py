@@ -1,4 +1,4 @@
-"""Rendered manifests: the same objects, and nothing secret in them."""
+"""Redacted manifests contain the same objects without secrets."""
 
 import pytest
 import yaml
@@ -15,7 +15,7 @@ from wharfinger.formats.yaml.reader import read_yaml_all
 from wharfinger.formats.yaml.writer import write_yaml, write_yaml_all
 
 
-def test_values_of_secrets_go_and_all_else_stays() -> None:
+def test_only_values_of_secrets_are_redacted() -> None:
     shown = redacted_manifest(MANIFEST, ())
     assert shown == MANIFEST.replace("aHVudGVyMg==", "'***'")
     secret, config = yaml.safe_load_all(shown)
@@ -24,18 +24,18 @@ def test_values_of_secrets_go_and_all_else_stays() -> None:
 
 
 @pytest.mark.parametrize("manifest", ["", "\n\n", "---\n", "--- \n---\n", "# only\n"])
-def test_nothing(manifest: str) -> None:
+def test_an_empty_manifest_stays_empty(manifest: str) -> None:
     assert redacted_manifest(manifest, ()) == ""
 
 
-def test_known_secrets_are_masked_wherever_they_stand() -> None:
+def test_known_secrets_are_masked_anywhere_in_the_manifest() -> None:
     manifest = "# made for hunter2\nkind: Pod\nargs: [--user, a, x-hunter2-y]\nblob: aHVudGVyMg==\n"
     shown = redacted_manifest(manifest, {"hunter2"})
     assert shown.splitlines()[:2] == ["---", f"# made for {MARK}"]
     assert yaml.safe_load(shown) == {"kind": "Pod", "args": ["--user", "a", f"x-{MARK}-y"], "blob": MARK}
 
 
-def test_secrets_in_lists_and_in_both_fields() -> None:
+def test_secrets_in_lists_and_in_both_fields_are_redacted() -> None:
     manifest = """\
 kind: List
 items:
@@ -53,7 +53,7 @@ items:
     assert [document["kind"] for document in yaml.safe_load_all(shown)] == ["List", "SecretList"]
 
 
-def test_separators_in_text_separate_nothing() -> None:
+def test_separators_in_texts_do_not_separate_documents() -> None:
     manifest = (
         "kind: ConfigMap\ndata:\n  a: |\n    ---\n    kind: Secret\n  b: '---x'\n---   # here\nkind: B\n...\n---\n"
     )
@@ -64,12 +64,12 @@ def test_separators_in_text_separate_nothing() -> None:
     ]
 
 
-def test_documents_behind_breaks_that_only_yaml_knows() -> None:
+def test_documents_after_yaml_line_breaks_are_redacted() -> None:
     shown = redacted_manifest("# one\na: 1\r---\r# two\rkind: Secret\rdata: {a: Yg==}\n", ())
     assert shown == f"---\n# one\na: 1\n---\nkind: Secret\ndata:\n  a: '{MARK}'\n"
 
 
-def test_a_separator_may_have_its_document_on_its_line_and_may_be_left_out() -> None:
+def test_documents_on_the_line_of_a_separator_are_redacted() -> None:
     shown = redacted_manifest(
         "kind: Secret\ndata: {a: Yg==}\n...\n---\nkind: A\n--- {kind: Secret, data: {a: Yg==}}\r\n", ()
     )
@@ -78,12 +78,12 @@ def test_a_separator_may_have_its_document_on_its_line_and_may_be_left_out() -> 
 
 
 @pytest.mark.parametrize("manifest", ["a: {", "a: b\n---\n\t- x", "a: &x [*x]"])
-def test_what_is_no_yaml_is_refused(manifest: str) -> None:
+def test_invalid_yaml_is_refused(manifest: str) -> None:
     with pytest.raises(FormatError, match="the rendered manifest"):
         redacted_manifest(manifest, ())
 
 
-def test_what_strangers_write_is_safe_on_a_terminal() -> None:
+def test_control_characters_in_manifests_are_escaped() -> None:
     text = HOSTILE.replace("\ud800", "")
     shown = redacted_manifest(f"# \u202egnp\n{write_yaml({'a': text})}", ())
     assert shown.startswith("---\n# \\u202egnp\n")
@@ -92,7 +92,7 @@ def test_what_strangers_write_is_safe_on_a_terminal() -> None:
 
 
 @given(JSON_OBJECTS, JSON_OBJECTS)
-def test_any_objects_come_out_redacted_and_in_order(first: JsonObject, second: JsonObject) -> None:
+def test_any_objects_are_redacted_in_their_order(first: JsonObject, second: JsonObject) -> None:
     shown = redacted_manifest(write_yaml_all([first, second]), ())
     assert read_yaml_all(shown, what="x") == [redact_object(first), redact_object(second)]
     assert redacted_manifest(shown, ()) == shown

@@ -1,4 +1,4 @@
-"""Scrapers over the network: what they get, what nobody gets there, and how little asking costs."""
+"""Scrapers over the network: their answers, refused paths, and the bounded cost of many requests."""
 
 import dataclasses
 import socket
@@ -36,7 +36,7 @@ LOOPBACK = MetricsAddress("127.0.0.1", 0)
 
 @dataclass
 class Counting(CannedInspector):
-    """Says how often it was asked, and can take its time."""
+    """An Inspector that counts requests for metrics, and can delay its answer."""
 
     asked_metrics: int = 0
     go_on: trio.Event | None = None
@@ -59,7 +59,7 @@ async def scraper(inspector: CannedInspector) -> AsyncIterator[httpx.AsyncClient
             yield client
 
 
-async def test_what_scrapers_get() -> None:
+async def test_scrapers_get_metrics_and_health() -> None:
     async with scraper(CannedInspector()) as client:
         for path, text in (
             ("/metrics", METRICS + ELSEWHERE),
@@ -73,7 +73,7 @@ async def test_what_scrapers_get() -> None:
         assert (await client.get("/healthz")).text == "ok\n"
 
 
-async def test_readiness_is_told_without_its_reason() -> None:
+async def test_readiness_is_reported_without_its_reason() -> None:
     held = dataclasses.replace(DAEMON, ready=False, standby="lacks rights: patch secrets")
     for base, status, text in ((DAEMON, 200, "ready\n"), (held, 503, "not ready\n")):
         async with scraper(CannedInspector(base=base)) as client:
@@ -81,7 +81,7 @@ async def test_readiness_is_told_without_its_reason() -> None:
             assert (answer.status_code, answer.text) == (status, text)
 
 
-async def test_who_leads_and_which_watch_hangs_is_told() -> None:
+async def test_the_leader_and_stale_watches_are_reported() -> None:
     leader = LeaderSnapshot(leader="host_1", fence=3)
     base = dataclasses.replace(DAEMON, ready=False, standby="host_1 holds it", leader=leader, stale_watches=("a", "b"))
     async with scraper(CannedInspector(base=base)) as client:
@@ -93,7 +93,7 @@ async def test_who_leads_and_which_watch_hangs_is_told() -> None:
         assert (await client.get("/livez")).text == "ok\n"
 
 
-async def test_no_one_gets_anything_else() -> None:
+async def test_all_other_paths_and_queries_are_refused() -> None:
     async with scraper(CannedInspector()) as client:
         for path in (
             *(path for path in ROUTES if path not in {"/metrics", "/metrics/hooks", "/healthz", "/livez", "/readyz"}),
@@ -117,7 +117,7 @@ async def test_no_one_gets_anything_else() -> None:
         assert answer.status_code == 413
 
 
-async def test_many_scrapers_cost_what_one_costs() -> None:
+async def test_many_scrapers_share_one_collection_of_metrics() -> None:
     for _ in range(scaled(50, 5)):
         go_on = trio.Event()
         inspector = Counting(go_on=go_on)
@@ -141,7 +141,7 @@ async def test_many_scrapers_cost_what_one_costs() -> None:
         assert len({id(answer.body) for answer in answers}) == 2
 
 
-async def test_an_answer_is_fresh_for_a_moment(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_answer_is_reused_for_a_short_time(autojump_clock: trio.testing.MockClock) -> None:
     inspector = Counting()
     handle = make_metrics_handler(inspector)
     request = Request("GET", "/metrics", {}, {}, b"")
@@ -156,7 +156,7 @@ async def test_an_answer_is_fresh_for_a_moment(autojump_clock: trio.testing.Mock
     assert answer.body.startswith(b"# TYPE a gauge\na 1\n")
 
 
-async def test_connections_are_bounded() -> None:
+async def test_the_number_of_connections_is_bounded() -> None:
     assert (LIMITS.connections, LIMITS.body_bytes) == (CONNECTIONS, 0)
     async with open_metrics_listener(LOOPBACK, CannedInspector()) as port, trio.open_nursery() as nursery:
         idle = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(CONNECTIONS)]
@@ -173,7 +173,7 @@ async def test_connections_are_bounded() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_the_answer_in_flight_is_still_sent() -> None:
+async def test_an_answer_in_flight_is_sent_before_shutdown() -> None:
     go_on = trio.Event()
     inspector = Counting(go_on=go_on)
     bodies: list[str] = []
@@ -200,7 +200,7 @@ async def test_the_answer_in_flight_is_still_sent() -> None:
         ("[::1]:9115", MetricsAddress("::1", 9115)),
     ],
 )
-def test_addresses(text: str, address: MetricsAddress) -> None:
+def test_valid_addresses_are_parsed(text: str, address: MetricsAddress) -> None:
     assert read_metrics_address(text) == address
     assert str(address) == text
 
@@ -223,13 +223,13 @@ def test_addresses(text: str, address: MetricsAddress) -> None:
         ("localhost:" + "9" * 5000, "expected a port number"),
     ],
 )
-def test_what_is_no_address(text: str, why: str) -> None:
+def test_invalid_addresses_are_refused(text: str, why: str) -> None:
     with pytest.raises(MetricsAddressError, match=why) as caught:
         read_metrics_address(text)
     assert len(str(caught.value)) < 300
 
 
-async def test_where_no_one_can_listen() -> None:
+async def test_addresses_that_cannot_be_bound_are_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(MetricsAddressError, match=f"on 127.0.0.1:{port}: .*in use"):
@@ -240,7 +240,7 @@ async def test_where_no_one_can_listen() -> None:
             raise AssertionError("not opened")
 
 
-async def test_every_address_of_the_machine() -> None:
+async def test_an_empty_host_listens_on_every_address() -> None:
     everywhere = open_metrics_listener(MetricsAddress("", 0), CannedInspector())
     async with everywhere as port, httpx.AsyncClient(trust_env=False) as client:
         assert (await client.get(f"http://127.0.0.1:{port}/healthz")).text == "ok\n"

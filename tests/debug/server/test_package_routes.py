@@ -1,4 +1,4 @@
-"""The routes about details of a package: what they refuse, and that no secret of the package is in any answer."""
+"""The routes about details of a package: refused requests, and no secret of the package in any answer."""
 
 import json
 from dataclasses import replace
@@ -59,13 +59,13 @@ async def test_no_secret_is_in_an_answer(path: str, query: dict[str, str], outpu
 
 
 @pytest.mark.parametrize("path", [OBJECTS, LOGS, DIFF])
-async def test_a_package_is_needed(path: str) -> None:
+async def test_a_package_must_be_named(path: str) -> None:
     assert (await get(path)).status == 400
     answer = await get(path, {"package": "nope"})
     assert (answer.status, json.loads(answer.body)) == (200, None)
 
 
-async def test_refusals() -> None:
+async def test_invalid_queries_are_refused() -> None:
     assert (await get(LOGS, {**NAME, "after": "-1"})).status == 400
     assert (await get(SNAPSHOTS)).status == 400
     missing = await get(f"{SNAPSHOTS}nope")
@@ -74,13 +74,13 @@ async def test_refusals() -> None:
     assert set(PACKAGE_ROUTES) == {OBJECTS, EVENTS, LOGS, DIFF, f"{SNAPSHOTS}{{name}}", TASKS}
 
 
-async def test_only_newer_lines() -> None:
+async def test_only_lines_after_a_number_are_returned() -> None:
     document = json.loads((await get(LOGS, {**NAME, "after": "7"})).body)
     assert [line["number"] for line in document["lines"]] == [9]
 
 
 @pytest.mark.parametrize("query", [{}, NAME])
-async def test_a_cluster_that_does_not_answer(query: dict[str, str]) -> None:
+async def test_a_cluster_that_does_not_answer_is_a_503(query: dict[str, str]) -> None:
     class Away(CannedInspector):
         async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
             raise DetailsUnavailableError("the Events cannot be read: https://user:hunter2hunter2@host/ is down")

@@ -1,4 +1,4 @@
-"""The paths and formats of the peers' debug servers."""
+"""Paths and formats of the debug servers of addon-operator and Deckhouse."""
 
 import json
 from dataclasses import replace
@@ -42,7 +42,7 @@ async def test_deckhouse_paths_without_a_version_are_yaml() -> None:
     assert (await get("/packages/render/prod.shop", {"show-secrets": "true"})).status == 400
 
 
-async def test_the_list_of_queues_as_the_peers_have_it() -> None:
+async def test_queues_are_listed_in_the_format_of_addon_operator() -> None:
     asked = inspector("HookRun pods")
     document = json.loads((await get("/queue/list.json", {"showEmpty": "true"}, inspector=asked)).body)
     assert document == {
@@ -69,7 +69,7 @@ async def test_the_list_of_queues_as_the_peers_have_it() -> None:
     assert nothing.endswith("- no tasks to handle.\n")
 
 
-async def test_the_main_queue() -> None:
+async def test_the_main_queue_is_shown_in_the_format_of_addon_operator() -> None:
     found = yaml.safe_load((await get("/queue/main.yaml", inspector=inspector("a", "b"))).body)
     assert (found["tasksCount"], [each["index"] for each in found["tasks"]]) == (2, [1, 2])
     assert (await get("/queue/main", inspector=inspector())).body == b"Queue 'main': empty\n"
@@ -77,7 +77,7 @@ async def test_the_main_queue() -> None:
     assert "\x1b" not in hostile
 
 
-async def test_modules_and_their_values() -> None:
+async def test_modules_and_their_values_are_shown() -> None:
     asked = inspector()
     for path, expected in (
         ("/module/list.json", {"enabledModules": ["ingress-nginx"]}),
@@ -101,11 +101,11 @@ async def test_modules_and_their_values() -> None:
 
 
 @pytest.mark.parametrize(("path", "status"), [("/", 200), ("/config/list", 404), ("/module/a/b/values.json", 404)])
-async def test_other_paths(path: str, status: int) -> None:
+async def test_only_the_root_and_known_paths_are_answered(path: str, status: int) -> None:
     assert (await get(path)).status == status
 
 
-async def test_convergence() -> None:
+async def test_convergence_is_reported() -> None:
     assert (await get("/status/converge")).body.startswith(b"STARTUP_CONVERGE_DONE\n")
     busy = inspector("a")
     assert (

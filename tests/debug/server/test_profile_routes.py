@@ -1,4 +1,4 @@
-"""Profiles over a real socket: one at a time, and none that continues without its reader or after the daemon."""
+"""Profiles over a real socket: one at a time, and each ends with its client or with the daemon."""
 
 import json
 import socket
@@ -53,7 +53,7 @@ async def sampling(monkeypatch: pytest.MonkeyPatch) -> Sampling:
     return found
 
 
-async def test_every_format(tmp_path: Path) -> None:
+async def test_a_profile_is_answered_in_every_format(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with open_debug_server(path, CannedInspector()), by_hand(path) as client:
         answers = {
@@ -80,7 +80,7 @@ async def test_every_format(tmp_path: Path) -> None:
         ({"watch": "1"}, "unknown query parameter: watch"),
     ],
 )
-async def test_odd_requests_are_refused(query: dict[str, str], why: str, tmp_path: Path) -> None:
+async def test_invalid_requests_are_refused(query: dict[str, str], why: str, tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with open_debug_server(path, CannedInspector()), by_hand(path) as client:
         answer = await client.get(PROFILE, params=query)
@@ -88,7 +88,7 @@ async def test_odd_requests_are_refused(query: dict[str, str], why: str, tmp_pat
         assert why in answer.text
 
 
-async def test_a_second_profile_is_refused_until_the_first_has_ended(tmp_path: Path, sampling: Sampling) -> None:
+async def test_a_second_profile_is_refused_while_the_first_runs(tmp_path: Path, sampling: Sampling) -> None:
     path = tmp_path / "s"
     async with open_debug_server(path, CannedInspector()):
         with socket.socket(socket.AF_UNIX) as first:
@@ -103,7 +103,7 @@ async def test_a_second_profile_is_refused_until_the_first_has_ended(tmp_path: P
         assert (await socket_client(path).profile(0.02)).samples > 0
 
 
-async def test_a_daemon_that_stops_does_not_wait_for_a_profile(tmp_path: Path, sampling: Sampling) -> None:
+async def test_a_stopping_daemon_does_not_wait_for_a_profile(tmp_path: Path, sampling: Sampling) -> None:
     path = tmp_path / "s"
     failed: list[str] = []
 

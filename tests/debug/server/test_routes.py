@@ -1,4 +1,4 @@
-"""What the debug socket answers, route by route."""
+"""The answers of the debug socket, route by route."""
 
 import json
 import os
@@ -73,7 +73,7 @@ async def get(
     return answer
 
 
-async def test_health() -> None:
+async def test_the_daemon_answers_that_it_is_healthy() -> None:
     assert await get("/healthz") == Response(200, b"ok\n", "text/plain; charset=utf-8")
 
 
@@ -85,14 +85,14 @@ async def test_health() -> None:
         (False, True, 503, b"not ready: shutting down\n"),
     ],
 )
-async def test_readiness(ready: bool, draining: bool, status: int, text: bytes) -> None:
+async def test_readiness_depends_on_start_and_draining(ready: bool, draining: bool, status: int, text: bytes) -> None:
     inspector = CannedInspector(base=replace(DAEMON, ready=ready, draining=draining))
     answer = await get("/readyz", inspector=inspector)
     assert (answer.status, answer.body) == (status, text)
     assert answer.content_type.startswith("text/plain")
 
 
-async def test_readiness_says_what_is_waited_for() -> None:
+async def test_readiness_reports_the_missing_rights() -> None:
     waits = replace(DAEMON, ready=False, standby="lacks rights: create leases.coordination.k8s.io")
     answer = await get("/readyz", inspector=CannedInspector(base=waits))
     assert (answer.status, answer.body) == (503, b"not ready: lacks rights: create leases.coordination.k8s.io\n")
@@ -114,7 +114,7 @@ async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
         assert found.status == 200, place
 
 
-async def test_documents() -> None:
+async def test_documents_are_answered_as_json_and_yaml() -> None:
     for path, expected in (
         ("/api/v1/daemon", record_to_json(replace(DAEMON, packages=3))),
         (DUMP, packages_to_json(PACKAGES)),
@@ -132,7 +132,7 @@ async def test_documents() -> None:
         assert yaml.safe_load(answer.body) == expected
 
 
-async def test_metrics() -> None:
+async def test_metrics_are_answered_with_and_without_hooks() -> None:
     for path, query, text in (
         ("/metrics", {}, METRICS + ELSEWHERE),
         ("/metrics", {"hooks": "false"}, METRICS + ELSEWHERE),
@@ -152,12 +152,12 @@ async def test_metrics() -> None:
         assert (answer.status, answer.body.decode()) == (400, why)
 
 
-async def test_before_there_is_anything_to_count() -> None:
+async def test_statistics_of_a_starting_daemon_are_null() -> None:
     answer = await get(STATISTICS_PATH, inspector=CannedInspector(counted=None))
     assert (answer.status, answer.body) == (200, b"null\n")
 
 
-async def test_one_by_name() -> None:
+async def test_one_item_is_selected_by_name() -> None:
     assert json.loads((await get(DUMP, {"name": "prod.shop"})).body) == package_to_json(PACKAGES[1])
     assert json.loads((await get(QUEUES, {"name": "prod.shop"})).body) == queues_to_json([PACKAGES[1].queue])
     assert json.loads((await get(SCHEDULER, {"name": "prod.shop"})).body) == node_to_json(NODES[1])
@@ -171,7 +171,7 @@ async def test_an_unknown_name_is_null(path: str, name: str) -> None:
     assert (await get(path, {"name": name, "output": "yaml"})).body in {b"null\n...\n", b"null\n"}
 
 
-async def test_nothing_is_a_silent_default() -> None:
+async def test_unknown_paths_and_queries_are_refused() -> None:
     for path, query, status, text in (
         (DUMP, {"output": "xml"}, 400, "unknown output: xml; known: json, yaml"),
         (DUMP, {"output": ""}, 400, "unknown output"),
@@ -196,14 +196,14 @@ async def test_nothing_is_a_silent_default() -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "get"])
-async def test_reading_only(method: str) -> None:
+async def test_methods_that_write_are_refused(method: str) -> None:
     answer = await get(DUMP, method=method)
     assert (answer.status, answer.headers) == (405, (("Allow", "GET, HEAD"),))
     assert (await get("/nothing", method=method)).status == 404
     assert (await get(DUMP, method="HEAD")).status == 200
 
 
-async def test_a_rendered_manifest_is_redacted_unless_asked_otherwise() -> None:
+async def test_a_rendered_manifest_is_redacted_by_default() -> None:
     for query in ({}, {"show-secrets": "false"}):
         answer = await get(f"{RENDER}/prod.shop", query)
         assert (answer.status, answer.content_type) == (200, "application/yaml")
@@ -217,7 +217,7 @@ async def test_a_rendered_manifest_is_redacted_unless_asked_otherwise() -> None:
     [(OWNER, 200), (Peer(1, 0, 0), 200), (Peer(1, os.geteuid() + 4711, 0), 403), (None, 403)],
     ids=["owner", "root", "another", "unknown"],
 )
-async def test_who_may_see_secrets_and_that_it_is_told_on(peer: Peer | None, status: int) -> None:
+async def test_only_some_users_see_secrets_and_access_is_recorded(peer: Peer | None, status: int) -> None:
     inspector = CannedInspector()
     answer = await get(f"{RENDER}/prod.shop", {"show-secrets": "true"}, inspector=inspector, peer=peer)
     assert answer.status == status
@@ -228,7 +228,7 @@ async def test_who_may_see_secrets_and_that_it_is_told_on(peer: Peer | None, sta
     assert inspector.seen_by == told
 
 
-async def test_facts_and_global_values() -> None:
+async def test_facts_and_global_values_are_answered() -> None:
     inspector = CannedInspector(contents=(package("global", kind="Module", settings={"a": 1}),))
     answer = await get("/api/v1/packages/global/dump", inspector=inspector)
     assert json.loads(answer.body)["settings"] == {"a": 1}
@@ -244,7 +244,7 @@ async def test_facts_and_global_values() -> None:
     assert (await get("/api/v1/requirements/dump", inspector=CannedInspector(facts=None))).body == b"null\n"
 
 
-async def test_watch_is_a_flag_of_documents() -> None:
+async def test_watch_is_accepted_only_for_documents() -> None:
     for path, query, text in (
         (DUMP, {"watch": "yes"}, "unknown watch: yes; known: 0, 1, false, true"),
         (DUMP, {"watch": "1", "output": "yaml"}, "watch: expected output=json"),
@@ -257,7 +257,7 @@ async def test_watch_is_a_flag_of_documents() -> None:
     assert (await get(DUMP, {"watch": "0"})).status == 200
 
 
-async def test_what_a_package_names_as_secret_is_in_no_answer() -> None:
+async def test_secrets_that_a_package_names_are_in_no_answer() -> None:
     told = replace(
         package(message="found t0p-drawer", settings={"note": "t0p-drawer"}, tasks=(task(1, error="not t0p-drawer"),)),
         values={"deep": ["a t0p-drawer"]},
@@ -289,7 +289,7 @@ async def test_a_manifest_that_cannot_be_redacted_is_not_shown() -> None:
     assert (await get(f"{RENDER}/prod.shop", {"show-secrets": "true"}, inspector=inspector)).body == b"a: {hunter2"
 
 
-async def test_a_package_that_goes_while_it_is_rendered() -> None:
+async def test_a_package_deleted_while_rendering_is_answered() -> None:
     class Going(CannedInspector):
         async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
             rendered = await super().render(name, shown_to=shown_to)
@@ -299,7 +299,7 @@ async def test_a_package_that_goes_while_it_is_rendered() -> None:
     assert (await get(f"{RENDER}/prod.shop", inspector=Going())).status == 200
 
 
-async def test_whether_settings_would_be_taken() -> None:
+async def test_settings_are_validated() -> None:
     inspector = CannedInspector()
     for name, expected in ((name, inspector.answers[name]) for name in ("prod.shop", "test.shop")):
         answer = await get(
@@ -329,7 +329,7 @@ async def test_whether_settings_would_be_taken() -> None:
         ("prod.shop", {"show-secrets": "true"}, b"{}", 400, "unknown query parameter: show-secrets"),
     ],
 )
-async def test_a_wrong_question_about_settings(
+async def test_invalid_questions_about_settings_are_refused(
     name: str, query: dict[str, str], body: bytes, status: int, text: str
 ) -> None:
     answer = await get(f"{VALIDATE}/{name}", query, method="POST", body=body)
@@ -338,12 +338,12 @@ async def test_a_wrong_question_about_settings(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
-async def test_settings_are_asked_about_with_post(method: str) -> None:
+async def test_settings_are_validated_only_with_post(method: str) -> None:
     answer = await get(f"{VALIDATE}/prod.shop", method=method)
     assert (answer.status, answer.headers) == (405, (("Allow", "POST"),))
 
 
-async def test_an_answer_about_settings_quotes_no_secret() -> None:
+async def test_answers_about_settings_are_redacted() -> None:
     told = replace(package(), secrets=("t0p-drawer",))
     wrong = (Problem("a", "t0p-drawer is too short"),)
     for given in (InvalidSettings("1", wrong, wrong), ValidSettings("1", wrong), UnknownSettings("t0p-drawer")):
@@ -353,7 +353,7 @@ async def test_an_answer_about_settings_quotes_no_secret() -> None:
         assert b"***" in answer.body
 
 
-async def test_a_package_that_goes_while_its_settings_are_checked() -> None:
+async def test_a_package_deleted_during_validation_is_answered() -> None:
     class Going(CannedInspector):
         async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
             answer = await super().validate(name, settings, version)
@@ -363,7 +363,7 @@ async def test_a_package_that_goes_while_its_settings_are_checked() -> None:
     assert (await get(f"{VALIDATE}/prod.shop", inspector=Going(), method="POST")).status == 200
 
 
-async def test_secrets_stay_inside() -> None:
+async def test_secrets_of_settings_are_in_no_document() -> None:
     settings: JsonObject = {"replicas": 2, "database": {"password": "hunter2", "host": "db"}, "token": "s3cr3t"}
     told = package(settings=settings, message="login as app:hunter2 failed", tasks=(task(1, error="bad token s3cr3t"),))
     inspector = CannedInspector(contents=(told,))
@@ -377,7 +377,7 @@ async def test_secrets_stay_inside() -> None:
 
 
 @pytest.mark.parametrize("output", ["json", "yaml"])
-async def test_hostile_values(output: str) -> None:
+async def test_hostile_values_are_escaped(output: str) -> None:
     inspector = CannedInspector(contents=(package(message=HOSTILE, settings={"a": HOSTILE, HOSTILE[:20]: 1}),))
     body = (await get(DUMP, {"output": output}, inspector=inspector)).body.decode()
     assert is_safe(body, allow="\n")
@@ -385,7 +385,7 @@ async def test_hostile_values(output: str) -> None:
     assert (await get(f"/{HOSTILE}", inspector=inspector)).status == 404
 
 
-async def test_what_happened_to_a_package() -> None:
+async def test_history_is_answered_and_redacted() -> None:
     secret = "hunter2-planted"
     told = replace(HISTORY, events=tuple(replace(event, cause=f"with {secret}") for event in HISTORY.events))
     owner = replace(PACKAGES[0], secrets=(secret,))
@@ -398,7 +398,7 @@ async def test_what_happened_to_a_package() -> None:
     assert (await get(HISTORY_PATH)).status == 400
 
 
-async def test_why_a_package_was_as_it_was() -> None:
+async def test_a_past_state_is_explained() -> None:
     query = {"package": "prod.shop", "at": "2026-11-21T04:05:00Z"}
     assert b"causes" in (await get(WHY_PATH, query)).body
     early = query | {"at": "2026-11-20T00:00:00Z"}
@@ -407,7 +407,7 @@ async def test_why_a_package_was_as_it_was() -> None:
     assert (answer.status, answer.body) == (400, b"at: noon: expected a time like 2026-11-21T04:03:00Z\n")
 
 
-async def test_why_a_package_is_as_it_is() -> None:
+async def test_the_current_state_is_explained() -> None:
     for name, expected in EXPLANATIONS.items():
         answer = await get(WHY_PATH, {"package": name})
         assert (answer.status, answer.content_type) == (200, "application/json")
@@ -423,8 +423,8 @@ async def test_a_package_must_be_named_to_be_explained() -> None:
     assert (await get(WHY_PATH, {"package": "prod.shop", "output": "text"})).status == 400
 
 
-async def test_a_chain_keeps_the_secrets_of_all_packages() -> None:
-    """The text of one package is in the chain of another."""
+async def test_secrets_of_all_packages_are_masked_in_explanations() -> None:
+    """Texts of one package occur in the explanation of another."""
     inspector = CannedInspector((*PACKAGES, package("ab.c", settings={"password": "hunter2"})))
     inspector.explanations = {
         "prod.shop": replace(

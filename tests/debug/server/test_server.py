@@ -24,7 +24,7 @@ def by_hand(path: Path) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=str(path)), base_url="http://daemon")
 
 
-async def test_it_answers_as_curl_would_ask(tmp_path: Path) -> None:
+async def test_the_server_answers_requests_of_an_http_client(tmp_path: Path) -> None:
     path = tmp_path / "run" / "debug.sock"
     async with open_debug_server(path, CannedInspector()), by_hand(path) as client:
         assert stat.S_IMODE(path.lstat().st_mode) == 0o600
@@ -39,7 +39,7 @@ async def test_it_answers_as_curl_would_ask(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-async def test_many_clients_at_once(tmp_path: Path) -> None:
+async def test_many_clients_are_answered_at_once(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     for _ in range(scaled(50, 5)):
         answers: list[tuple[PackageSnapshot, ...]] = []
@@ -53,7 +53,7 @@ async def test_many_clients_at_once(tmp_path: Path) -> None:
         assert answers == [PACKAGES] * 50
 
 
-async def test_a_second_daemon_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+async def test_a_second_daemon_is_refused_and_the_first_continues(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     async with open_debug_server(path, CannedInspector()):
         with pytest.raises(DebugSocketError, match="another daemon answers"):
@@ -63,7 +63,7 @@ async def test_a_second_daemon_is_refused_and_the_first_goes_on(tmp_path: Path) 
     assert not path.exists()
 
 
-async def test_a_successors_socket_is_not_removed(tmp_path: Path) -> None:
+async def test_the_socket_of_a_successor_is_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     async with open_debug_server(path, CannedInspector(contents=())):
         path.unlink()
@@ -72,7 +72,7 @@ async def test_a_successors_socket_is_not_removed(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-async def test_the_answer_in_flight_is_still_sent(tmp_path: Path) -> None:
+async def test_an_answer_in_flight_is_sent_before_shutdown(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     asked, go_on, leave = trio.Event(), trio.Event(), trio.Event()
 
@@ -105,7 +105,7 @@ async def test_the_answer_in_flight_is_still_sent(tmp_path: Path) -> None:
         assert answers == [PACKAGES]
 
 
-async def test_a_listener_that_is_given_is_served_and_its_file_left(tmp_path: Path) -> None:
+async def test_an_inherited_listener_is_served_and_its_file_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "theirs.sock"
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     listening.bind(str(path))
@@ -117,7 +117,7 @@ async def test_a_listener_that_is_given_is_served_and_its_file_left(tmp_path: Pa
     assert path.exists()
 
 
-async def test_a_failing_inspector_is_a_500_and_the_daemon_lives(
+async def test_an_exception_of_the_inspector_is_a_500_and_the_daemon_continues(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "debug.sock"
@@ -132,7 +132,7 @@ async def test_a_failing_inspector_is_a_500_and_the_daemon_lives(
     assert len(caplog.records) == 1
 
 
-async def test_the_socket_goes_when_the_daemon_crashes(tmp_path: Path) -> None:
+async def test_the_socket_is_removed_when_the_daemon_crashes(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
 
     async def crash() -> None:

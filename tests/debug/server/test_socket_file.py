@@ -1,4 +1,4 @@
-"""The socket as a file: its mode, its folder, and who was there before."""
+"""The socket as a file: its mode, its folder, and sockets of other daemons."""
 
 import fcntl
 import os
@@ -33,7 +33,7 @@ def leave_stale(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("any_umask")
-def test_only_its_owner_may_use_it_whatever_the_umask(tmp_path: Path) -> None:
+def test_only_the_owner_may_use_the_socket_with_any_umask(tmp_path: Path) -> None:
     path = tmp_path / "run" / "debug.sock"
     file = bound(path)
     assert stat.S_IMODE(path.lstat().st_mode) == 0o600
@@ -45,7 +45,7 @@ def test_only_its_owner_may_use_it_whatever_the_umask(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_stale_socket_is_taken_over(tmp_path: Path) -> None:
+def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     leave_stale(path)
     before = path.lstat().st_ino
@@ -55,7 +55,7 @@ def test_a_stale_socket_is_taken_over(tmp_path: Path) -> None:
     file.socket.close()
 
 
-def test_a_living_daemon_keeps_its_socket(tmp_path: Path) -> None:
+def test_the_socket_of_a_running_daemon_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     file = bound(path)
     with pytest.raises(DebugSocketError, match=r"another daemon answers on .*debug\.sock; stop it"):
@@ -64,7 +64,7 @@ def test_a_living_daemon_keeps_its_socket(tmp_path: Path) -> None:
     file.socket.close()
 
 
-def test_a_socket_that_the_environment_names_is_reported_as_such(
+def test_an_occupied_socket_from_the_environment_is_reported_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "debug.sock"
@@ -75,7 +75,7 @@ def test_a_socket_that_the_environment_names_is_reported_as_such(
     file.socket.close()
 
 
-def test_a_daemon_too_busy_to_accept_is_alive(tmp_path: Path) -> None:
+def test_a_daemon_too_busy_to_accept_counts_as_running(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     clients = []
     with socket.socket(socket.AF_UNIX) as busy:
@@ -93,7 +93,7 @@ def test_a_daemon_too_busy_to_accept_is_alive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link", "dangling link"])
-def test_another_kind_of_file_is_left_alone(kind: str, tmp_path: Path) -> None:
+def test_other_kinds_of_files_are_not_replaced(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     match kind:
         case "file":
@@ -111,7 +111,7 @@ def test_another_kind_of_file_is_left_alone(kind: str, tmp_path: Path) -> None:
     assert path.lstat().st_ino == before.st_ino
 
 
-def test_a_path_too_long_is_said_before_anything_is_made(tmp_path: Path) -> None:
+def test_too_long_a_path_is_refused_before_a_folder_is_created(tmp_path: Path) -> None:
     folder = tmp_path / ("ü" * ((MAX_PATH_BYTES - len(os.fsencode(tmp_path)) - 4) // 2))
     longest = folder / ("s" * (MAX_PATH_BYTES - len(os.fsencode(folder)) - 1))
     too_long = longest.with_name(longest.name + "s")
@@ -122,7 +122,7 @@ def test_a_path_too_long_is_said_before_anything_is_made(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o702])
-def test_a_folder_others_may_write_to_is_refused(mode: int, tmp_path: Path) -> None:
+def test_a_folder_writable_by_other_users_is_refused(mode: int, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     folder.chmod(mode)
@@ -142,12 +142,12 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest
         bind_socket_file(folder / "debug.sock")
 
 
-def test_a_readable_folder_of_our_own_is_fine(tmp_path: Path) -> None:
+def test_a_readable_folder_of_the_same_user_is_accepted(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     bound(tmp_path / "debug.sock").socket.close()
 
 
-def test_a_daemon_that_starts_at_the_same_moment_is_said(tmp_path: Path) -> None:
+def test_a_daemon_starting_at_the_same_time_is_reported(tmp_path: Path) -> None:
     descriptor = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     with pytest.raises(DebugSocketError, match="another daemon is starting"):
@@ -156,18 +156,18 @@ def test_a_daemon_that_starts_at_the_same_moment_is_said(tmp_path: Path) -> None
     bound(tmp_path / "debug.sock").socket.close()
 
 
-def test_an_impossible_folder(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DebugSocketError, match=r"debug socket .*file/run/debug\.sock: Not a directory; .*--socket"):
         bind_socket_file(tmp_path / "file" / "run" / "debug.sock")
 
 
-def test_a_name_the_kernel_refuses(tmp_path: Path) -> None:
+def test_a_name_that_the_kernel_refuses_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DebugSocketError, match="--socket"):
         bind_socket_file(tmp_path / "run" / "..")
 
 
-def test_only_our_own_file_is_removed(tmp_path: Path) -> None:
+def test_only_the_own_socket_file_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     file = bound(path)
     path.unlink()
@@ -181,7 +181,7 @@ def test_only_our_own_file_is_removed(tmp_path: Path) -> None:
     successor.socket.close()
 
 
-def test_a_file_that_cannot_be_removed_is_no_error(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_removed_is_ignored(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     file = bound(folder / "debug.sock")
     file.path.unlink()

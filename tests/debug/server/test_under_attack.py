@@ -24,7 +24,7 @@ PATIENCE_S: Final = 60.0
 """The time in which a client is answered on a busy machine; it takes less than a second on a free one."""
 
 
-async def test_the_daemons_work_goes_on(tmp_path: Path) -> None:
+async def test_the_daemon_keeps_most_processor_time_under_attack(tmp_path: Path) -> None:
     """The lowest share counts, because other work on the machine can only make processor time more expensive."""
     path = tmp_path / "s"
     async with open_debug_server(path, CannedInspector()):
@@ -37,7 +37,7 @@ async def test_the_daemons_work_goes_on(tmp_path: Path) -> None:
                 assert await answer_time(path) < PATIENCE_S
         assert memory() - before < MOST_GROWTH
         assert min(shares) < SHARE, shares
-        # The attackers are gone, and so is what they have left behind.
+        # The attackers have ended, and their connections are closed.
         assert (await socket_client(path).daemon()).pid == 4711
 
 

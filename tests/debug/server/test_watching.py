@@ -38,7 +38,7 @@ async def lines(chunks: AsyncIterator[bytes]) -> list[JsonObject]:
     return [json.loads(line) for line in (await anext(chunks)).splitlines()]
 
 
-async def test_packages_come_change_and_go(autojump_clock: MockClock) -> None:
+async def test_packages_are_reported_when_added_modified_and_deleted(autojump_clock: MockClock) -> None:
     inspector = CannedInspector(contents=(package("prod.a"), package("prod.b"), package("c", kind="Module")))
     async with watch(make_handler(inspector)) as chunks:
         first = await lines(chunks)
@@ -58,7 +58,7 @@ async def test_packages_come_change_and_go(autojump_clock: MockClock) -> None:
         assert trio.current_time() - begun == BOOKMARK_S
 
 
-async def test_one_document_is_one_item(autojump_clock: MockClock) -> None:
+async def test_a_watched_package_is_a_single_item(autojump_clock: MockClock) -> None:
     inspector = CannedInspector()
     async with watch(make_handler(inspector), "/api/v1/packages/dump", name="prod.shop") as chunks:
         (line,) = await lines(chunks)
@@ -67,7 +67,7 @@ async def test_one_document_is_one_item(autojump_clock: MockClock) -> None:
         assert await lines(chunks) == [{"type": "DELETED"}]
 
 
-async def test_log_lines_are_followed_once(autojump_clock: MockClock) -> None:
+async def test_each_log_line_is_sent_once(autojump_clock: MockClock) -> None:
     inspector = CannedInspector()
     async with watch(make_handler(inspector), "/api/v1/logs", package=LOG.package) as chunks:
         first = await lines(chunks)
@@ -80,7 +80,7 @@ async def test_log_lines_are_followed_once(autojump_clock: MockClock) -> None:
         assert line["object"]["message"] == "one more"
 
 
-async def test_secrets_and_control_characters_stay_inside(autojump_clock: MockClock) -> None:
+async def test_watches_are_redacted_and_escaped(autojump_clock: MockClock) -> None:
     told = package(message=HOSTILE, settings={"password": "hunter2"})
     async with watch(make_handler(CannedInspector(contents=(told,)))) as chunks:
         text = (await anext(chunks)).decode()
@@ -88,7 +88,7 @@ async def test_secrets_and_control_characters_stay_inside(autojump_clock: MockCl
         assert "hunter2" not in text
 
 
-async def test_watches_are_bounded(autojump_clock: MockClock) -> None:
+async def test_the_number_of_watches_is_bounded(autojump_clock: MockClock) -> None:
     handler = make_handler(CannedInspector())
     async with AsyncExitStack() as stack:
         for _ in range(MOST_WATCHES):
@@ -100,8 +100,8 @@ async def test_watches_are_bounded(autojump_clock: MockClock) -> None:
         assert await lines(chunks)
 
 
-async def test_watches_that_begin_at_once_are_bounded(autojump_clock: MockClock) -> None:
-    """Each of them sees no other while it waits for its first look."""
+async def test_the_number_of_watches_opened_at_once_is_bounded(autojump_clock: MockClock) -> None:
+    """None of them sees another watch while it waits for its first answer."""
     watches, seen, all_begun = Watches(), list[bytes](), trio.Event()
 
     async def look(_request: Request) -> Response:
@@ -140,7 +140,7 @@ async def test_a_watch_that_is_opened_too_late_ends_with_an_error(autojump_clock
             assert first == ("ERROR" if answer is answers[-1] else "ADDED")
 
 
-async def test_a_watch_ends_with_an_error(autojump_clock: MockClock) -> None:
+async def test_an_error_is_the_last_line_of_a_watch(autojump_clock: MockClock) -> None:
     class Failing(CannedInspector):
         async def why(self, name: str, at: object = None) -> None:
             return None
@@ -161,7 +161,7 @@ async def test_a_watch_ends_with_an_error(autojump_clock: MockClock) -> None:
         assert [chunk async for chunk in chunks] == []
 
 
-def test_items() -> None:
+def test_documents_are_divided_into_items() -> None:
     assert list(items_of(None)) == []
     assert [item for item, _ in items_of({"resources": [{"kind": "A", "name": "b"}], "events": []})] == [
         ("resources", "A/b")

@@ -1,6 +1,6 @@
 """A headless browser for tests, driven over a pipe by the protocol of its developer tools.
 
-Pages are loaded, keys pressed and scripts evaluated as a user would do it; what a screen reader gets is the accessibility tree.
+Pages are loaded, keys pressed and scripts evaluated as a user would do it; the accessibility tree stands for a screen reader.
 """
 
 import base64

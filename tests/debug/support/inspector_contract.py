@@ -232,7 +232,7 @@ async def check_statistics(inspector: Inspector) -> None:
 
 
 async def check_memory(inspector: Inspector) -> None:
-    """A process takes memory, and a part is named once."""
+    """Check that a process takes memory, and that each part is named once."""
     found = await inspector.memory()
     assert found.own_bytes > 0
     assert found.peak_bytes > 0

@@ -20,12 +20,12 @@ PAIRS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 30)), min_size=1,
         ([3, 50], [10, 10], 8, [3, 8]),
     ],
 )
-def test_the_widest_gives_way_first(natural: list[int], least: list[int], room: int, widths: list[int]) -> None:
+def test_the_widest_column_shrinks_first(natural: list[int], least: list[int], room: int, widths: list[int]) -> None:
     assert fitted_widths(natural, least, room) == widths
 
 
 @given(PAIRS, st.integers(1, 200))
-def test_they_fit_unless_their_least_widths_do_not(pairs: list[tuple[int, int]], room: int) -> None:
+def test_columns_fit_unless_their_minimum_widths_do_not(pairs: list[tuple[int, int]], room: int) -> None:
     natural, least = [one for one, _ in pairs], [other for _, other in pairs]
     widths = fitted_widths(natural, least, room)
     assert all(width <= whole for width, whole in zip(widths, natural, strict=True))

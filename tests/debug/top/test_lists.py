@@ -28,7 +28,7 @@ def names(rows: tuple[Row, ...]) -> list[str]:
     return [row.cells[0].text for row in rows]
 
 
-def test_packages() -> None:
+def test_packages_are_listed_with_state_and_activity() -> None:
     assert texts(rows_of(ListKind.PACKAGES, PACKAGES, NOW))[:3] == [
         ["ingress", "Ready", "", "", "", "", "all objects are healthy"],
         ["prod.busy", "Updating", "Task1 (waits for a slot: renders) 3/4", "1", "", "1", "waits"],
@@ -44,14 +44,14 @@ def test_packages() -> None:
     ]
 
 
-def test_tasks() -> None:
+def test_tasks_are_listed_with_their_queue() -> None:
     assert texts(rows_of(ListKind.QUEUES, PACKAGES, NOW))[1:3] == [
         ["prod.shop", "Download", "again in 14.2s", "1", "12.5s", "version changed; connection refused"],
         ["test.a-package-with-a-long-name", "Render", "parked", "1", "12.5s", "version changed; no such chart"],
     ]
 
 
-def test_hooks_and_how_long_ago_they_ran() -> None:
+def test_hooks_are_listed_with_the_time_since_they_ran() -> None:
     ran = replace(BUSY, hooks=(HookSnapshot("hooks/a.sh", (), 3, NOW.replace(minute=30), "exit 1", 2),))
     assert texts(rows_of(ListKind.HOOKS, (ran, PACKAGES[2]), NOW)) == [
         ["prod.busy", "hooks/a.sh", "3", "4m00s", "2", "exit 1"],
@@ -60,7 +60,7 @@ def test_hooks_and_how_long_ago_they_ran() -> None:
     ]
 
 
-def test_drift_and_objects_that_cannot_be_applied() -> None:
+def test_drift_and_failing_objects_are_listed() -> None:
     assert texts(rows_of(ListKind.DRIFT, PACKAGES, NOW)) == [
         ["prod.busy", "drift", "Deployment.apps prod/busy: /spec/replicas is set by kubectl"],
         ["prod.busy", "failing", "ConfigMap prod/busy: no quota; attempt 4 failed, next at 12:07:20 UTC (in 13 s)"],
@@ -68,7 +68,7 @@ def test_drift_and_objects_that_cannot_be_applied() -> None:
 
 
 @pytest.mark.parametrize("kind", list(ListKind))
-def test_every_row_has_a_cell_for_each_column_and_a_key_of_its_own(kind: ListKind) -> None:
+def test_every_row_has_all_cells_and_a_unique_key(kind: ListKind) -> None:
     rows = rows_of(kind, PACKAGES, NOW)
     assert rows
     assert {len(row.cells) for row in rows} == {len(COLUMNS[kind])}
@@ -82,7 +82,7 @@ def test_a_filter_keeps_rows_that_contain_the_text() -> None:
     assert arranged(rows, "nothing like it", Sorting()) == ()
 
 
-def test_sorting_puts_what_needs_attention_first() -> None:
+def test_sorting_puts_problems_first() -> None:
     rows = rows_of(ListKind.PACKAGES, PACKAGES, NOW)
     assert names(arranged(rows, "", Sorting(0, is_reversed=True)))[0] == "test.shop"
     by_state = names(arranged(rows, "", Sorting(1)))
@@ -92,12 +92,12 @@ def test_sorting_puts_what_needs_attention_first() -> None:
     assert [row.cells[5].text for row in arranged(hooks, "", Sorting(5))] == ["exit 1", ""]
 
 
-def test_states_have_a_look() -> None:
+def test_states_have_a_style() -> None:
     assert state_style("Ready") is Style.GOOD
     assert state_style("a state of a later version") is Style.WARNING
 
 
-def test_no_control_character_gets_into_a_row() -> None:
+def test_control_characters_in_rows_are_escaped() -> None:
     hostile = replace(
         package(HOSTILE, message=HOSTILE),
         state=HOSTILE,

@@ -1,4 +1,4 @@
-"""The loop, with a terminal in memory."""
+"""The event loop of the live view, with a terminal in memory."""
 
 import os
 import signal
@@ -86,23 +86,23 @@ def test_keys_and_answers_change_the_picture(keyboard: Keyboard) -> None:
     assert "1 package" in keyboard.drawn[4]
 
 
-def test_another_size_is_used_at_once(keyboard: Keyboard) -> None:
+def test_a_new_terminal_size_is_used_at_once(keyboard: Keyboard) -> None:
     run(keyboard, lambda _loop, _wake: [lambda: keyboard.resize(40, 10), lambda: keyboard.press("q")])
     assert [len(picture.splitlines()) for picture in keyboard.drawn] == [24, 10]
     assert max(map(len, keyboard.drawn[1].splitlines())) <= 40
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_it(keyboard: Keyboard, number: signal.Signals) -> None:
+def test_a_signal_ends_the_loop(keyboard: Keyboard, number: signal.Signals) -> None:
     assert run(keyboard, lambda _loop, _wake: [lambda: signal.raise_signal(number)]) == Ending(128 + number)
 
 
-def test_a_terminal_that_is_gone_ends_it(keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_terminal_ends_the_loop(keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Keyboard, "is_gone", lambda _self: True)
     assert run(keyboard, lambda _loop, _wake: [lambda: keyboard.press(" ")]) == Ending(128 + signal.SIGHUP)
 
 
-def test_the_end_of_the_daemon_ends_it_with_an_error(keyboard: Keyboard) -> None:
+def test_a_long_missing_daemon_ends_the_loop_with_an_error(keyboard: Keyboard) -> None:
     late = NOW.replace(minute=NOW.minute + 1)
     assert GIVE_UP_S < 60
     ending = run(
@@ -117,7 +117,7 @@ def test_a_bug_in_the_thread_is_raised(keyboard: Keyboard) -> None:
         run(keyboard, lambda loop, _wake: [lambda: loop.post(Crashed(KeyError("bug")))])
 
 
-def test_time_passes_without_an_event(keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_picture_is_updated_without_an_event(keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.debug.top.loop.TICK_S", 0.0)
     run(keyboard, lambda _loop, _wake: [lambda: None, lambda: keyboard.press("q")])
     assert " old" in keyboard.drawn[1].splitlines()[0]

@@ -1,4 +1,4 @@
-"""The keys and answers of the live view."""
+"""State changes of the live view by keys and answers."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -27,7 +27,7 @@ FIRST = first_view(OVERVIEW, 80, 24)
 
 
 def stepped(view: View, *events: Event | str) -> tuple[View, list[Effect]]:
-    """The state and the effects after events; a text is a key."""
+    """Return the state and the effects after events; a text is a key."""
     every: list[Effect] = []
     for event in events:
         view, effects = step(view, Pressed(event) if isinstance(event, str) else event)
@@ -43,7 +43,7 @@ def names(view: View) -> list[str]:
     return [row.cells[0].text for row in view.rows]
 
 
-def test_it_begins_with_the_packages() -> None:
+def test_packages_are_the_first_list() -> None:
     assert FIRST.shown is ListKind.PACKAGES
     assert names(FIRST) == [package.name for package in PACKAGES]
     assert selected(FIRST) == "ingress"
@@ -63,12 +63,12 @@ def test_it_begins_with_the_packages() -> None:
         (["end", "down", "down"], "test.shop"),
     ],
 )
-def test_moving(keys: list[str], name: str) -> None:
+def test_movement_keys_change_the_selected_row(keys: list[str], name: str) -> None:
     view, effects = stepped(FIRST, *keys)
     assert (selected(view), effects) == (name, [])
 
 
-def test_the_selected_package_stays_selected_when_others_come_and_go() -> None:
+def test_a_selected_package_stays_selected_when_the_list_changes() -> None:
     view, _ = stepped(FIRST, "down", "down")
     assert selected(view) == "prod.shop"
     fewer, _ = stepped(view, Answered(replace(OVERVIEW, packages=PACKAGES[2:])))
@@ -79,7 +79,7 @@ def test_the_selected_package_stays_selected_when_others_come_and_go() -> None:
     assert (empty.rows, empty.opened) == ((), "")
 
 
-def test_the_lists() -> None:
+def test_keys_change_the_shown_list() -> None:
     kinds = [FIRST.shown]
     view = FIRST
     for key in ("tab", "right", "tab", "tab", "backtab", "left", "1", "3", "3"):
@@ -89,7 +89,7 @@ def test_the_lists() -> None:
     assert kinds == [packages, queues, hooks, drift, packages, drift, hooks, packages, hooks, hooks]
 
 
-def test_sorting_is_kept_for_each_list() -> None:
+def test_sorting_is_stored_for_each_list() -> None:
     view, _ = stepped(FIRST, "s")
     assert names(view)[0] == "prod.shop"
     view, _ = stepped(view, "S")
@@ -101,7 +101,7 @@ def test_sorting_is_kept_for_each_list() -> None:
     assert view.sorting == Sorting()
 
 
-def test_a_filter_works_while_it_is_typed() -> None:
+def test_a_filter_applies_while_it_is_typed() -> None:
     view, effects = stepped(FIRST, "/", "s", "h", "q")
     assert (view.filter, names(view), effects) == ("shq", [], [])
     view, _ = stepped(view, "backspace", "o", "down", "enter")
@@ -110,7 +110,7 @@ def test_a_filter_works_while_it_is_typed() -> None:
     assert (view.filter, len(view.rows), selected(view)) == ("", len(PACKAGES), "test.shop")
 
 
-def test_a_filter_can_be_given_up() -> None:
+def test_a_filter_can_be_cancelled() -> None:
     view, _ = stepped(FIRST, "/", "x", "escape")
     assert (view.filter, view.is_typing, len(view.rows)) == ("", False, len(PACKAGES))
     view, _ = stepped(FIRST, "/", "backspace")
@@ -119,7 +119,7 @@ def test_a_filter_can_be_given_up() -> None:
     assert view.filter == "x" * LONGEST_FILTER
 
 
-def test_a_page_is_opened_and_left() -> None:
+def test_a_page_is_opened_and_closed() -> None:
     view, effects = stepped(FIRST, "down", "down", "enter")
     assert (view.opened, view.page, effects) == ("prod.shop", None, [Watch("prod.shop")])
     view, effects = stepped(view, PageAnswered(PAGE), Answered(OVERVIEW))
@@ -157,14 +157,14 @@ def test_a_page_scrolls_within_its_lines() -> None:
     assert (taller.scroll, taller.lines) == (0, whole + 10)
 
 
-def test_help_is_left_by_any_key() -> None:
+def test_any_key_closes_the_help() -> None:
     view, _ = stepped(FIRST, "?")
     assert view.is_help
     view, effects = stepped(view, "q")
     assert (view.is_help, effects) == (False, [])
 
 
-def test_q_leaves() -> None:
+def test_q_quits() -> None:
     assert stepped(FIRST, "q")[1] == [Quit()]
     assert stepped(FIRST, "enter", "q")[1][-1] == Quit()
 
@@ -173,7 +173,7 @@ def test_unknown_keys_do_nothing() -> None:
     assert stepped(FIRST, "x", "\x01", "escape", "") == (FIRST, [])
 
 
-def test_a_daemon_that_does_not_answer_is_given_up_in_the_end() -> None:
+def test_the_view_quits_if_the_daemon_stays_silent_too_long() -> None:
     view, effects = stepped(FIRST, Failed("no daemon", NOW))
     assert (view.problem, view.overview, effects) == ("no daemon", OVERVIEW, [])
     soon = NOW + timedelta(seconds=GIVE_UP_S - 1)

@@ -13,7 +13,7 @@ from wharfinger.formats.terminal_text import is_safe
 from wharfinger.formats.text_width import width
 
 
-def test_it_is_the_description_and_the_log() -> None:
+def test_a_page_shows_the_description_and_the_log() -> None:
     lines = page_lines(PAGE, 80, "->")
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert titles == [
@@ -32,11 +32,11 @@ def test_it_is_the_description_and_the_log() -> None:
     ]
 
 
-def test_a_package_that_is_gone() -> None:
+def test_a_deleted_package_is_reported() -> None:
     assert page_lines(GONE, 80, "->") == ["the daemon does not know prod.shop any more"]
 
 
-def test_only_the_last_lines_of_the_log() -> None:
+def test_only_the_last_lines_of_the_log_are_shown() -> None:
     many = replace(LOG, lines=tuple(replace(LOG.lines[0], number=number) for number in range(1, 500)))
     lines = page_lines(replace(PAGE, log=many), 80, "->")
     assert len(lines) - lines.index("Log:") - 1 == MOST_LOG_LINES
@@ -58,14 +58,14 @@ def test_a_long_line_is_continued(line: str, columns: int, pieces: list[str]) ->
 
 
 @given(st.text(st.sampled_from("ab  漢\u0301\u200d"), max_size=80), st.integers(1, 40))
-def test_pieces_fit_and_lose_nothing_but_spaces(line: str, columns: int) -> None:
+def test_wrapped_lines_fit_and_lose_only_spaces(line: str, columns: int) -> None:
     pieces = list(wrapped(line, columns))
     assert all(width(piece) <= max(columns, 2) for piece in pieces)
     whole = "".join(line.split())
     assert whole == "".join("".join(pieces).split()) or pieces[-1].endswith("…")
 
 
-def test_nothing_reaches_the_page_that_a_terminal_would_obey() -> None:
+def test_control_characters_on_the_page_are_escaped() -> None:
     assert PAGE.description is not None
     hostile = replace(PAGE.description.package, message=HOSTILE, warnings=(HOSTILE,), drift=(HOSTILE,))
     page = replace(PAGE, name=HOSTILE, description=replace(PAGE.description, package=hostile))

@@ -1,4 +1,4 @@
-"""The thread that asks."""
+"""The thread that requests data from the daemon."""
 
 import queue
 from dataclasses import replace
@@ -20,7 +20,7 @@ Posted = Answered | PageAnswered | Failed | Crashed
 PATIENCE_S = 60
 
 
-async def test_what_is_asked(tmp_path: Path) -> None:
+async def test_overview_and_page_are_requested(tmp_path: Path) -> None:
     path = tmp_path / "s"
     client = DebugClient(path)
     async with open_debug_server(path, CannedInspector()):
@@ -35,14 +35,14 @@ async def test_what_is_asked(tmp_path: Path) -> None:
     assert (page.description.package, page.log) == (PACKAGES[1], LOG)
 
 
-async def test_a_package_that_is_gone_is_an_answer(tmp_path: Path) -> None:
+async def test_a_deleted_package_gives_an_empty_page(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with open_debug_server(path, CannedInspector()):
         page = await trio.to_thread.run_sync(lambda: run_without_loop(ask_page(DebugClient(path), "prod.gone")))
     assert (page.name, page.description, page.log) == ("prod.gone", None, None)
 
 
-async def test_it_asks_about_another_subject_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_newly_watched_package_is_requested_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polling, "PAUSE_S", 3600.0)
     monkeypatch.setattr(polling, "MOST_PAUSE_S", 3600.0)
     path, posted = tmp_path / "s", queue.SimpleQueue[Posted]()
@@ -61,7 +61,7 @@ async def test_it_asks_about_another_subject_at_once(tmp_path: Path, monkeypatch
 
 
 def asked(questions: Questions, posted: "queue.SimpleQueue[Posted]") -> Posted:
-    """The first thing that is posted about a package."""
+    """Return the first message that is posted about a package."""
     questions.start()
     try:
         questions.watch("prod.shop")
@@ -77,7 +77,7 @@ def test_no_daemon_is_reported(tmp_path: Path) -> None:
     assert "no such socket" in first.problem
 
 
-def test_a_bug_is_handed_over() -> None:
+def test_an_unexpected_exception_is_posted() -> None:
     async def broken(_path: Path, _question: Question) -> Reply:
         raise KeyError("bug")
 

@@ -1,4 +1,4 @@
-"""The pictures of the live view."""
+"""The screens of the live view."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -35,11 +35,11 @@ def shown(view: View) -> list[str]:
 
 
 def styles(view: View, word: str) -> set[Style]:
-    """The styles of the pieces that contain a word."""
+    """Return the styles of the spans that contain a word."""
     return {span.style for line in render(view, view.columns, view.lines) for span in line if word in span.text}
 
 
-def test_the_list_at_80_columns() -> None:
+def test_the_list_is_drawn_at_80_columns() -> None:
     assert shown(after())[:9] == [
         "wharfinger 0.1.0  ready  https://127.0.0.1:6443                     12:34:56 UTC",
         "5 packages  1 Failed  1 Degraded  1 Updating  1 Disabled  1 Ready  tasks: 2 run…",
@@ -53,7 +53,7 @@ def test_the_list_at_80_columns() -> None:
     ]
 
 
-def test_the_last_line_has_the_keys() -> None:
+def test_the_last_line_shows_the_keys() -> None:
     assert "q quit" in shown(after())[-1]
     assert "esc back" in shown(after("enter"))[-1]
     assert shown(after("/", "w"))[-1].startswith("/w_")
@@ -87,14 +87,14 @@ def test_a_list_scrolls_with_its_selected_row() -> None:
 @pytest.mark.parametrize(
     ("keys", "said"), [("1", "no packages"), ("2", "no tasks"), ("3", "no hooks"), ("4", "no drift")]
 )
-def test_an_empty_list_says_so(keys: str, said: str) -> None:
+def test_an_empty_list_shows_a_message(keys: str, said: str) -> None:
     view = after(Answered(replace(OVERVIEW, packages=(), statistics=None)), keys)
     assert said in "\n".join(shown(view))
     filtered = after("/", "~", "enter", keys)
     assert "escape clears the filter" in "\n".join(shown(filtered))
 
 
-def test_a_page_and_its_place() -> None:
+def test_a_page_is_drawn_with_its_line_numbers() -> None:
     view = after("down", "down", "enter")
     assert shown(view)[2] == "asking the daemon ..."
     view, _ = step(view, PageAnswered(PAGE))
@@ -109,7 +109,7 @@ def test_help_names_every_key() -> None:
     assert all(any(keys in line and effect[:40] in line for line in lines) for keys, effect in HELP)
 
 
-def test_an_old_answer_and_a_daemon_that_does_not_answer_are_marked() -> None:
+def test_stale_answers_and_missing_answers_are_marked() -> None:
     late = NOW + timedelta(seconds=12)
     view = after(Failed("no daemon answers on /run/s", NOW), Ticked(late))
     lines = shown(view)
@@ -118,7 +118,7 @@ def test_an_old_answer_and_a_daemon_that_does_not_answer_are_marked() -> None:
     assert styles(view, "no answer") == {Style.BAD}
 
 
-def test_daemons_that_are_not_ready() -> None:
+def test_the_state_of_a_daemon_that_is_not_ready_is_shown() -> None:
     for daemon, said in (
         (replace(OVERVIEW.daemon, ready=False), "starting"),
         (replace(OVERVIEW.daemon, draining=True), "shutting down"),

@@ -1,4 +1,4 @@
-"""curses on a terminal of its own."""
+"""curses on a separate terminal."""
 
 import sys
 from functools import partial
@@ -35,7 +35,7 @@ def begins(start: str, text: str) -> bool:
     return text.startswith(start)
 
 
-def test_it_draws_and_returns_keys() -> None:
+def test_curses_draws_and_returns_keys() -> None:
     with on_terminal([sys.executable, "-c", PROGRAM, "colour"], columns=40, lines=6) as shown:
         before = shown.modes()
         lines = shown.wait(lambda text: "say keys" in text and "x" * 40 in text).splitlines()
@@ -64,7 +64,7 @@ def test_it_draws_and_returns_keys() -> None:
         assert shown.modes() == before
 
 
-def test_no_colours_on_request() -> None:
+def test_colours_are_off_on_request() -> None:
     with on_terminal([sys.executable, "-c", PROGRAM]) as shown:
         shown.wait(lambda text: "worse" in text)
         assert shown.colours == set()

@@ -38,7 +38,7 @@ async def watched(
     *command: str,
     environment: dict[str, str] | None = None,
 ) -> None:
-    """Do something with a view of a daemon that gives these answers."""
+    """Run actions on a view of a daemon with these answers."""
     path = folder / "s"
     words = [*(command or wharfinger("top")), "--socket", str(path)]
 
@@ -59,13 +59,13 @@ def is_golden(part: str, text: str) -> bool:
 
 
 def unchanging(text: str) -> str:
-    """The text without the time of day, and without ages."""
+    """Return the text without the time of day and without ages."""
     text = re.sub(r"\d\d:\d\d:\d\d UTC", "HH:MM:SS UTC", text)
     return re.sub(r"\(\d+d\d\dh\)", "(AGE)", text)
 
 
 @pytest.mark.slow
-async def test_the_screens(tmp_path: Path) -> None:
+async def test_screens_match_the_golden_transcript(tmp_path: Path) -> None:
     script = (
         ("", ("ingress", "q quit")),
         ("\x1b[B\x1b[B", ("> prod.shop",)),
@@ -96,7 +96,7 @@ async def test_the_screens(tmp_path: Path) -> None:
                 shown.wait(partial(has, words))
                 text = shown.wait_quiet()
             else:
-                # A picture may arrive in pieces, so it is waited for as a whole.
+                # A screen may arrive in pieces, so the test waits for the whole screen.
                 text = shown.wait(partial(is_golden, kept[step].removeprefix(title)))
             parts.append(f"=== {title}{unchanging(text)}")
         shown.press("xq")
@@ -107,7 +107,7 @@ async def test_the_screens(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_pictures_in_the_documents(tmp_path: Path) -> None:
+async def test_pictures_in_the_documents_are_up_to_date(tmp_path: Path) -> None:
     golden = dict(zip(("top", "top-queues"), (0, 10), strict=True))
     kept = [part.partition("\n")[2] for part in (GOLDEN / "top.txt").read_text().split("=== ")[1:]]
     found: dict[str, str] = {}
@@ -131,7 +131,7 @@ async def test_the_pictures_in_the_documents(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_it_follows_the_daemon(tmp_path: Path) -> None:
+async def test_the_view_follows_the_daemon(tmp_path: Path) -> None:
     answers = inspector()
 
     def act(shown: OnTerminal) -> None:
@@ -227,21 +227,21 @@ async def test_colours_can_be_switched_off(tmp_path: Path, no_colour: str) -> No
     await watched(tmp_path, inspector(), act, environment={"NO_COLOR": no_colour})
 
 
-def test_without_a_terminal_it_names_another_command() -> None:
+def test_without_a_terminal_another_command_is_suggested() -> None:
     done = attempt(*wharfinger("top"))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: `top` needs a terminal; `wharfinger get packages -w`")
 
 
 @pytest.mark.slow
-def test_without_a_daemon_the_terminal_is_left_as_it_is(tmp_path: Path) -> None:
+def test_without_a_daemon_the_terminal_is_not_changed(tmp_path: Path) -> None:
     with on_terminal([*wharfinger("top"), "--socket", str(tmp_path / "none")]) as shown:
         assert shown.wait_end() == 1
         assert shown.received.startswith(b"error: no daemon answers")
 
 
 @pytest.mark.slow
-def test_it_loads_little() -> None:
+def test_the_command_imports_few_modules() -> None:
     code = (
         "import sys, wharfinger.debug.top.loop, wharfinger.debug.top.terminal;"
         "sys.exit(bool({'trio', 'httpx', 'kubernetes', 'asyncio'} & set(sys.modules)))"

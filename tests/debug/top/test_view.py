@@ -1,11 +1,11 @@
-"""The sizes that follow from the state."""
+"""Sizes computed from the state of the view."""
 
 from tests.debug.support.top_samples import NOW, OVERVIEW
 from wharfinger.debug.top.lists import ListKind, Sorting
 from wharfinger.debug.top.view import View
 
 
-def test_there_is_room_for_one_row_at_least() -> None:
+def test_a_view_has_at_least_one_row() -> None:
     view = View(OVERVIEW, 80, 24, NOW)
     assert (view.list_lines, view.page_lines) == (19, 22)
     tiny = View(OVERVIEW, 1, 1, NOW)

@@ -1,4 +1,4 @@
-"""The pipe that signals and answers arrive by."""
+"""The pipe by which signals and answers wake the loop."""
 
 import os
 import select
@@ -24,14 +24,14 @@ def test_signals_are_written_into_the_pipe() -> None:
     assert signal.SIGWINCH not in ENDING
 
 
-def test_news_wake_without_a_signal() -> None:
+def test_messages_wake_the_loop_without_a_signal() -> None:
     with open_wake() as wake:
         wake.ring()
         assert is_readable(wake.descriptor)
         assert wake.signals() == []
 
 
-def test_a_full_or_a_closed_pipe_is_no_error() -> None:
+def test_a_full_or_closed_pipe_is_ignored() -> None:
     with open_wake() as wake:
         for _ in range(70_000):
             wake.ring()
@@ -39,7 +39,7 @@ def test_a_full_or_a_closed_pipe_is_no_error() -> None:
     wake.ring()
 
 
-def test_the_former_pipe_is_used_again() -> None:
+def test_the_previous_wakeup_pipe_is_restored() -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     earlier = signal.set_wakeup_fd(writer)
