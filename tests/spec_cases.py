@@ -268,7 +268,7 @@ TASKS: Final[dict[str, Coverage]] = {
         (_STOPPING + "test_a_queue_can_be_removed_by_a_task_that_on_done_wakes",),
     ),
     "Cleanup task idempotent": (
-        "tests/runtime/lifecycle/test_store.py::test_the_guard_of_complete_removal_in_both_directions",
+        "tests/runtime/lifecycle/test_store.py::test_only_a_running_removal_can_be_completed",
         "tests/runtime/test_simulation.py::TestSimulation",
     ),
     "Cleanup task label": Elsewhere("the clean-up is in no queue and so in no dump"),
@@ -348,8 +348,8 @@ VERSIONS: Final[dict[str, Coverage]] = {
     "registry-error": _FOLLOWED + "test_a_repository_says_itself_what_is_wrong_with_it",
     "metadata-parsing-error": _SCAN + "test_what_is_not_a_package_is_listed_with_the_reason_until_it_is_one",
     "two-errors": (
-        "tests/runtime/repositories/test_repository_status.py::test_problems_of_packages_are_the_repositorys",
-        "tests/runtime/repositories/test_scan_plan.py::test_failures_pause_longer_and_no_longer_than_the_interval",
+        "tests/runtime/repositories/test_repository_status.py::test_problems_of_packages_are_in_the_status_of_the_repository",
+        "tests/runtime/repositories/test_scan_plan.py::test_pauses_after_failures_grow_up_to_the_interval",
     ),
     "error-to-success": _FOLLOWED + "test_a_package_that_the_repository_does_not_have_is_said_by_both",
     "non-draft": _SCAN + "test_a_second_scan_with_nothing_new_lists_the_tags_and_asks_for_the_version_in_use",

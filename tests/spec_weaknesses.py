@@ -140,7 +140,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
             "tests/runtime/tasks/test_run_tasks.py::test_after_helm_hooks_that_change_values_are_followed_until_they_rest",
             "tests/runtime/tasks/test_run_tasks.py::test_hooks_that_never_rest_are_named_instead_of_being_run_for_ever",
             "tests/hooks/running/test_values_patch.py::test_the_last_word_about_a_path_counts_and_paths_are_sorted",
-            "tests/runtime/lifecycle/test_package_state.py::test_a_state_is_there_for_who_comes_next",
+            "tests/runtime/lifecycle/test_package_state.py::test_a_stored_state_is_read_by_the_next_process",
         ),
     ),
     18: (
@@ -154,9 +154,9 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     19: (
         "a desired is adopted and dies with a removal; a change of maintenance alone is not seen; the guard is inverted",
         (
-            "tests/runtime/lifecycle/test_lifecycle_machine.py::test_the_guard_of_the_removal_in_both_directions",
+            "tests/runtime/lifecycle/test_lifecycle_machine.py::test_only_a_running_removal_can_be_completed",
             _LIFECYCLE + "test_a_package_created_again_during_its_removal_is_told_to_come_again_and_is_new_afterwards",
-            "tests/runtime/lifecycle/test_desired_state.py::test_each_field_has_its_change_and_its_kind",
+            "tests/runtime/lifecycle/test_desired_state.py::test_each_changed_field_gives_its_change_and_decision",
             "tests/runtime/test_simulation.py::test_a_wish_during_a_removal_comes_true_afterwards",
             "tests/runtime/test_runtime_methods.py::test_a_wish_during_a_removal_is_heard_when_that_is_over",
         ),

@@ -1,4 +1,4 @@
-"""Stamps of revisions: those of ours count, whatever users make of the records."""
+"""Stamps of revisions: only stamps written by the daemon count, even if users change the records."""
 
 import pytest
 
@@ -26,9 +26,9 @@ def test_a_stamp_fits_into_a_label() -> None:
         ([], (0, "")),
         ([revision(1, DEPLOYED, f"1.{STAMP}")], (1, STAMP)),
         ([revision(1, SUPERSEDED, f"1.{STAMP}"), revision(2, DEPLOYED, "2.b.c")], (2, "b.c")),
-        # the failed one applied nothing completely
+        # the failed revision was not applied completely
         ([revision(1, DEPLOYED, f"1.{STAMP}"), revision(2, FAILED, "2.b.c")], (1, STAMP)),
-        # helm copied the label to a user's revision, and rewrote the record of ours without its holder
+        # helm copied the label to a user's revision, and rewrote the daemon's record without its holder
         (
             [revision(1, SUPERSEDED, f"1.{STAMP}", ours=False), revision(2, DEPLOYED, f"1.{STAMP}", ours=False)],
             (1, STAMP),
@@ -38,5 +38,5 @@ def test_a_stamp_fits_into_a_label() -> None:
         ([revision(1, DEPLOYED, "no number")], (0, "")),
     ],
 )
-def test_the_newest_stamp_of_ours_counts(history: list[Release], newest: tuple[int, str]) -> None:
+def test_the_newest_stamp_of_the_daemon_counts(history: list[Release], newest: tuple[int, str]) -> None:
     assert newest_stamp(history) == newest

@@ -1,4 +1,4 @@
-"""What a changed desired state calls for, field by field (spec/runtime §1.4, §2.2)."""
+"""Decisions about a changed desired state, field by field (spec/runtime §1.4, §2.2)."""
 
 from dataclasses import fields, replace
 from typing import Final
@@ -33,13 +33,13 @@ CHANGED: Final[dict[Change, tuple[DesiredState, DecisionKind]]] = {
 
 
 @pytest.mark.parametrize("change", Change)
-def test_each_field_has_its_change_and_its_kind(change: Change) -> None:
+def test_each_changed_field_gives_its_change_and_decision(change: Change) -> None:
     after, kind = CHANGED[change]
     assert decide(V1, after) == Decision(kind, (change,))
     assert decide(after, after) == Decision(DecisionKind.NONE)
 
 
-def test_every_field_counts() -> None:
+def test_every_field_has_a_change() -> None:
     assert len(Change) == len(fields(DesiredState))
 
 
@@ -48,12 +48,12 @@ def test_a_new_package_is_an_update_unless_it_is_suspended() -> None:
     assert decide(None, SUSPENDED) == Decision(DecisionKind.SUSPEND)
 
 
-def test_an_update_takes_a_reconfiguration_along() -> None:
+def test_an_update_includes_a_reconfiguration() -> None:
     both = decide(V1, replace(V1, version="2.0.0", settings_checksum="sha256:b"))
     assert both == Decision(DecisionKind.UPDATE, (Change.VERSION, Change.SETTINGS))
 
 
-def test_suspending_and_resuming_outrank_what_else_changed() -> None:
+def test_suspending_and_resuming_outrank_other_changes() -> None:
     later = replace(V1, version="2.0.0")
     paused = replace(later, suspended=True)
     assert decide(V1, paused) == Decision(DecisionKind.SUSPEND, (Change.VERSION, Change.SUSPENDED))
@@ -72,5 +72,5 @@ def test_suspending_and_resuming_outrank_what_else_changed() -> None:
         (V1, "DesiredStateChanged"),
     ],
 )
-def test_the_precedence_of_reasons(after: DesiredState, reason: str) -> None:
+def test_reasons_follow_their_precedence(after: DesiredState, reason: str) -> None:
     assert decide(V1, after).reason == reason

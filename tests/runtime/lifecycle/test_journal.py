@@ -1,4 +1,4 @@
-"""The journal of operations in a file: who comes next finds what was answered, whatever ended the one before."""
+"""The journal of operations in a file: the next process finds all completed steps, however the previous process ended."""
 
 import random
 import shutil
@@ -26,19 +26,19 @@ SHOP = "default.shop"
 
 @contextmanager
 def journal(folder: Path) -> Iterator[Journal]:
-    """A process: what it writes, the next one finds."""
+    """Open the journal as a process does; the next process finds the rows that it wrote."""
     with closing(JournalFile(folder / "journal.db")) as file:
         yield Journal(file)
         assert file.warnings == ()
 
 
 def altered(folder: Path, script: str) -> None:
-    """What a hand, or a bad disk, does to the file."""
+    """Change the file as a user or a bad disk might."""
     with closing(sqlite3.connect(folder / "journal.db")) as database:
         database.executescript(script)
 
 
-def test_the_next_process_passes_over_what_was_complete(tmp_path: Path) -> None:
+def test_the_next_process_skips_completed_steps(tmp_path: Path) -> None:
     with journal(tmp_path) as one:
         one.begin(SHOP, UPDATE, "f")
         one.start(SHOP, UPDATE, "Download")
@@ -66,7 +66,7 @@ def test_the_next_process_passes_over_what_was_complete(tmp_path: Path) -> None:
         assert three.entries() == ()
 
 
-def test_steps_are_told_in_the_order_in_which_they_began(tmp_path: Path) -> None:
+def test_steps_are_listed_in_the_order_of_their_start(tmp_path: Path) -> None:
     names = [f"{number}" for number in (3, 20, 1, 100)]
     with journal(tmp_path) as one:
         one.begin(SHOP, RECONCILIATION, "f")
@@ -78,7 +78,7 @@ def test_steps_are_told_in_the_order_in_which_they_began(tmp_path: Path) -> None
         assert entry.completed == tuple(names)
 
 
-def test_a_package_that_is_gone_leaves_no_row(tmp_path: Path) -> None:
+def test_a_deleted_package_leaves_no_row(tmp_path: Path) -> None:
     with journal(tmp_path) as one:
         for package in (SHOP, "default.sho", "default.shopping"):
             for operation in (UPDATE, RECONCILIATION):
@@ -90,7 +90,7 @@ def test_a_package_that_is_gone_leaves_no_row(tmp_path: Path) -> None:
         assert {entry.package for entry in two.entries()} == {"default.sho", "default.shopping"}
 
 
-def test_a_removal_forgets_what_was_under_way(tmp_path: Path) -> None:
+def test_a_removal_forgets_running_operations(tmp_path: Path) -> None:
     with journal(tmp_path) as one:
         one.begin(SHOP, UPDATE, "f")
         one.start(SHOP, UPDATE, "Download")
@@ -102,7 +102,7 @@ def test_a_removal_forgets_what_was_under_way(tmp_path: Path) -> None:
         assert [entry.operation for entry in two.entries()] == [REMOVAL]
 
 
-def test_in_memory_it_is_the_same_but_for_the_next_process() -> None:
+def test_a_journal_in_memory_is_not_seen_by_the_next_process() -> None:
     one = Journal(None)
     one.begin(SHOP, UPDATE, "f")
     one.start(SHOP, UPDATE, "Download")
@@ -112,7 +112,7 @@ def test_in_memory_it_is_the_same_but_for_the_next_process() -> None:
     assert one.entries() == Journal(None).entries() == ()
 
 
-def test_a_step_that_cannot_be_written_did_not_happen(tmp_path: Path) -> None:
+def test_a_step_that_cannot_be_written_is_not_complete(tmp_path: Path) -> None:
     file = JournalFile(tmp_path / "journal.db")
     one = Journal(file)
     one.begin(SHOP, UPDATE, "f")
@@ -130,8 +130,8 @@ def test_a_step_that_cannot_be_written_did_not_happen(tmp_path: Path) -> None:
         Journal(file)
 
 
-def test_a_journal_that_is_damaged_while_in_use_fails_one_step_and_goes_on(tmp_path: Path) -> None:
-    """What was complete before is lost to the next process, which takes it again; this one knows."""
+def test_a_damaged_journal_fails_one_step_and_continues(tmp_path: Path) -> None:
+    """Earlier completed steps are lost to the next process, which repeats them; this process still knows them."""
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         one = Journal(file)
         one.begin(SHOP, UPDATE, "f")
@@ -149,7 +149,7 @@ def test_a_journal_that_is_damaged_while_in_use_fails_one_step_and_goes_on(tmp_p
         assert (two.completed(SHOP, UPDATE, "Download"), two.completed(SHOP, UPDATE, "Install")) == (None, "")
 
 
-def test_more_than_is_kept_is_an_error_that_trying_again_does_not_mend() -> None:
+def test_a_result_that_is_too_long_is_a_permanent_error() -> None:
     one = Journal(None)
     one.begin(SHOP, UPDATE, "f")
     one.start(SHOP, UPDATE, "Download")
@@ -158,8 +158,8 @@ def test_more_than_is_kept_is_an_error_that_trying_again_does_not_mend() -> None
     assert not caught.value.transient
 
 
-def test_a_row_that_was_altered_makes_everything_begin_from_the_top(tmp_path: Path) -> None:
-    """One false row says that the disk lies: nothing is passed over on its word."""
+def test_an_altered_row_makes_every_operation_start_again(tmp_path: Path) -> None:
+    """One altered row shows that the disk cannot be trusted, so no step is skipped."""
     with journal(tmp_path) as one:
         for package in (SHOP, "default.other"):
             one.begin(package, UPDATE, "f")
@@ -175,7 +175,7 @@ def test_a_row_that_was_altered_makes_everything_begin_from_the_top(tmp_path: Pa
 
 
 def of_another_boot(folder: Path, *operations: Operation) -> None:
-    """The machine was started anew since these operations' rows were written."""
+    """Change the rows of these operations as if the machine had been rebooted since."""
     with closing(JournalFile(folder / "journal.db")) as file:
         table = file.table(OPERATION_STEPS)
         rows = [row for row in table.rows() if row[1] in operations]
@@ -183,8 +183,8 @@ def of_another_boot(folder: Path, *operations: Operation) -> None:
         table.write((), [(*row[:-1], "another-boot") for row in rows])
 
 
-def test_what_was_done_before_the_machine_was_started_counts_as_nothing(tmp_path: Path) -> None:
-    """A power cut takes away what was written last: that what an apply did was undone. Its rows are whole all the same."""
+def test_steps_before_a_reboot_are_not_complete(tmp_path: Path) -> None:
+    """A power cut may undo the last writes of an apply although its rows in the journal are intact."""
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         one = Journal(file)
         one.begin(SHOP, RECONCILIATION, "f")
@@ -204,11 +204,11 @@ def test_what_was_done_before_the_machine_was_started_counts_as_nothing(tmp_path
         assert two.completed(SHOP, RECONCILIATION, "apply/1") is None
         two.start(SHOP, RECONCILIATION, "Download")
         two.complete(SHOP, RECONCILIATION, "Download")
-    with journal(disk) as three:  # and nothing of before is left among what is written now
+    with journal(disk) as three:  # and no earlier row is among the rows written now
         assert [(entry.completed, entry.interrupted) for entry in three.entries()] == [(("Download",), ())]
 
 
-def test_of_several_operations_those_since_the_start_of_the_machine_are_resumed(tmp_path: Path) -> None:
+def test_only_operations_since_the_last_boot_are_resumed(tmp_path: Path) -> None:
     with journal(tmp_path) as one:
         for operation in (UPDATE, RECONCILIATION):
             one.begin(SHOP, operation, "f")
@@ -223,7 +223,7 @@ def test_of_several_operations_those_since_the_start_of_the_machine_are_resumed(
         assert [(row[1], row[-1]) for row in file.table(OPERATION_STEPS).rows()] == [("update", boot_id())]
 
 
-def test_rows_of_the_first_version_count_as_nothing(tmp_path: Path) -> None:
+def test_rows_of_the_first_version_are_ignored(tmp_path: Path) -> None:
     columns = {name: kind for name, kind in OPERATION_STEPS.columns.items() if name != "boot"}
     first = replace(OPERATION_STEPS, version=1, columns=columns, migrations={})
     with closing(JournalFile(tmp_path / "journal.db")) as file:
@@ -234,7 +234,7 @@ def test_rows_of_the_first_version_count_as_nothing(tmp_path: Path) -> None:
         assert one.completed(SHOP, UPDATE, "Download") is None
 
 
-def test_a_step_that_another_writer_s_writing_holds_up_can_be_taken_again(tmp_path: Path) -> None:
+def test_a_step_can_be_repeated_after_the_journal_was_locked(tmp_path: Path) -> None:
     with journal(tmp_path) as one, closing(sqlite3.connect(tmp_path / "journal.db", isolation_level=None)) as other:
         one.begin(SHOP, UPDATE, "f")
         other.execute("BEGIN IMMEDIATE")
@@ -249,7 +249,7 @@ def test_a_step_that_another_writer_s_writing_holds_up_can_be_taken_again(tmp_pa
 
 
 @pytest.mark.slow
-async def test_a_package_whose_steps_cannot_be_written_for_a_while_is_tried_again(tmp_path: Path) -> None:
+async def test_a_package_is_retried_while_its_steps_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     async with open_ground(tmp_path) as ground:
         with (
@@ -269,8 +269,8 @@ async def test_a_package_whose_steps_cannot_be_written_for_a_while_is_tried_agai
                 assert file.warnings == ()
 
 
-def test_its_table_holds_what_other_programs_may_rely_on() -> None:
-    """Whoever changes this raises the version, and says how the old rows are read."""
+def test_the_table_of_steps_has_its_documented_form() -> None:
+    """A change of these columns needs a new version and a migration of old rows."""
     assert OPERATION_STEPS.version == 2
     assert OPERATION_STEPS.checksum(("p", "update", "s", "f", 1, 1, "r", "b")) == "9d28341f52e674e3169ad429c5929d8e"
     assert [operation.value for operation in Operation] == ["update", "reconciliation", "disable", "removal"]
@@ -302,8 +302,8 @@ for lap in range(1000):
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_after_kill_9_at_any_moment_exactly_the_answered_steps_are_complete(tmp_path: Path) -> None:
-    """The first lap of a writer takes up what the killed one before left; every writer says how far it got."""
+def test_after_kill_9_exactly_the_reported_steps_are_complete(tmp_path: Path) -> None:
+    """The first lap of a writer continues the operations of the killed writer; every writer reports its progress."""
     chance = random.Random(5)  # noqa: S311 - how much is written before the end; no secret
     for _ in range(scaled(200, 8)):
         said = acknowledged(killed_at_random(WRITER, [str(tmp_path / "journal.db")], chance))
@@ -312,7 +312,7 @@ def test_after_kill_9_at_any_moment_exactly_the_answered_steps_are_complete(tmp_
             done = len(entries[0].completed) if entries else 0
             flying = len(entries[0].interrupted) if entries else 0
             answered, in_flight = divmod(said % 20, 2)
-            # One more call may have returned, or be half done, when the end came before the word.
+            # One more call may have returned, or be half done, if the process was killed before it reported the call.
             allowed = {(answered, in_flight), (answered + in_flight, 1 - in_flight)}
             if answered == 0 and in_flight == 0:
                 allowed |= {(10, 0), (0, 0)}  # before the last finish, or after it

@@ -43,7 +43,7 @@ STEPS = ("Download", "Install", "hook")
 
 @dataclass
 class World:
-    """One package in one state folder: what its process remembers, and what the file has."""
+    """One package in one state folder: the memory of its process, and the rows of the file."""
 
     state: State = field(default_factory=dict)
     rows: dict[tuple[Operation, str], Keep] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class World:
         return {name: result for name, result in found.items() if result is not None}
 
 
-def test_a_step_is_complete_when_it_was_started_and_ended() -> None:
+def test_a_step_is_complete_once_it_was_started_and_completed() -> None:
     world = World()
     world(Begin(UPDATE, "f"))
     assert world.done(UPDATE) == {}
@@ -81,7 +81,7 @@ def test_a_step_is_complete_when_it_was_started_and_ended() -> None:
 
 
 def interrupted(operation: Operation = UPDATE) -> World:
-    """A process died in the second step of an operation."""
+    """Return a world whose process died in the second step of an operation."""
     world = World()
     world(Begin(operation, "f"), Start(operation, "Download"), Complete(operation, "Download", "sha256:1"))
     world(Start(operation, "Install"))
@@ -90,7 +90,7 @@ def interrupted(operation: Operation = UPDATE) -> World:
     return world
 
 
-def test_what_an_earlier_process_completed_stays_complete_and_what_was_in_flight_is_not() -> None:
+def test_completed_steps_stay_complete_and_steps_in_flight_do_not() -> None:
     world = interrupted()
     assert world(Begin(UPDATE, "f")) == ()
     assert world.done(UPDATE) == {"Download": "sha256:1"}
@@ -100,25 +100,25 @@ def test_what_an_earlier_process_completed_stays_complete_and_what_was_in_flight
     assert world.done(UPDATE) == {"Download": "sha256:1", "Install": ""}
 
 
-def test_an_interrupted_step_is_not_complete_before_it_was_started_again() -> None:
+def test_an_interrupted_step_is_complete_only_after_another_start() -> None:
     world = interrupted()
     world(Begin(UPDATE, "f"), Complete(UPDATE, "Install"))
     assert world.done(UPDATE) == {"Download": "sha256:1"}
 
 
-def test_another_fingerprint_begins_from_the_top() -> None:
+def test_another_fingerprint_restarts_the_operation() -> None:
     world = interrupted()
     assert world(Begin(UPDATE, "g")) == (Drop(UPDATE),)
     assert (world.done(UPDATE), world.rows) == ({}, {})
 
 
-def test_in_one_process_every_beginning_is_from_the_top() -> None:
+def test_an_operation_begun_again_in_one_process_restarts() -> None:
     world = interrupted()
     world(Begin(UPDATE, "f"), Begin(UPDATE, "f"))
     assert (world.done(UPDATE), world.rows) == ({}, {})
 
 
-def test_an_interrupted_operation_outlives_several_crashes() -> None:
+def test_an_interrupted_operation_survives_several_crashes() -> None:
     world = interrupted()
     world.crash()
     world(Begin(UPDATE, "f"))
@@ -146,18 +146,18 @@ def test_an_interrupted_operation_outlives_several_crashes() -> None:
         (REMOVAL, DISABLE, False),
     ],
 )
-def test_an_operation_forgets_what_it_makes_untrue(left: Operation, begun: Operation, *, stays: bool) -> None:
+def test_an_operation_forgets_the_steps_that_it_invalidates(left: Operation, begun: Operation, *, stays: bool) -> None:
     world = interrupted(left)
     world(Begin(begun, "g"), Begin(left, "f"))
     assert bool(world.done(left)) is stays
     assert bool(world.rows) is stays
 
 
-def test_what_an_operation_makes_untrue_makes_it_untrue() -> None:
+def test_invalidation_of_operations_is_symmetric() -> None:
     assert all(operation in UNTRUE[other] for operation in Operation for other in UNTRUE[operation])
 
 
-def test_a_superseded_task_that_reports_late_changes_nothing() -> None:
+def test_a_late_report_of_a_superseded_task_changes_nothing() -> None:
     world = World()
     world(Begin(UPDATE, "f"), Start(UPDATE, "Download"), Begin(UPDATE, "g"), Complete(UPDATE, "Download", "old"))
     assert (world.done(UPDATE), world.rows) == ({}, {})
@@ -165,7 +165,7 @@ def test_a_superseded_task_that_reports_late_changes_nothing() -> None:
     assert (world.done(UPDATE), world.rows) == ({}, {})
 
 
-def test_starting_or_completing_again_changes_nothing() -> None:
+def test_starting_or_completing_a_step_again_changes_nothing() -> None:
     world = World()
     world(Begin(UPDATE, "f"), Start(UPDATE, "Download"))
     assert world(Start(UPDATE, "Download")) == ()
@@ -175,7 +175,7 @@ def test_starting_or_completing_again_changes_nothing() -> None:
     assert world.done(UPDATE) == {"Download": "first"}
 
 
-def test_what_is_kept_has_a_limit() -> None:
+def test_steps_and_results_are_limited() -> None:
     world = World()
     world(Begin(UPDATE, "f"), *(Start(UPDATE, f"step {number}") for number in range(MAX_STEPS)))
     before = world.state
@@ -192,7 +192,7 @@ def test_what_is_kept_has_a_limit() -> None:
 
 
 class JournalModel(RuleBasedStateMachine):
-    """The model is the history itself: what is complete is found by reading it backwards."""
+    """The model is the history itself: completed steps are found by reading it backwards."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -223,7 +223,7 @@ class JournalModel(RuleBasedStateMachine):
         crashes=st.booleans(),
     )
     def runs(self, operation: Operation, fingerprint: str, steps: list[str], *, crashes: bool) -> None:
-        """As the daemon does it: an operation with some steps, to its end or to a crash in the last of them."""
+        """Run an operation with some steps as the daemon does, to its end or to a crash in the last step."""
         events: list[Event] = [Begin(operation, fingerprint)]
         for name in steps:
             events += [Start(operation, name), Complete(operation, name, f"of {len(self.history)}")]
@@ -267,7 +267,7 @@ class JournalModel(RuleBasedStateMachine):
 
 
 def told(history: list[Event | None], operation: Operation) -> dict[str, str]:
-    """The complete steps of an operation that has begun in this process."""
+    """Return the completed steps of an operation that has begun in this process."""
     beginning = last_beginning(history, operation)
     if beginning is None or None in history[beginning:]:
         return {}
@@ -275,7 +275,7 @@ def told(history: list[Event | None], operation: Operation) -> dict[str, str]:
 
 
 def last_beginning(history: list[Event | None], operation: Operation) -> int | None:
-    """Where the operation began, unless something ended it or made it untrue."""
+    """Return the position where the operation began, unless something ended or invalidated it."""
     enemies = {
         UPDATE: {REMOVAL},
         RECONCILIATION: {DISABLE, REMOVAL},
@@ -298,7 +298,7 @@ def last_beginning(history: list[Event | None], operation: Operation) -> int | N
 
 
 def steps_since(history: list[Event | None], beginning: int, operation: Operation) -> dict[str, str]:
-    """What was completed since the top: here, and before the crash that this beginning takes up, if it does."""
+    """Return the steps completed since the start, including those before a crash from which this beginning continues."""
     begun = history[beginning]
     assert isinstance(begun, Begin)
     done: dict[str, str] = {}

@@ -80,7 +80,9 @@ def begin(operation: Operation, scope: int) -> Event:
         (Operation.REMOVAL, Package(V1, removal=9), dict.fromkeys((1, 2, 3, 4), "removal started")),
     ],
 )
-def test_what_beginning_cancels(operation: Operation, after: Package, causes: dict[int, str]) -> None:
+def test_an_operation_cancels_conflicting_operations_at_its_start(
+    operation: Operation, after: Package, causes: dict[int, str]
+) -> None:
     package, effects = step(BUSY, begin(operation, 9))
     assert package == after
     assert {effect.scope: effect.cause for effect in effects if isinstance(effect, CancelScope)} == causes
@@ -88,7 +90,7 @@ def test_what_beginning_cancels(operation: Operation, after: Package, causes: di
     assert (UpdateCutShort() in effects) is (operation is Operation.DISABLE)
 
 
-def test_resting_cancels_all_and_an_update_ends_it() -> None:
+def test_a_suspension_cancels_all_operations_and_an_update_ends_it() -> None:
     suspended = replace(BUSY, desired=SUSPENDED[0])
     package, effects = step(suspended, begin(Operation.SUSPEND, 9))
     assert package == Package(SUSPENDED[0], suspension=9)
@@ -105,7 +107,7 @@ def test_resting_cancels_all_and_an_update_ends_it() -> None:
 
 
 @pytest.mark.parametrize("operation", Operation)
-def test_what_is_refused(operation: Operation) -> None:
+def test_operations_are_refused_while_unknown_removing_or_suspended(operation: Operation) -> None:
     event = begin(operation, 9)
     assert step(None, event) == (None, (Refused(Refusal.UNKNOWN),))
     removing = Package(V1, removal=1)
@@ -115,17 +117,17 @@ def test_what_is_refused(operation: Operation) -> None:
     assert refused is (operation in {*PLAIN, Operation.RECONCILIATION})
 
 
-def test_nothing_is_put_to_rest_that_is_not_suspended() -> None:
+def test_a_suspension_is_refused_unless_the_package_is_suspended() -> None:
     assert step(BUSY, begin(Operation.SUSPEND, 9)) == (BUSY, (Refused(Refusal.NOT_SUSPENDED),))
 
 
-def test_the_guard_of_the_removal_in_both_directions() -> None:
+def test_only_a_running_removal_can_be_completed() -> None:
     assert step(None, RemovalCompleted()) == (None, (Refused(Refusal.UNKNOWN),))
     assert step(BUSY, RemovalCompleted()) == (BUSY, (Refused(Refusal.NOT_REMOVING),))
     assert step(Package(V1, removal=1), RemovalCompleted()) == (None, (CancelScope(1, "removal complete"),))
 
 
-def test_a_wish_during_a_removal_is_not_adopted_and_the_caller_is_told() -> None:
+def test_a_desired_state_during_a_removal_is_answered_with_removing() -> None:
     removing = Package(V1, removal=1)
     package, (answer,) = step(removing, Desired(DESIRED_STATES[1]))
     assert package == removing
@@ -133,7 +135,7 @@ def test_a_wish_during_a_removal_is_not_adopted_and_the_caller_is_told() -> None
     assert answer.decision.kind is DecisionKind.REMOVING
 
 
-def test_a_removal_is_started_again_only_where_one_runs() -> None:
+def test_a_removal_is_restarted_only_if_it_runs() -> None:
     assert step(None, RestartRemoval(9)) == (None, (Refused(Refusal.UNKNOWN),))
     assert step(BUSY, RestartRemoval(9)) == (BUSY, (Refused(Refusal.NOT_REMOVING),))
     assert step(Package(V1, removal=1), RestartRemoval(9)) == (
@@ -142,7 +144,7 @@ def test_a_removal_is_started_again_only_where_one_runs() -> None:
     )
 
 
-def test_a_removal_that_is_leaving_is_not_started_again_and_still_refuses_all() -> None:
+def test_a_finished_removal_is_not_restarted_and_refuses_operations() -> None:
     leaving = Package(V1, removal=1, leaving=True)
     assert step(Package(V1, removal=1), RemovalFinished()) == (leaving, ())
     assert step(leaving, RestartRemoval(9)) == (leaving, (Refused(Refusal.LEAVING),))
@@ -152,12 +154,12 @@ def test_a_removal_that_is_leaving_is_not_started_again_and_still_refuses_all() 
     assert step(None, RemovalFinished()) == (None, (Refused(Refusal.UNKNOWN),))
 
 
-def test_tracking_knows_what_was_unknown_and_changes_nothing_else() -> None:
+def test_tracking_adds_an_unknown_package_and_changes_no_other() -> None:
     assert step(None, Tracked()) == (Package(NOTHING), ())
     assert step(BUSY, Tracked()) == (BUSY, ())
 
 
-def test_completions() -> None:
+def test_completed_operations_end_their_scope() -> None:
     assert step(BUSY, UpdateCompleted()) == (replace(BUSY, update=None), (EndScope(1),))
     assert step(Package(V1), UpdateCompleted()) == (Package(V1), ())
     assert step(BUSY, RunCompleted()) == (replace(BUSY, applying=False), ())
@@ -165,7 +167,7 @@ def test_completions() -> None:
     assert step(None, RunCompleted())[0] is None
 
 
-def test_a_reconciliation_begins_in_its_own_way_and_with_a_reason() -> None:
+def test_a_reconciliation_needs_its_own_event_and_a_reason() -> None:
     with pytest.raises(ValueError, match="BeginReconciliation"):
         step(Package(V1), Begin(Operation.RECONCILIATION, 9))
     with pytest.raises(ValueError, match="reason"):
@@ -176,7 +178,7 @@ def test_a_reconciliation_begins_in_its_own_way_and_with_a_reason() -> None:
 
 
 class LifecycleMachine(RuleBasedStateMachine):
-    """Plays the store for one package; keeps, apart from the machine, which scopes live and what was adopted."""
+    """The store of one package, with a model of its open scopes and its adopted desired state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -238,7 +240,7 @@ class LifecycleMachine(RuleBasedStateMachine):
         assert (scope in self.live) is self.may_begin(operation, scope)
 
     def may_begin(self, operation: Operation, scope: int) -> bool:
-        """As the model sees it: from what was adopted and what lived before this scope."""
+        """Return whether the model lets an operation begin, by the adopted state and the open scopes."""
         if self.adopted is None or any(old is Operation.REMOVAL for n, old in self.live.items() if n != scope):
             return False
         if operation is Operation.REMOVAL:

@@ -1,4 +1,4 @@
-"""The states of all packages in one list: who takes one, and when each package reads its own."""
+"""The states of all packages in one list: each is taken once, and a package reads its own state if it is not listed."""
 
 import pytest
 import trio
@@ -33,7 +33,7 @@ async def test_a_state_is_taken_once(autojump_clock: MockClock) -> None:
         assert states.take(ObjectKey(KEY.resource, "default", "own")) is None  # a chart's own Secret
 
 
-async def test_a_record_is_made_of_the_list_once(autojump_clock: MockClock) -> None:
+async def test_a_record_is_made_from_the_list_once(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         written = state_record(client, APP)
         await written.update(lambda state: state.installed("web", "1.0.0", "sha256:a"))
@@ -46,7 +46,7 @@ async def test_a_record_is_made_of_the_list_once(autojump_clock: MockClock) -> N
         assert (await states.record(client, APP)).state.version == ""
 
 
-async def test_the_state_of_another_daemons_package_is_not_kept(autojump_clock: MockClock) -> None:
+async def test_the_state_of_another_daemons_package_is_not_stored(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await state_record(client, APP).update(lambda state: state.installed("web", "1.0.0", "sha256:a"))
         states = ListedStates()
@@ -81,7 +81,7 @@ async def test_a_restored_record_is_updated_by_compare_and_set(autojump_clock: M
         assert (await state_record(client, APP).read()).started == {"hooks/a.sh", "hooks/b.sh"}
 
 
-async def test_without_the_list_each_package_reads_its_own(caplog: pytest.LogCaptureFixture) -> None:
+async def test_without_the_list_each_package_reads_its_own_state(caplog: pytest.LogCaptureFixture) -> None:
     states = ListedStates()
     async with open_client(Connection("http://127.0.0.1:9")) as client:
         await states.read(client, {"default.shop"})

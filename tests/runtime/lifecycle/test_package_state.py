@@ -1,4 +1,4 @@
-"""What outlives the process: written by compare-and-set, read by whoever comes next."""
+"""The state that survives the process: written by compare-and-set, and read by the next process."""
 
 import base64
 import binascii
@@ -50,7 +50,7 @@ async def open_cluster() -> AsyncIterator[HttpClusterClient]:
         yield client
 
 
-async def test_a_state_is_there_for_who_comes_next() -> None:
+async def test_a_stored_state_is_read_by_the_next_process() -> None:
     async with open_cluster() as client:
         record = state_record(client, APP)
         assert await record.read() == PackageState()
@@ -65,7 +65,7 @@ async def test_a_state_is_there_for_who_comes_next() -> None:
         )
 
 
-async def test_writing_what_is_there_is_no_write() -> None:
+async def test_an_unchanged_state_is_not_written() -> None:
     async with open_cluster() as client:
         record = state_record(client, APP)
         await record.read()
@@ -75,7 +75,7 @@ async def test_writing_what_is_there_is_no_write() -> None:
         assert find_str(await client.get(KEY), "metadata", "resourceVersion") == version
 
 
-async def test_what_another_process_wrote_is_kept() -> None:
+async def test_changes_of_another_process_are_retained() -> None:
     async with open_cluster() as client:
         ours, theirs = state_record(client, APP), state_record(client, APP)
         await ours.read()
@@ -85,7 +85,7 @@ async def test_what_another_process_wrote_is_kept() -> None:
         assert (await theirs.read()).started == {"ours", "theirs"}
 
 
-async def test_a_later_revision_says_what_was_applied() -> None:
+async def test_a_later_revision_shows_the_applied_inputs() -> None:
     def stamped(number: int, inputs: str, values: str) -> Release:
         document: JsonObject = {"version": number, "info": {"status": "deployed"}}
         return Release(document, {STAMP_LABEL: f"{number}.{stamp_of(inputs, values)}"}, "wharfinger")
@@ -110,7 +110,7 @@ async def test_a_later_revision_says_what_was_applied() -> None:
         assert found.started == {"ours", "theirs"}
 
 
-async def test_a_state_that_was_deleted_by_hand_is_written_anew() -> None:
+async def test_a_state_deleted_by_a_user_is_written_again() -> None:
     async with open_cluster() as client:
         record = state_record(client, APP)
         await record.read()
@@ -120,7 +120,7 @@ async def test_a_state_that_was_deleted_by_hand_is_written_anew() -> None:
         assert (await state_record(client, APP).read()).started == {"a", "b"}
 
 
-async def test_a_namespace_that_is_being_deleted_needs_no_record_any_more() -> None:
+async def test_in_a_terminating_namespace_no_record_is_created() -> None:
     namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "going"}}
     held: JsonObject = {"name": "held", "namespace": "going", "finalizers": ["example.com/hold"]}
     async with open_cluster() as client:
@@ -145,7 +145,7 @@ def done(hook: str) -> Callable[[PackageState], PackageState]:
 
 
 class LosesAnswers:
-    """Passes calls on; while ``losing``, the answer of a write never comes though the server did it."""
+    """A client that passes calls on; while ``losing``, writes succeed but their answers are lost."""
 
     def __init__(self, client: HttpClusterClient) -> None:
         self.client = client
@@ -166,7 +166,7 @@ class LosesAnswers:
         return answer
 
 
-async def test_a_write_whose_answer_was_lost_does_not_wedge_the_record() -> None:
+async def test_a_write_with_a_lost_answer_does_not_block_the_record() -> None:
     async with open_cluster() as client:
         losing = LosesAnswers(client)
         record = state_record(cast("ClusterClient", losing), APP)
@@ -181,7 +181,7 @@ async def test_a_write_whose_answer_was_lost_does_not_wedge_the_record() -> None
         assert started == {"created", "after created", "replaced", "after replaced"}
 
 
-async def test_forgetting_is_done_twice() -> None:
+async def test_a_record_can_be_deleted_twice() -> None:
     async with open_cluster() as client:
         record = state_record(client, APP)
         await record.read()
@@ -208,7 +208,7 @@ def base64_of(text: str) -> str:
         base64_of('{"schema": 0}'),
     ],
 )
-async def test_a_damaged_state_is_said_with_a_remedy(data: str) -> None:
+async def test_a_damaged_state_is_reported_with_a_remedy(data: str) -> None:
     async with open_cluster() as client:
         body = encoded(KEY, "default.shop", PackageState())
         body["data"] = {"state.json": data}
@@ -218,14 +218,14 @@ async def test_a_damaged_state_is_said_with_a_remedy(data: str) -> None:
         assert not caught.value.transient
 
 
-def test_another_digest_starts_anew_and_the_same_one_does_not() -> None:
+def test_another_digest_resets_the_startup_hooks() -> None:
     state = PackageState().installed("s", "1", "sha256:a").startup_done("h")
     assert state.installed("s", "1", "sha256:a").started == {"h"}
     assert state.installed("s", "2", "sha256:b").started == frozenset()
     assert state.patched(({"op": "add"},)).installed("s", "2", "sha256:b").patches == ({"op": "add"},)
 
 
-async def test_the_kinds_that_hooks_may_have_made_are_kept_until_they_are_collected() -> None:
+async def test_kinds_that_hooks_may_have_created_are_stored_until_collected() -> None:
     async with open_cluster() as client:
         record = state_record(client, APP)
         await record.update(lambda state: state.may_have_made(["v1/Secret"]).may_have_made(["v1/ConfigMap"]))
@@ -242,7 +242,7 @@ def test_too_much_state_is_refused_before_it_is_sent() -> None:
         encoded(KEY, "default.shop", huge)
 
 
-async def test_where_it_is_kept() -> None:
+async def test_the_state_is_stored_in_a_secret_of_the_package() -> None:
     async with open_cluster() as client:
         kept = state_record(client, ModuleId("ingress", "edge")).key
         assert kept == ObjectKey(SECRET, "edge", "wharfinger.module.ingress")
@@ -250,7 +250,7 @@ async def test_where_it_is_kept() -> None:
             state_record(client, AppId("prod", "a" * 60))
 
 
-async def test_a_state_of_a_newer_program_is_refused_and_stays_as_it_is() -> None:
+async def test_a_state_of_a_newer_program_is_refused_and_not_changed() -> None:
     async with open_cluster() as client:
         body = encoded(KEY, "default.shop", PackageState())
         body["data"] = {"state.json": base64_of('{"schema": 6, "digest": "sha256:a", "future": true}')}
@@ -264,8 +264,8 @@ async def test_a_state_of_a_newer_program_is_refused_and_stays_as_it_is() -> Non
         assert (await client.get(KEY))["data"] == body["data"]
 
 
-async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() -> None:
-    """As the program before the second version wrote it."""
+async def test_a_state_of_the_first_version_is_migrated() -> None:
+    """The text was written by a program before the second version."""
     first = (
         '{"digest":"sha256:a","patches":[{"op":"add","path":"/web/a","value":1}],'
         '"source":"https://r.example/p web","started":["h"],"version":"1.0.0"}'
@@ -304,13 +304,13 @@ async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() ->
         }
 
 
-def test_beginning_anew_forgets_all_but_what_is_installed() -> None:
+def test_a_reset_forgets_everything_but_the_installed_package() -> None:
     state = PackageState("s", "1", "sha256:a").startup_done("h").patched(({"op": "add"},)).applied_as("f", "v", "t")
     assert (state.applied, state.values, state.settings) == ("f", "v", "t")
     assert state.started_anew() == PackageState("s", "1", "sha256:a")
 
 
-def test_a_reset_that_was_heard_begins_anew_once_and_a_forced_reload_does_not() -> None:
+def test_a_reset_request_resets_the_state_once() -> None:
     state = PackageState("s", "1", "sha256:a").startup_done("h").applied_as("f", "v", "t")
     forced = state.heard(forced="10:00", reset="")
     assert forced == replace(state, forced="10:00")
@@ -320,7 +320,7 @@ def test_a_reset_that_was_heard_begins_anew_once_and_a_forced_reload_does_not() 
     assert again.heard(forced="10:00", reset="11:00") == again
 
 
-def test_the_settings_that_passed_are_kept_and_none_are_not_the_same_as_empty_ones() -> None:
+def test_valid_settings_are_stored_and_none_differs_from_empty() -> None:
     found: list[JsonObject | None] = [{"a": [1]}, {}, None]
     for settings in found:
         state = PackageState().configured_as(settings, 3)
@@ -328,13 +328,13 @@ def test_the_settings_that_passed_are_kept_and_none_are_not_the_same_as_empty_on
         assert decoded(encoded(KEY, "p", state)) == state
 
 
-def test_another_package_was_never_configured_and_another_version_was() -> None:
+def test_stored_settings_belong_to_a_package_and_not_to_a_version() -> None:
     state = PackageState().installed("https://r.example/p web", "1", "sha256:a").configured_as({"a": 1}, 1)
     assert state.installed("https://other.example web", "2", "sha256:b").configured == {"a": 1}
     assert state.installed("https://r.example/p shop", "1", "sha256:c").configured is None
 
 
-def test_what_was_taken_away_stays_so_until_something_is_placed() -> None:
+def test_an_uninstalled_package_stays_withdrawn_until_objects_are_placed() -> None:
     gone = PackageState().applied_as("f", "v", "t").uninstalled()
     assert gone.withdrawn
     assert decoded(encoded(KEY, "p", gone)) == gone
@@ -355,7 +355,7 @@ def test_what_was_taken_away_stays_so_until_something_is_placed() -> None:
         *[st.text()] * 2,
     )
 )
-def test_a_state_is_read_as_it_was_written(state: PackageState) -> None:
+def test_a_state_survives_a_round_trip_through_its_secret(state: PackageState) -> None:
     secret: JsonObject = encoded(KEY, "p", state)
     assert decoded(secret) == state
 
@@ -370,7 +370,7 @@ WHOLE = encoded(
 )
 
 
-def test_whatever_is_in_the_secret_it_is_a_state_or_a_declared_error() -> None:
+def test_any_content_of_the_secret_is_a_state_or_a_declared_error() -> None:
     """Bytes are changed, cut and doubled, in the document and in its base64."""
     chance = random.Random(13)  # noqa: S311 - the same inputs every time
     text = find_str(WHOLE, "data", "state.json")

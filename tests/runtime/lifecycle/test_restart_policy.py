@@ -1,4 +1,4 @@
-"""What is done again at a start of the daemon, by option and layout."""
+"""Work that is repeated at a start of the daemon, by option and layout."""
 
 import pytest
 
@@ -10,6 +10,6 @@ from wharfinger.runtime.lifecycle.restart_policy import Repeat
     ("repeat", "package", "module_folder"),
     [(Repeat.LAYOUT, False, True), (Repeat.ALWAYS, True, True), (Repeat.NEEDED, False, False)],
 )
-def test_what_is_done_again(repeat: Repeat, *, package: bool, module_folder: bool) -> None:
+def test_repetition_depends_on_option_and_layout(repeat: Repeat, *, package: bool, module_folder: bool) -> None:
     assert repeat.always(Layout.PACKAGE) is package
     assert repeat.always(Layout.MODULE_FOLDER) is module_folder

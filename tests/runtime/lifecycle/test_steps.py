@@ -1,4 +1,4 @@
-"""What an operation does is journalled; what a killed process completed is passed over, once."""
+"""Steps of operations are journalled; steps that a killed process completed are skipped once."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_a_step_without_an_effect_is_not_journalled() -> None:
     assert one.done("apply") == "7"
 
 
-def test_an_attempt_of_the_same_process_begins_anew_unless_it_is_to_go_on() -> None:
+def test_an_attempt_in_the_same_process_restarts_unless_it_continues() -> None:
     journal = Journal(None)
     one = steps(journal)
     one.begin_once("f")
@@ -90,13 +90,13 @@ BASE = ("sha256:1", "prod", ResolvedSettings({"a": 1}), Directives())
         ),
     ],
 )
-def test_whatever_decides_about_a_run_is_in_its_fingerprint(
+def test_every_input_of_a_run_is_in_its_fingerprint(
     other: tuple[str, str, ResolvedSettings, Directives],
 ) -> None:
     assert fingerprint(*other) != fingerprint(*BASE)
 
 
-def test_equal_wishes_have_equal_fingerprints() -> None:
+def test_equal_desired_states_have_equal_fingerprints() -> None:
     assert fingerprint(
         "sha256:1", "prod", ResolvedSettings({"a": 1}, ("x",)), Directives(suspended=True)
     ) == fingerprint(*BASE)

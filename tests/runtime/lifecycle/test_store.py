@@ -1,4 +1,4 @@
-"""The operations model (spec/runtime §2.2): what cancels what, and what is refused."""
+"""The model of operations (spec/runtime §2.2): which operation cancels another, and which is refused."""
 
 from dataclasses import replace
 
@@ -10,13 +10,13 @@ V2 = replace(V1, version="2.0.0")
 OTHER_SETTINGS = replace(V1, settings_checksum="sha256:b")
 
 
-def test_the_first_wish_is_an_update_and_the_same_again_is_nothing() -> None:
+def test_the_first_desired_state_is_an_update_and_a_repetition_nothing() -> None:
     store = LifecycleStore()
     assert store.reconcile("a", V1) == Decision(DecisionKind.UPDATE)
     assert store.reconcile("a", V1) == Decision(DecisionKind.NONE)
 
 
-def test_a_wish_that_requires_an_update_begins_it() -> None:
+def test_a_desired_state_that_needs_an_update_begins_it() -> None:
     store = LifecycleStore()
     decision, first = store.adopt("a", V1)
     assert decision == Decision(DecisionKind.UPDATE)
@@ -34,7 +34,7 @@ def test_a_wish_that_requires_an_update_begins_it() -> None:
     assert store.adopt("a", V1) == (Decision(DecisionKind.REMOVING), None)
 
 
-def test_what_was_adopted_is_what_the_next_wish_is_compared_with() -> None:
+def test_a_desired_state_is_compared_with_the_adopted_state() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)
     assert store.reconcile("a", OTHER_SETTINGS) == Decision(DecisionKind.RECONFIGURE, (Change.SETTINGS,))
@@ -42,7 +42,7 @@ def test_what_was_adopted_is_what_the_next_wish_is_compared_with() -> None:
     assert store.reconcile("a", V2) == Decision(DecisionKind.UPDATE, (Change.VERSION, Change.SETTINGS))
 
 
-def test_an_update_supersedes_what_runs_and_says_why() -> None:
+def test_an_update_supersedes_running_operations_with_a_cause() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)
     first, running = store.begin_update("a"), store.begin_reconciliation("a", "loaded")
@@ -55,7 +55,7 @@ def test_an_update_supersedes_what_runs_and_says_why() -> None:
     assert not second.cancelled
 
 
-def test_a_reconciliation_supersedes_its_like_and_leaves_an_update_alone() -> None:
+def test_a_reconciliation_supersedes_only_another_reconciliation() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)
     update, first = store.begin_update("a"), store.begin_reconciliation("a", "loaded")
@@ -71,7 +71,7 @@ def test_a_reconciliation_supersedes_its_like_and_leaves_an_update_alone() -> No
     )
 
 
-def test_a_removal_outranks_both_and_refuses_them() -> None:
+def test_a_removal_cancels_and_refuses_updates_and_reconciliations() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)
     update = store.begin_update("a")
@@ -86,7 +86,7 @@ def test_a_removal_outranks_both_and_refuses_them() -> None:
     assert store.begin_removal("a") == (RemovalStart.IN_FLIGHT, None)
 
 
-def test_the_guard_of_complete_removal_in_both_directions() -> None:
+def test_only_a_running_removal_can_be_completed() -> None:
     store = LifecycleStore()
     assert not store.complete_removal("a")
     store.reconcile("a", V1)
@@ -97,7 +97,7 @@ def test_the_guard_of_complete_removal_in_both_directions() -> None:
     assert store == LifecycleStore()
 
 
-def test_a_package_created_again_during_its_removal_is_told_to_come_again_and_is_new_afterwards() -> None:
+def test_a_package_recreated_during_its_removal_is_new_afterwards() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)
     store.begin_removal("a")
@@ -105,7 +105,7 @@ def test_a_package_created_again_during_its_removal_is_told_to_come_again_and_is
     assert store.complete_removal("a")
     assert store.reconcile("a", V2) == Decision(DecisionKind.UPDATE)
     update = store.begin_update("a")
-    # Whatever is left of the old removal cannot touch the new package.
+    # Late events of the old removal cannot affect the new package.
     assert not store.complete_removal("a")
     assert store.restart_removal("a") is None
     assert update is not None
@@ -113,7 +113,7 @@ def test_a_package_created_again_during_its_removal_is_told_to_come_again_and_is
     assert store.reconcile("a", V2) == Decision(DecisionKind.NONE)
 
 
-def test_unknown_packages() -> None:
+def test_operations_of_unknown_packages_are_refused() -> None:
     store = LifecycleStore()
     assert store.begin_update("a") is None
     assert store.begin_reconciliation("a", "x") is None
@@ -132,7 +132,7 @@ def test_loading_lasts_until_the_update_is_complete() -> None:
     assert not store.is_loading("a")
 
 
-def test_whether_a_removal_runs() -> None:
+def test_a_removal_runs_until_it_is_complete() -> None:
     store = LifecycleStore()
     assert not store.is_removing("a")
     store.track("a")
@@ -143,7 +143,7 @@ def test_whether_a_removal_runs() -> None:
     assert not store.is_removing("a")
 
 
-def test_disabling_outranks_an_update_and_says_that_it_cut_one_short() -> None:
+def test_disabling_cancels_an_update_and_reports_it() -> None:
     store = LifecycleStore()
     assert store.begin_disable("a") == (None, False)
     store.track("a")
@@ -187,7 +187,7 @@ def test_a_vote_is_superseded_by_the_next_an_update_and_a_removal() -> None:
     assert store.begin_vote("a") is None
 
 
-def test_whether_a_run_is_on_its_way() -> None:
+def test_a_run_is_applying_until_it_is_complete() -> None:
     store = LifecycleStore()
     assert not store.is_applying("a")
     store.track("a")
@@ -202,7 +202,7 @@ def test_whether_a_run_is_on_its_way() -> None:
     assert not store.is_applying("a")
 
 
-def test_a_removal_can_be_started_again() -> None:
+def test_a_running_removal_can_be_restarted() -> None:
     store = LifecycleStore()
     assert store.restart_removal("a") is None
     store.track("a")
@@ -220,12 +220,12 @@ def test_a_removal_can_be_started_again() -> None:
     assert second.cause == "removal complete"
 
 
-def test_suspending_ends_what_runs_and_refuses_all_but_a_removal() -> None:
+def test_suspending_cancels_operations_and_refuses_all_but_a_removal() -> None:
     store = LifecycleStore()
     assert not store.is_suspended("a")
     store.reconcile("a", V1)
     assert not store.is_suspended("a")
-    assert store.begin_suspend("a") is None  # nobody asked for it
+    assert store.begin_suspend("a") is None  # no suspension was requested
     running = [store.begin_update("a"), store.begin_reconciliation("a", "r"), store.begin_vote("a")]
     assert store.reconcile("a", replace(V1, suspended=True)).kind is DecisionKind.SUSPEND
     assert store.is_suspended("a")
@@ -247,7 +247,7 @@ def test_suspending_ends_what_runs_and_refuses_all_but_a_removal() -> None:
     assert store.begin_suspend("a") is None
 
 
-def test_suspending_ends_a_disable_too_because_nothing_is_deleted_meanwhile() -> None:
+def test_suspending_cancels_a_disable() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)
     disabling, _ = store.begin_disable("a")
@@ -257,7 +257,7 @@ def test_suspending_ends_a_disable_too_because_nothing_is_deleted_meanwhile() ->
     assert disabling.cause == "suspended"
 
 
-def test_what_changes_while_suspended_is_adopted_and_acted_on_by_resuming() -> None:
+def test_changes_during_a_suspension_take_effect_on_resume() -> None:
     store = LifecycleStore()
     store.reconcile("a", replace(V1, suspended=True))
     rest = store.begin_suspend("a")
@@ -269,7 +269,7 @@ def test_what_changes_while_suspended_is_adopted_and_acted_on_by_resuming() -> N
     assert rest.cause == "resumed"
 
 
-def test_who_hears_of_a_cancel_finds_the_decision_made() -> None:
+def test_observers_of_a_cancel_see_the_new_state() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)
     update = store.begin_update("a")
@@ -280,7 +280,7 @@ def test_who_hears_of_a_cancel_finds_the_decision_made() -> None:
     assert seen == [True]
 
 
-def test_the_store_keeps_no_scope_of_what_is_over() -> None:
+def test_the_store_retains_no_scope_of_ended_operations() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""What the state of a package keeps of its way back."""
+"""Rollback records in the state of a package."""
 
 from dataclasses import replace
 from typing import Final
@@ -27,7 +27,7 @@ BACK: Final = Rollback("asked-2", 2, INPUTS, RollbackNote(1, "1.0.0", "2.0.0", F
 STUCK: Final = Rollback("asked-2", 2, None, RollbackNote(0, "", "2.0.0", NO_WAY_BACK, "why"))
 
 
-def test_both_are_written_and_read() -> None:
+def test_rollback_and_ready_records_survive_a_round_trip() -> None:
     assert read_ready({"ready": ready_document(READY)}) == READY
     for rollback in (BACK, STUCK):
         assert read_rollback({"rollback": rollback_document(rollback)}) == rollback
@@ -38,7 +38,7 @@ def test_both_are_written_and_read() -> None:
         read_ready({"ready": {"revision": "1"}})
 
 
-def test_they_are_part_of_a_state() -> None:
+def test_rollback_and_ready_records_are_part_of_a_state() -> None:
     state = PackageState().ready_as(READY, 1).rolled_back(BACK, "former@x")
     secret = encoded(ObjectKey(SECRET, "prod", "wharfinger.app.shop"), "prod.shop", state)
     assert decoded(secret) == state
@@ -46,13 +46,13 @@ def test_they_are_part_of_a_state() -> None:
     assert state.rolled_back(STUCK).rollback_asked == "former@x"
 
 
-def test_a_rollback_ends_with_another_ready_state_of_another_generation() -> None:
+def test_a_rollback_ends_when_another_generation_is_ready() -> None:
     state = PackageState(ready=READY, rollback=BACK)
-    # The package is Ready in its former revision.
+    # The package is Ready in its previous revision.
     assert state.ready_as(replace(READY, asked=""), 2).rollback == BACK
-    # It follows a range, and was Ready with another version of it, for the same generation.
+    # The package follows a range, and was Ready with another version from the range for the same generation.
     assert state.ready_as(replace(READY, asked="asked-3"), 2).rollback == BACK
-    # Its resource was changed.
+    # The resource of the package was changed.
     assert state.ready_as(replace(READY, asked="asked-3"), 3).rollback is None
-    # What failed is Ready after all.
+    # The failed attempt is Ready after all.
     assert state.ready_as(replace(READY, asked="asked-2"), 2).rollback is None

@@ -1,4 +1,4 @@
-"""What a step may know of the operations of its package."""
+"""The operations of a package, as its step sees them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,11 +16,11 @@ def seen(store: LifecycleStore) -> tuple[bool, bool, bool]:
     return around.loading, around.suspended, around.applying
 
 
-def test_an_unknown_package_does_nothing() -> None:
+def test_an_unknown_package_has_no_operations() -> None:
     assert seen(LifecycleStore()) == (False, False, False)
 
 
-def test_it_is_what_the_lifecycle_store_says() -> None:
+def test_operations_are_those_of_the_lifecycle_store() -> None:
     store = LifecycleStore()
     store.reconcile("web", DESIRED)
     assert seen(store) == (False, False, False)

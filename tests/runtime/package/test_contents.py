@@ -1,9 +1,9 @@
-"""The contents that packages share are the ones that were used last."""
+"""Contents that packages share: the most recently used contents are cached."""
 
 from wharfinger.runtime.package.contents import MOST, Contents, Kept
 
 
-def test_what_was_used_last_is_kept() -> None:
+def test_the_most_recently_used_contents_are_cached() -> None:
     kept = Kept[str]()
     assert kept.get("a") is None
     for number in range(MOST):
@@ -13,7 +13,7 @@ def test_what_was_used_last_is_kept() -> None:
     assert (kept.get(0), kept.get(1), kept.get(MOST)) == ("content 0", None, "one more")
 
 
-def test_each_kind_is_kept_on_its_own() -> None:
+def test_each_kind_of_content_is_cached_separately() -> None:
     contents = Contents()
     contents.webhook_mentions.keep("a", False)
     assert (contents.definitions.get("a"), contents.chart_uses.get("a")) == (None, None)

@@ -1,4 +1,4 @@
-"""The decisions of the scheduler: what a package does about its answers and its orders."""
+"""Decisions of the scheduler: the effects of its answers and orders on a package."""
 
 from dataclasses import replace
 
@@ -67,12 +67,12 @@ from wharfinger.runtime.status.reasons import Reason
         (loaded(), IDLE, BeginReconciliation(7, "why")),
     ],
 )
-def test_a_run_that_is_ordered(known: Package, around: Around, expected: Effect) -> None:
+def test_an_ordered_run_begins_or_is_answered(known: Package, around: Around, expected: Effect) -> None:
     assert effects(known, RunOrdered(7, "why"), around) == (expected,)
     assert after(known, RunOrdered(7, "why"), around).node.run == 7
 
 
-def test_a_run_of_the_global_hooks_begins_a_round() -> None:
+def test_an_ordered_run_of_the_global_hooks_begins_a_round() -> None:
     known = package(identity=ModuleId(GLOBAL))
     assert effects(known, RunOrdered(7, "why")) == (Simple.ROUND_BEGINS, BeginReconciliation(7, "why"))
     assert effects(known, RunOrdered(7, "why"), LOADING) == (Simple.ROUND_BEGINS, Tell(Failed(GLOBAL, 7)))
@@ -93,7 +93,7 @@ def test_a_run_of_the_global_hooks_begins_a_round() -> None:
         (loaded(), IDLE, False),
     ],
 )
-def test_a_disable_that_is_ordered(known: Package, around: Around, missed: bool) -> None:
+def test_an_ordered_disable_begins_or_is_recorded_as_missed(known: Package, around: Around, missed: bool) -> None:
     order = DisableOrdered("gone", uninstall=True)
     assert effects(known, order, around) == (() if missed else (BeginDisable("gone", uninstall=True),))
     assert after(known, order, around).node.missed_disable == (("gone", True) if missed else None)
@@ -110,20 +110,20 @@ def test_a_disable_that_is_ordered(known: Package, around: Around, missed: bool)
         (after(loaded(WITH_CRDS), CrdsStarted(WorkScope("crds"))), IDLE, False),
     ],
 )
-def test_a_package_that_may_be_on_ensures_its_definitions(known: Package, around: Around, begins: bool) -> None:
+def test_an_allowed_package_ensures_its_crds(known: Package, around: Around, begins: bool) -> None:
     if known.files.definition is WITH_CRDS and known.node.refused is None:
         known = structs.replace(known, crds=structs.replace(known.crds, established=None))
     assert effects(known, DecisionMade(allowed=True), around) == ((Simple.CRDS,) if begins else ())
     assert effects(known, DecisionMade(allowed=False), around) == ()
 
 
-def test_what_was_missed_is_dropped_by_a_yes_and_not_by_a_no() -> None:
+def test_a_missed_disable_is_dropped_by_an_approval_only() -> None:
     known = after(loaded(), DisableOrdered("gone", uninstall=False), SUSPENDED)
     assert after(known, DecisionMade(allowed=False)).node.missed_disable == ("gone", False)
     assert after(known, DecisionMade(allowed=True)).node.missed_disable is None
 
 
-def test_a_node_that_is_accepted() -> None:
+def test_an_accepted_node_is_reported_and_settled() -> None:
     known = package(PackageRead(PLAIN, ()))
     vote = Tell(ScriptVoted(NAME, None))
     assert effects(known, NodeAccepted(PLAIN, fresh=True, stored=False)) == (vote, Simple.RESTATE, Simple.SETTLE)
@@ -135,7 +135,7 @@ def test_a_node_that_is_accepted() -> None:
     assert after(known, NodeAccepted(PLAIN, fresh=True, stored=False)).node.joined is PLAIN
 
 
-def test_a_node_that_is_refused_leaves_the_one_before() -> None:
+def test_a_refused_node_leaves_the_previous_node_in_place() -> None:
     before = installed(loaded())
     known = after(applied(before, PackageRead(WITH_CRDS, ())), NeedsChanged())
     assert known.crds.established is None
@@ -147,9 +147,9 @@ def test_a_node_that_is_refused_leaves_the_one_before() -> None:
     refusal = NodeRefused(CYCLE, fresh=True, established=())
     assert effects(new, refusal) == (*effects(installed(new), refusal), Tell(NodeRemoved(NAME)))
     assert GiveWay(0, at_once=True) in effects(new, refusal)
-    # A version of before, whose changed dependencies are refused, is no other version.
+    # An installed version whose changed dependencies are refused is not another version.
     assert after(before, NodeRefused(CYCLE, fresh=False, established=())).node.refused is None
-    # A yes is about the earlier version, and is not shown.
+    # An approval is about the earlier version, and is not shown.
     shown = after(known, DecisionReported(Decided(NAME, allowed=True, reason="Met", message="")))
     assert shown.status.stages[Stage.REQUIREMENTS].reason == Reason.DEPENDENCY_CYCLE
     shown = after(before, DecisionReported(Decided(NAME, allowed=True, reason="Met", message="")))
@@ -157,7 +157,7 @@ def test_a_node_that_is_refused_leaves_the_one_before() -> None:
     assert after(known, NeedsChanged()).node.refused is None
 
 
-def test_a_node_that_is_settled() -> None:
+def test_a_settled_node_begins_its_next_operation() -> None:
     on, off = NodeSettled(enabled=True, unwanted=False), NodeSettled(enabled=False, unwanted=True)
     crds = structs.replace(loaded(WITH_CRDS), crds=structs.replace(loaded().crds, established=None))
     assert effects(crds, on) == (Simple.CRDS,)

@@ -1,17 +1,17 @@
-"""The effects of a package: each says what is done, and all that begin or enqueue an operation are known as such."""
+"""The effects of a package: each describes its action, and all that begin or enqueue an operation are marked as such."""
 
 from typing import get_args
 
 from wharfinger.runtime.package import effects
 
 
-def test_simple_effects_say_what_is_done() -> None:
+def test_simple_effects_describe_their_action() -> None:
     words = [effect.value for effect in effects.Simple]
     assert len(set(words)) == len(words)
     assert all(" " in word and not word.endswith(".") for word in words)
 
 
-def test_operations_are_begun_and_enqueued_by_their_effects() -> None:
+def test_effects_that_begin_or_enqueue_are_marked_as_such() -> None:
     made = {each.__name__ for each in vars(effects).values() if isinstance(each, type)} - {"BeginBase", "EnqueueBase"}
     assert {name for name in made if name.startswith("Enqueue")} == {
         each.__name__ for each in get_args(effects.Enqueue)

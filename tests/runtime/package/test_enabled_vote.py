@@ -1,4 +1,4 @@
-"""Votes of enabled scripts: what they are kept under, who is asked again, and that nobody else waits for one."""
+"""Votes of enabled scripts: the keys of cached votes, scripts that run again, and other packages, which never wait."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -32,12 +32,12 @@ CONFIG: JsonObject = {"global": {}, "web": {"a": 1}}
 ASKED = vote_key(ONE, Directives(), VALUES, CONFIG)
 
 
-def test_the_same_is_the_same_however_it_is_written() -> None:
+def test_equal_inputs_have_equal_keys_in_any_notation() -> None:
     again: JsonObject = {"web": {"b": [1, 2], "a": 1}, "global": {"enabledModules": ["dns"]}}
     assert vote_key(ONE, Directives(), again, {"web": {"a": 1}, "global": {}}) == ASKED
 
 
-def test_everything_that_an_answer_follows_from_is_in_the_key() -> None:
+def test_every_input_of_a_vote_is_in_its_key() -> None:
     globally: JsonObject = {"global": {"enabledModules": ["dns", "web"]}, "web": {"a": 1, "b": [1, 2]}}
     keys = {
         ASKED,
@@ -52,7 +52,7 @@ def test_everything_that_an_answer_follows_from_is_in_the_key() -> None:
     assert len(keys) == 8
 
 
-def test_what_the_script_does_not_see_is_not_in_it() -> None:
+def test_directives_that_a_script_does_not_see_are_not_in_the_key() -> None:
     wanted = replace(
         Directives(), reset="now", suspended=True, maintenance="x", settings_version=3, ignore_dependents=True
     )
@@ -66,17 +66,17 @@ def test_a_script_does_not_see_that_its_own_package_is_on() -> None:
 
 
 @given(st.lists(st.sampled_from(["a", "b", "b-crd", "c"]), unique=True))
-def test_whether_a_package_is_on_changes_nothing_for_its_own_script(others: list[str]) -> None:
+def test_the_state_of_a_package_is_hidden_from_its_own_script(others: list[str]) -> None:
     without: JsonObject = {"enabledModules": [*(name for name in others)]}
     with_own: JsonObject = {"enabledModules": [*(name for name in others), "own", "own-crd"]}
     assert globals_for("own", with_own) == globals_for("own", without) == without
 
 
-# --- asked and not asked ---------------------------------------------------------------------------------------------------
+# --- runs and cached votes ---------------------------------------------------------------------------------------------------
 
 
 def voting(folder: Path, script: str = "") -> Path:
-    """A module whose script writes down that it was asked, does what else it has to, and says no where its mode is ``night``."""
+    """Write a module whose script records its runs, runs more commands, and votes no if its mode is ``night``."""
     files = {
         "module.yaml": "name: voting\nversion: 1.0.0\n",
         "enabled": f'#!/usr/bin/env bash\necho asked >>"{folder.parent}/asks"\n{script}\n'
@@ -92,12 +92,12 @@ def voting(folder: Path, script: str = "") -> Path:
 
 
 def asks(folder: Path) -> int:
-    """How often its script was run."""
+    """Return the number of runs of the script."""
     return len((folder / "asks").read_text().split())
 
 
 async def voted(world: World, folder: Path, script: str = "") -> Instance:
-    """The module, voted on and Ready."""
+    """Install the module, and wait until its script has voted and it is Ready."""
     await world.repository()
     await world.push_folder(voting(folder / "voting", script), "voting", "1.0.0")
     await world.create_module("voting")
@@ -106,7 +106,7 @@ async def voted(world: World, folder: Path, script: str = "") -> Instance:
 
 
 async def reloaded(world: World) -> None:
-    """Everything from the top, with nothing changed."""
+    """Load the module again without any change."""
     await world.change("", "voting", {"suspend": True})
     await world.until_state("", "voting", "Suspended")
     await world.change("", "voting", {"suspend": False})
@@ -114,7 +114,7 @@ async def reloaded(world: World) -> None:
 
 
 @pytest.mark.slow
-async def test_a_reload_with_nothing_changed_asks_no_one(tmp_path: Path) -> None:
+async def test_a_reload_without_changes_does_not_run_the_script(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         instance = await voted(world, tmp_path)
         assert asks(tmp_path) == 1
@@ -132,7 +132,7 @@ async def test_a_reload_with_nothing_changed_asks_no_one(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-async def test_a_user_who_wants_everything_looked_at_has_it_asked_again(tmp_path: Path) -> None:
+async def test_a_requested_reconciliation_runs_the_script_again(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await voted(world, tmp_path)
         await world.request("", "voting")
@@ -142,7 +142,7 @@ async def test_a_user_who_wants_everything_looked_at_has_it_asked_again(tmp_path
 
 @dataclass
 class Globally:
-    """A Host that takes votes down, and says what is seen under ``global``."""
+    """A Host that records votes, and has its own values under ``global``."""
 
     global_values_now: JsonObject
     votes: list[tuple[bool | None, str, bool]] = field(default_factory=list)
@@ -155,7 +155,7 @@ class Globally:
         self.votes.append((event.enabled, event.reason, event.failed))
 
     def modules_before(self, _instance: Instance) -> tuple[str, ...]:
-        """All that are on, by name."""
+        """Return the names of all enabled modules."""
         return tuple(str(each) for each in find_list(self.global_values_now, "enabledModules"))
 
     def global_values(self) -> JsonObject:
@@ -165,7 +165,7 @@ class Globally:
         return {}
 
 
-async def test_what_it_sees_of_others_is_an_input_and_its_own_being_on_is_none(tmp_path: Path) -> None:
+async def test_other_enabled_modules_are_an_input_of_a_script(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         instance = await voted(world, tmp_path)
         tools = world.runtime.tools
@@ -178,11 +178,11 @@ async def test_what_it_sees_of_others_is_an_input_and_its_own_being_on_is_none(t
         for _ in range(2):
             await ask_enabled_script(instance, tools, cast("Host", host))
         assert asks(tmp_path) == 2
-        # The scheduler hears it every time: it may have forgotten the node meanwhile.
+        # The vote is reported to the scheduler every time, because the scheduler may have dropped the node meanwhile.
         assert host.votes == [(True, "not at night", False)] * 3
 
 
-async def test_a_failure_is_not_kept(tmp_path: Path) -> None:
+async def test_a_failed_vote_is_not_cached(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     async with open_world(tmp_path) as world:
         instance = await voted(world, tmp_path, f'[ ! -e "{broken}" ] || exit 3')
@@ -200,8 +200,8 @@ async def test_a_failure_is_not_kept(tmp_path: Path) -> None:
         assert host.votes[2:] == [(True, "not at night", False)] * 2
 
 
-async def test_a_secret_of_short_lines_is_not_told_by_a_reason(tmp_path: Path) -> None:
-    """Where a script says what it was given, and each line alone is too short to be known for a secret."""
+async def test_a_secret_of_short_lines_is_masked_in_a_reason(tmp_path: Path) -> None:
+    """The script prints its input, and each line alone is too short to be recognized as a secret."""
     config = "type: object\nproperties: {mode: {type: string, default: day}, key: {type: string, writeOnly: true}}\n"
     says = 'jq -r ".voting.key" "$VALUES_PATH" >"$MODULE_ENABLED_REASON"\n'
     async with open_world(tmp_path) as world:
@@ -217,7 +217,7 @@ async def test_a_secret_of_short_lines_is_not_told_by_a_reason(tmp_path: Path) -
 
 
 @pytest.mark.slow
-async def test_a_failed_script_is_asked_again_by_the_next_reload(tmp_path: Path) -> None:
+async def test_a_failed_script_runs_again_at_the_next_reload(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.touch()
     async with open_world(tmp_path) as world:
@@ -234,12 +234,12 @@ async def test_a_failed_script_is_asked_again_by_the_next_reload(tmp_path: Path)
         assert asks(tmp_path) == 2
 
 
-# --- nobody else waits -----------------------------------------------------------------------------------------------------
+# --- no other package waits -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-async def test_no_other_waits_for_a_script(tmp_path: Path) -> None:
-    """While it is being asked others are loaded, decided and installed; the scheduler answers, and says what is known."""
+async def test_other_packages_do_not_wait_for_a_script(tmp_path: Path) -> None:
+    """While the script runs, other packages are loaded, decided and installed, and the scheduler still answers."""
     for name in ("reached", "gate"):
         os.mkfifo(tmp_path / name)
     gate = os.open(tmp_path / "gate", os.O_RDWR)
@@ -261,7 +261,7 @@ async def test_no_other_waits_for_a_script(tmp_path: Path) -> None:
         os.close(gate)
 
 
-async def test_a_script_that_does_not_end_is_ended_and_counts_as_no(
+async def test_a_script_that_exceeds_its_deadline_is_killed_and_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(enabled_script, "WALL_S", 0.3)

@@ -23,6 +23,6 @@ def test_an_event_is_of_one_kind(event: type) -> None:
     assert "__slots__" in vars(event)
 
 
-def test_what_hooks_did_is_reported_whatever_became_of_their_operation() -> None:
+def test_events_of_every_operation_are_reports() -> None:
     assert set(events.OF_EVERY_OPERATION) <= set(KINDS["Report"])
     assert len(events.OF_EVERY_OPERATION) < len(KINDS["Report"])

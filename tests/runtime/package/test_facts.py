@@ -1,4 +1,4 @@
-"""The facts about a package: each is about one subject, and no event is one but a finding."""
+"""The facts about a package: each is about one subject, and only findings are facts and events."""
 
 from typing import get_args
 
@@ -24,5 +24,5 @@ def test_every_fact_of_the_module_is_in_the_union() -> None:
     assert len(own) > 20
 
 
-def test_what_the_machine_records_is_no_event() -> None:
+def test_only_findings_are_both_facts_and_events() -> None:
     assert set(CLASSES) & set(get_args(events.Event)) == set(get_args(findings.Finding))

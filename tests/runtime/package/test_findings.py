@@ -1,4 +1,4 @@
-"""The findings about a package: facts that are made known, and the only way in which a task changes a package."""
+"""The findings about a package: reported facts, and the only way in which a task changes a package."""
 
 import ast
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ WRITERS: Final = frozenset({"wharfinger.runtime.package.transitions", "wharfinge
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The expression before the last attribute of each call, and that attribute: ``self.instance``, ``take``."""
+    """Return the expression before the last attribute of each call, and that attribute: ``self.instance``, ``take``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield ast.unparse(node.func.value), node.func.attr
@@ -52,7 +52,7 @@ def modules(room: str = "") -> dict[str, ast.Module]:
 
 
 def test_no_task_writes_a_package() -> None:
-    """It returns what came of it, or reports it to its host."""
+    """A task returns its result, or reports it to its host."""
     tasks = modules("tasks")
     assert len(tasks) > 20
     assert [name for name, tree in tasks.items() if writes_a_package(tree)] == []
@@ -62,7 +62,7 @@ def test_a_package_is_stepped_in_one_place() -> None:
     assert {name for name, tree in modules().items() if steps_a_package(tree)} == {LOOP}
 
 
-def test_only_the_shell_of_a_package_and_its_room_write_one() -> None:
+def test_only_the_shell_and_the_replay_write_a_package() -> None:
     writers = {name for name, tree in modules().items() if writes_a_package(tree)}
     assert {name for name in writers if not name.startswith("package/")} == {LOOP, REPLAY}
     assert SHELL in writers
@@ -78,13 +78,13 @@ def test_only_the_shell_of_a_package_and_its_room_write_one() -> None:
         "instance.state = other",
     ],
 )
-def test_the_check_sees_what_it_is_to_see(text: str) -> None:
+def test_the_check_detects_writes(text: str) -> None:
     assert writes_a_package(ast.parse(text))
     assert not writes_a_package(ast.parse("host.emit(instance, Verified())\nsources.take(5)\nstate = instance.state"))
 
 
 @pytest.mark.parametrize("finding", get_args(findings.Finding), ids=lambda finding: finding.__name__)
-def test_a_finding_is_a_fact_and_an_event_of_no_other_kind(finding: type) -> None:
+def test_a_finding_is_a_fact_and_no_report_outcome_or_request(finding: type) -> None:
     assert finding in get_args(facts.Fact)
     assert finding in get_args(events.Event)
     assert not issubclass(finding, events.ReportBase | events.OutcomeBase | events.RequestBase)

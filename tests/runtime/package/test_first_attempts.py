@@ -1,4 +1,4 @@
-"""Everybody waits for the first attempts, and for no more than those."""
+"""Waiting for first attempts, and for no later attempts."""
 
 import trio
 import trio.testing
@@ -6,7 +6,7 @@ import trio.testing
 from wharfinger.runtime.package.first_attempts import Tries
 
 
-async def test_nothing_to_wait_for(nursery: trio.Nursery) -> None:
+async def test_a_wait_without_attempts_ends_at_once(nursery: trio.Nursery) -> None:
     await Tries().wait()
 
 
@@ -31,7 +31,7 @@ async def test_a_wait_ends_with_the_last_attempt(nursery: trio.Nursery) -> None:
     assert phase.trying() == ()
 
 
-async def test_who_begins_while_others_wait_is_not_waited_for(nursery: trio.Nursery) -> None:
+async def test_an_attempt_begun_during_a_wait_is_not_waited_for(nursery: trio.Nursery) -> None:
     phase, over = Tries(), trio.Event()
 
     async def wait() -> None:
@@ -47,7 +47,7 @@ async def test_who_begins_while_others_wait_is_not_waited_for(nursery: trio.Nurs
     assert phase.trying() == ("b",)
 
 
-async def test_who_ends_and_begins_again_in_one_step_is_waited_for(nursery: trio.Nursery) -> None:
+async def test_an_attempt_that_is_begun_again_at_once_is_waited_for(nursery: trio.Nursery) -> None:
     phase, over = Tries(), trio.Event()
 
     async def wait() -> None:
@@ -67,8 +67,8 @@ async def test_who_ends_and_begins_again_in_one_step_is_waited_for(nursery: trio
     await over.wait()
 
 
-async def test_a_stream_of_newcomers_starves_no_one(nursery: trio.Nursery) -> None:
-    """However many begin, each before the one before it has ended."""
+async def test_a_stream_of_new_attempts_does_not_starve_a_wait(nursery: trio.Nursery) -> None:
+    """Each attempt begins before the previous attempt has ended."""
     phase, over = Tries(), trio.Event()
 
     async def wait() -> None:
@@ -88,7 +88,7 @@ async def test_a_stream_of_newcomers_starves_no_one(nursery: trio.Nursery) -> No
     assert over.is_set()
 
 
-async def test_each_waits_for_what_was_there_when_it_came(nursery: trio.Nursery) -> None:
+async def test_each_wait_covers_the_attempts_at_its_start(nursery: trio.Nursery) -> None:
     phase = Tries()
     ended: list[str] = []
 
@@ -110,14 +110,14 @@ async def test_each_waits_for_what_was_there_when_it_came(nursery: trio.Nursery)
     assert ended == ["early", "late"]
 
 
-def test_attempts_have_numbers_and_the_end_of_one_ends_no_other() -> None:
+def test_the_end_of_an_attempt_ends_no_later_attempt() -> None:
     phase = Tries()
     assert phase.attempt("a") == 0
     phase.begin("a")
     phase.begin("b")
     first, other = phase.attempt("a"), phase.attempt("b")
     assert 0 < first < other
-    phase.begin("a")  # anew, while the attempt before has not ended
+    phase.begin("a")  # again, while the previous attempt has not ended
     second = phase.attempt("a")
     assert second > other
     phase.end("a", first)
@@ -127,5 +127,5 @@ def test_attempts_have_numbers_and_the_end_of_one_ends_no_other() -> None:
     phase.end("a", second)
     assert (phase.attempt("a"), phase.trying()) == (0, ("b",))
     phase.end("a", second)
-    phase.end("b")  # whichever attempt it is: it will not be tried any more
+    phase.end("b")  # any attempt: there will be no further attempts
     assert phase.trying() == ()

@@ -1,4 +1,4 @@
-"""What an instance knows of itself: what may be shown, and what must have happened before."""
+"""Properties of an instance: masked secrets, and values that exist only after a task."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ def defined(folder: Path) -> Definition:
     return read_definition(folder / "hooked", name="hooked", version="1.0.0")
 
 
-def test_what_a_task_made_is_there_only_after_it() -> None:
+def test_results_of_a_task_are_unavailable_before_it() -> None:
     one = instance()
     with pytest.raises(AssertionError, match="prod/shop: it is not loaded"):
         one.loaded()
@@ -31,7 +31,7 @@ def test_what_a_task_made_is_there_only_after_it() -> None:
     assert one.patches == ()
 
 
-def test_an_application_is_held_in_its_namespace_and_a_module_is_not() -> None:
+def test_only_an_application_is_isolated_in_its_namespace() -> None:
     assert instance(SHOP).isolation == "prod"
     assert instance(ModuleId("web")).isolation is None
 
@@ -43,7 +43,7 @@ def test_without_secrets_nothing_is_masked() -> None:
     assert one.masked("hunter2") == "hunter2"
 
 
-def test_what_came_from_a_secret_is_masked() -> None:
+def test_values_from_secrets_are_masked() -> None:
     one = instance()
     put(one, desired={"settings": ResolvedSettings({"a": "hunter2"}, ("hunter2",), frozenset({("a",)}))})
     assert one.secrets == ("hunter2",)
@@ -52,7 +52,7 @@ def test_what_came_from_a_secret_is_masked() -> None:
     assert "cannot use" in one.masked("cannot use hunter2")
 
 
-def test_what_a_conversion_made_of_a_secret_is_masked_before_it_is_taken_over() -> None:
+def test_converted_secrets_are_masked_before_they_are_adopted() -> None:
     one = instance()
     put(one, configuration={"newest": ResolvedSettings({"b": "hunter2"}, ("hunter2",), frozenset({("b",)}))})
     assert one.secrets == ("hunter2",)
@@ -72,7 +72,7 @@ def test_secrets_are_found_again_when_anything_changes(tmp_path: Path) -> None:
     assert [*one.secrets] == ["global2", "hunter2", "hunter4"]
 
 
-def test_it_is_configured_where_that_was_done_with_what_is_loaded(tmp_path: Path) -> None:
+def test_an_instance_is_configured_only_by_its_loaded_definition(tmp_path: Path) -> None:
     one, loaded = instance(), defined(tmp_path)
     read_anew = defined(tmp_path)
     for definition, configured_by, wanted in (
@@ -86,7 +86,7 @@ def test_it_is_configured_where_that_was_done_with_what_is_loaded(tmp_path: Path
         assert one.is_configured is wanted
 
 
-def test_what_the_schema_calls_write_only_is_masked_once_it_is_loaded(tmp_path: Path) -> None:
+def test_write_only_settings_are_masked_once_the_schema_is_loaded(tmp_path: Path) -> None:
     one = instance()
     put(one, desired={"settings": ResolvedSettings({"token": "hunter2", "mode": "fast"})})
     assert not one.secrets
@@ -97,9 +97,9 @@ def test_what_the_schema_calls_write_only_is_masked_once_it_is_loaded(tmp_path: 
     assert one.masked("fast hunter2").startswith("fast ")
 
 
-async def test_a_signal_wakes_all_who_wait_each_time() -> None:
+async def test_a_signal_wakes_all_waiting_tasks_each_time() -> None:
     signal, woken = Signal(), list[str]()
-    signal.notify()  # nobody waits, and it is not remembered
+    signal.notify()  # no task waits, and the signal is not stored
 
     async def wait(name: str) -> None:
         for _ in range(2):

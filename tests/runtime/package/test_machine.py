@@ -64,7 +64,7 @@ IDLE: Final = Around(NOW, None)
 
 
 def operations(*, suspended: bool = False, loading: bool = False, applying: bool = False) -> Around:
-    """The surroundings in which these operations run."""
+    """Return the surroundings in which these operations run."""
     store = LifecycleStore()
     store.reconcile(NAME, DESIRED)
     if loading:
@@ -81,7 +81,7 @@ SUSPENDED: Final = operations(suspended=True)
 
 
 def package(*facts: Fact, identity: PackageId = APP) -> Package:
-    """A package that was given for, and of which these facts are known."""
+    """Return a package with a desired state and these facts."""
     known = Package(identity, statuses.fresh(1, NOW))
     for fact in (GIVEN, *facts):
         known = applied(known, fact)
@@ -89,7 +89,7 @@ def package(*facts: Fact, identity: PackageId = APP) -> Package:
 
 
 def loaded(definition: Definition = PLAIN) -> Package:
-    """A package whose definition is the scheduler's node."""
+    """Return a package whose definition is the scheduler's node."""
     return after(package(PackageRead(definition, ())), NodeAccepted(definition, fresh=True, stored=False))
 
 
@@ -129,7 +129,9 @@ def offer(definition: Definition = PLAIN, *, fresh: bool = False) -> Offer:
         (DecisionKind.REMOVING, IDLE, False, ()),
     ],
 )
-def test_a_wish(kind: DecisionKind, around: Around, new_login: bool, expected: tuple[Effect, ...]) -> None:
+def test_a_desired_state_begins_the_decided_operation(
+    kind: DecisionKind, around: Around, new_login: bool, expected: tuple[Effect, ...]
+) -> None:
     decision = Decision(kind, (Change.SETTINGS,))
     assert (
         effects(loaded(), DesiredAdopted(GIVEN, decision, 2, None, new_login, needs_changed=False), around) == expected
@@ -139,7 +141,7 @@ def test_a_wish(kind: DecisionKind, around: Around, new_login: bool, expected: t
 
 
 @pytest.mark.parametrize("kind", [DecisionKind.UPDATE, DecisionKind.RESUME])
-def test_a_wish_begins_its_update_in_the_same_step(kind: DecisionKind) -> None:
+def test_a_desired_state_begins_its_update_in_the_same_step(kind: DecisionKind) -> None:
     scope, suspended = WorkScope("update"), Decision(DecisionKind.SUSPEND)
     known = after(loaded(), DesiredAdopted(GIVEN, suspended, 1, None, new_login=False, needs_changed=False))
     assert known.status.suspended
@@ -151,7 +153,7 @@ def test_a_wish_begins_its_update_in_the_same_step(kind: DecisionKind) -> None:
     assert refused == (Simple.NEEDS_CHANGED,)
 
 
-def test_another_wish_is_another_attempt() -> None:
+def test_a_changed_desired_state_is_another_attempt() -> None:
     def given(asked: str, kind: DecisionKind, known: Package) -> Package:
         desired = replace(GIVEN, directives=replace(GIVEN.directives, asked=asked))
         return after(known, DesiredAdopted(desired, Decision(kind), 2, None, new_login=False, needs_changed=False))
@@ -167,7 +169,7 @@ def test_another_wish_is_another_attempt() -> None:
     assert given("sha256:b", DecisionKind.REMOVING, first).desired.attempt is first.desired.attempt
 
 
-def test_a_wish_that_changes_nothing_is_observed() -> None:
+def test_an_unchanged_desired_state_is_observed() -> None:
     decision = Decision(DecisionKind.NONE)
     known = after(loaded(), DesiredAdopted(GIVEN, decision, 2, None, new_login=False, needs_changed=False))
     assert known.status.generation == 2
@@ -178,14 +180,14 @@ def test_a_wish_that_changes_nothing_is_observed() -> None:
     )
 
 
-def test_an_update_that_is_wanted_again_asks_the_registry() -> None:
+def test_a_requested_update_queries_the_registry() -> None:
     known = loaded()
     assert not known.desired.refresh
     assert after(known, UpdateWanted(2)).desired.refresh
     assert effects(known, UpdateWanted(2)) == (BeginUpdate(2),)
 
 
-def test_a_finding_changes_records_and_nothing_follows_from_it() -> None:
+def test_a_finding_changes_records_without_effects() -> None:
     known = after(loaded(), ValuesChanged("hooks/a.sh"), operations(applying=True))
     for finding in (Verified(), ValuesRead(), PackageRead(SCRIPTED, ()), HooksUnusable()):
         assert step(known, finding, IDLE) == (applied(known, finding), ())

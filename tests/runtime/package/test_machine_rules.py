@@ -108,7 +108,7 @@ RUN: Final = Failure(Reason.PACKAGE_HOOK_FAILED, "hooks/b.sh failed", permanent=
 
 
 class PackageStory(RuleBasedStateMachine):
-    """One package with the real lifecycle store. What the scheduler and the tasks answer is up to the story."""
+    """One package with the real lifecycle store. The story chooses the answers of the scheduler and the tasks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class PackageStory(RuleBasedStateMachine):
                 pass
 
     def forget(self) -> None:
-        """The package is gone; another one of the name may come."""
+        """Delete the package; another package of this name may be created."""
         self.store.finish_removal(NAME)
         assert self.store.complete_removal(NAME)
         assert not any(True for _ in self.live_ends())

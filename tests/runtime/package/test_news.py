@@ -1,4 +1,4 @@
-"""The events that are no news: the machine would do nothing with them."""
+"""Events without news: the machine would ignore them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -69,7 +69,7 @@ EVENTS: Final[Sequence[Event]] = (
 
 
 @given(st.lists(st.sampled_from((*EVENTS, Released(1), Released(2))), max_size=30), st.booleans())
-def test_what_is_no_news_changes_nothing(events: list[Event], before: bool) -> None:
+def test_events_without_news_change_nothing(events: list[Event], before: bool) -> None:
     known = after(installed(loaded()) if before else loaded(), Succeeded(Stage.FETCHED))
     for event in events:
         if not is_news(known, event):
@@ -119,15 +119,15 @@ def test_health_is_news_once_the_objects_were_judged() -> None:
         replace(NOTHING_NEW, given=replace(GIVEN, first=False, settings=ResolvedSettings({"a": 1}))),
     ],
 )
-def test_another_wish_is_news(event: Event) -> None:
+def test_a_changed_desired_state_is_news(event: Event) -> None:
     assert is_news(settled(), event)
 
 
-def test_the_same_wish_ends_what_a_removal_was_given() -> None:
+def test_the_same_desired_state_is_news_after_an_account_was_given() -> None:
     assert is_news(after(settled(), AccountGiven("deployer")), NOTHING_NEW)
 
 
-def test_the_store_decides_nothing_about_the_state_that_it_has() -> None:
+def test_the_store_makes_no_step_for_an_unchanged_state() -> None:
     steps: list[object] = []
     store = LifecycleStore(observe=lambda *each: steps.append(each))
     assert store.reconcile(NAME, DESIRED).kind is DecisionKind.UPDATE

@@ -41,20 +41,20 @@ from wharfinger.runtime.scheduler.events import Rescheduled, ScriptVoted
         (refused(SCRIPTED), offer(SCRIPTED, fresh=True)),
     ],
 )
-def test_a_changed_specification(known: Package, expected: Effect) -> None:
+def test_a_changed_specification_is_offered_or_put_to_the_vote(known: Package, expected: Effect) -> None:
     decision = Decision(DecisionKind.RECONFIGURE, (Change.PATCHES,))
     desired = DesiredAdopted(GIVEN, decision, 1, None, new_login=False, needs_changed=False)
     assert effects(known, desired) == (Simple.UNPARK, expected)
     assert effects(known, desired, LOADING) == (Simple.UNPARK,)
 
 
-def test_changed_needs_are_offered_unless_a_load_does_so_itself() -> None:
+def test_changed_dependencies_are_offered_unless_a_load_runs() -> None:
     assert effects(loaded(), NeedsChanged()) == (offer(),)
     assert effects(loaded(), NeedsChanged(), LOADING) == ()
     assert effects(package(), NeedsChanged()) == ()
 
 
-def test_a_vote() -> None:
+def test_a_vote_is_recorded_and_reported_to_the_scheduler() -> None:
     scope, vote = WorkScope("vote"), ScriptVoted(NAME, enabled=True)
     assert effects(loaded(SCRIPTED), Voted(True, "yes")) == (CastVote(True, "yes", "", may_be_early=True),)
     assert effects(loaded(), Voted(None, "broken", failed=True)) == (CastVote(None, "", "broken", may_be_early=False),)
@@ -81,7 +81,7 @@ def test_a_vote() -> None:
         (False, (), True, True),
     ],
 )
-def test_a_script_is_asked_again_unless_it_is_asked_the_same(
+def test_a_script_runs_again_only_for_other_inputs(
     runs: bool, before: tuple[str, ...], forced: bool, asked: bool
 ) -> None:
     scope = WorkScope("vote")
@@ -91,7 +91,7 @@ def test_a_script_is_asked_again_unless_it_is_asked_the_same(
     assert effects(known, OthersTurned(before, forced)) == ((RepeatVote(before, ""),) if asked else ())
 
 
-def test_a_vote_for_a_changed_specification_that_is_interrupted_for_other_modules_still_ends_in_a_run() -> None:
+def test_an_interrupted_vote_for_changed_settings_still_ends_in_a_run() -> None:
     first, second = WorkScope("vote"), WorkScope("vote")
     known = after(loaded(SCRIPTED), VoteStarted(first, "SettingsChanged", None))
     assert effects(known, OthersTurned((), forced=False)) == ()
@@ -106,7 +106,7 @@ def test_a_vote_for_a_changed_specification_that_is_interrupted_for_other_module
     assert effects(known, OthersTurned(("web",), forced=False)) == (RepeatVote(("web",), ""),)
 
 
-def test_an_update_runs_the_package_itself_so_no_vote_has_to() -> None:
+def test_an_update_cancels_the_vote_for_a_run() -> None:
     known = after(loaded(SCRIPTED), VoteStarted(WorkScope("vote"), "SettingsChanged", None))
     known = after(known, UpdateStarted(WorkScope("update"), 2))
     assert (known.vote.voting, known.vote.reason) == (None, "")

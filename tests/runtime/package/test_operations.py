@@ -1,4 +1,4 @@
-"""The operations of a package: what follows from the beginning and the end of each."""
+"""The operations of a package: the effects of the beginning and the end of each."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ from wharfinger.runtime.scheduler.events import Completed, Failed, NodeRemoved, 
 from wharfinger.runtime.status import transitions as statuses
 
 
-def test_an_update() -> None:
+def test_an_update_is_enqueued_and_completed() -> None:
     scope = WorkScope("update")
     interrupted = Tell(Failed(NAME, 0))
     assert effects(package(), UpdateStarted(scope, 1)) == (
@@ -94,7 +94,7 @@ def test_an_update() -> None:
         step(package(), UpdateDone(), IDLE)
 
 
-def test_a_reconciliation() -> None:
+def test_a_reconciliation_is_enqueued_and_completed() -> None:
     scope = WorkScope("reconciliation")
     known = after(after(loaded(), DisableStarted("gone", True, WorkScope("disable"), False)), RunOrdered(7, "why"))
     assert known.node.disabling == ("gone", True)
@@ -111,7 +111,7 @@ def test_a_reconciliation() -> None:
     assert not after(dirty, RunDone(7)).applied.dirty
 
 
-def test_a_disable() -> None:
+def test_a_disable_cancels_crds_and_is_completed() -> None:
     scope, crds = WorkScope("disable"), WorkScope("crds")
     known = after(loaded(WITH_CRDS), CrdsStarted(crds))
     assert effects(known, DisableStarted("gone", True, scope, updating=True)) == (
@@ -129,7 +129,7 @@ def test_a_disable() -> None:
     assert effects(known, DisableDone()) == (Simple.RESTATE,)
 
 
-def test_a_suspension() -> None:
+def test_a_suspension_suspends_the_release_and_retains_a_disable() -> None:
     scope = WorkScope("suspension")
     disabling = after(loaded(), DisableStarted("gone", True, WorkScope("disable"), updating=False))
     known = after(disabling, SuspendStarted(scope), SUSPENDED)
@@ -151,7 +151,7 @@ def test_a_suspension() -> None:
     assert effects(package(), StoredLoaded(), SUSPENDED) == (Simple.NOTIFY,)
 
 
-def test_a_removal() -> None:
+def test_a_removal_removes_the_node_and_is_enqueued() -> None:
     scope = WorkScope("removal")
     known, done = step(loaded(), RemovalStarted(scope, None, DeletionPolicy.ORPHAN, disowned=True), IDLE)
     ended = (Attempt(Phase.CRDS, begins=False), Attempt(Phase.LOAD, begins=False))
@@ -166,7 +166,7 @@ def test_a_removal() -> None:
     assert effects(known, RemovalDone()) == (Simple.CLEAN,)
 
 
-def test_a_package_that_moves_stays_a_node_and_is_not_shown_as_removed() -> None:
+def test_a_moved_package_stays_a_node_and_is_not_shown_as_removed() -> None:
     scope, crds = WorkScope("removal"), WorkScope("crds")
     start = RemovalStarted(scope, None, None, disowned=False, moved=True)
     known, done = step(after(loaded(WITH_CRDS), CrdsStarted(crds)), start, IDLE)
@@ -177,13 +177,13 @@ def test_a_package_that_moves_stays_a_node_and_is_not_shown_as_removed() -> None
     assert (known.removal.moved, known.status.removal, known.crds.scope) == (True, None, None)
 
 
-def test_the_definitions_are_ensured_in_a_scope_of_their_own() -> None:
+def test_crds_are_ensured_in_their_own_scope() -> None:
     crds = WorkScope("crds")
     assert effects(loaded(WITH_CRDS), CrdsStarted(crds)) == (Attempt(Phase.CRDS, begins=True), EnqueueCrds(crds))
     assert after(loaded(WITH_CRDS), CrdsStarted(crds)).crds.scope is crds
 
 
-def test_settings_for_a_removal_are_those_given_only_if_none_were_adopted() -> None:
+def test_settings_of_a_removal_are_used_only_if_none_were_adopted() -> None:
     given = replace(NO_SETTINGS, secrets=("x",))
     start = RemovalStarted(WorkScope("removal"), given, None, disowned=False)
     assert after(loaded(), start).desired.settings is NO_SETTINGS

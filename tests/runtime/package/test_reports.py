@@ -1,4 +1,4 @@
-"""The effect of reports on the status, without a world."""
+"""The effect of reports on the status, with the machine alone."""
 
 from dataclasses import replace
 
@@ -55,18 +55,18 @@ def condition(known: Package, stage: Stage) -> tuple[Truth, str]:
 
 
 def ready() -> Package:
-    """A package whose release was applied and judged."""
+    """Return a package whose release was applied and judged."""
     return told(installed(loaded()), *(Succeeded(stage) for stage in Stage))
 
 
-def test_a_stage_is_at_work_then_done_or_failed() -> None:
+def test_a_stage_is_in_progress_and_then_done_or_failed() -> None:
     known = told(loaded(), Progressed(Stage.APPLIED, "ApplyingManifests", "at work"))
     assert condition(known, Stage.APPLIED) == (Truth.UNKNOWN, "ApplyingManifests")
     assert condition(told(known, Succeeded(Stage.APPLIED)), Stage.APPLIED)[0] is Truth.TRUE
     assert condition(told(known, StageFailed(Stage.APPLIED, BROKEN)), Stage.APPLIED) == (Truth.FALSE, "RenderFailed")
 
 
-def test_a_failure_lets_others_go_on_after_some_attempts_or_at_once() -> None:
+def test_a_failure_gives_way_at_once_if_permanent() -> None:
     def ends(permanent: bool) -> tuple[object, ...]:
         return effects(loaded(), StageFailed(Stage.APPLIED, replace(BROKEN, permanent=permanent)))
 
@@ -77,20 +77,20 @@ def test_a_failure_lets_others_go_on_after_some_attempts_or_at_once() -> None:
     assert said == Log("ManifestsApplied: RenderFailed: broken", warning=True)
 
 
-def test_the_same_report_twice_changes_nothing() -> None:
+def test_a_repeated_report_changes_nothing() -> None:
     known = told(loaded(), Progressed(Stage.APPLIED, "ApplyingManifests", "at work"), Placed())
     assert told(known, Placed()) is known
     assert told(known, Progressed(Stage.APPLIED, "ApplyingManifests", "at work")) is known
 
 
-def test_health_is_asked_for_once_the_package_is_ready() -> None:
+def test_health_is_checked_once_the_package_is_ready() -> None:
     assert effects(loaded(), Succeeded(Stage.SCALED)) == (Simple.LOOK_AT_HEALTH,)
     assert effects(loaded(), Succeeded(Stage.LOADED)) == ()
     unnamed = package(PackageRead(PLAIN, ()), identity=AppId("prod", "a" * 60))
     assert effects(unnamed, Succeeded(Stage.SCALED)) == ()
 
 
-def test_what_is_in_the_cluster() -> None:
+def test_the_status_shows_namespace_version_revision_and_urls() -> None:
     known = told(loaded(), Placed(), Released(3), Reachable((("https://x", "it"),)), Tracked(("a",), ("b",)))
     status = known.status
     assert (status.namespace, status.version, status.revision, status.urls) == (
@@ -116,19 +116,19 @@ def test_a_removal_is_logged_if_it_fails() -> None:
 # --- hooks -------------------------------------------------------------------------------------------------------------------
 
 
-def test_event_hooks_fail_and_recover_lane_by_lane() -> None:
+def test_event_hooks_fail_and_recover_by_lane() -> None:
     known = told(ready(), EventHookDone("b", "main", "b is broken"), EventHookDone("a", "main", "a is broken"))
     assert known.status.stages[Stage.HOOKS].message == "a is broken"
     assert told(known, EventHookDone("a", "slow", "")) is known
-    # A run that is complete leaves the failure of a lane.
+    # A completed run does not end the failure of a lane.
     assert condition(told(known, Succeeded(Stage.APPLIED), Succeeded(Stage.HOOKS)), Stage.HOOKS)[0] is Truth.FALSE
     known = told(known, EventHookDone("a", "main", ""))
     assert known.status.stages[Stage.HOOKS].message == "b is broken"
     assert condition(told(known, EventHookDone("b", "main", "")), Stage.HOOKS)[0] is Truth.TRUE
 
 
-def test_the_failure_of_the_run_is_shown_rather_than_that_of_an_event_hook() -> None:
-    """A parked run stays parked for its user, whatever an event hook does meanwhile."""
+def test_the_failure_of_a_run_outranks_a_failed_event_hook() -> None:
+    """A parked run stays parked for its user, also if an event hook fails or recovers meanwhile."""
     stuck = StageFailed(Stage.HOOKS, replace(BROKEN, permanent=True))
     lane = EventHookDone("a", "main", "a is broken")
     for known in (told(ready(), stuck, lane), told(ready(), lane, stuck)):
@@ -138,19 +138,19 @@ def test_the_failure_of_the_run_is_shown_rather_than_that_of_an_event_hook() -> 
         recovered = told(known, EventHookDone("a", "main", ""))
         assert statuses.is_stalled(recovered.status)
         assert condition(told(recovered, Succeeded(Stage.APPLIED)), Stage.HOOKS)[0] is Truth.TRUE
-        # The run is done, and the event hook is not.
+        # The run has succeeded, but the event hook still fails.
         assert condition(told(known, Succeeded(Stage.APPLIED)), Stage.HOOKS) == (Truth.FALSE, "EventHookFailed")
     assert effects(told(ready(), stuck), lane) == effects(ready(), lane)
 
 
-def test_a_start_of_hooks_that_is_at_work_is_not_done_when_an_event_hook_recovers() -> None:
+def test_a_recovered_event_hook_does_not_complete_the_start_of_hooks() -> None:
     starting = Progressed(Stage.HOOKS, "StartingHooks", "running b (onStartup)")
     known = told(ready(), EventHookDone("a", "main", "a is broken"), starting, EventHookDone("a", "main", ""))
     assert condition(known, Stage.HOOKS) == (Truth.UNKNOWN, "StartingHooks")
     assert condition(told(known, Succeeded(Stage.HOOKS)), Stage.HOOKS)[0] is Truth.TRUE
 
 
-def test_a_stage_after_the_hooks_ends_their_failure() -> None:
+def test_a_completed_later_stage_ends_the_failure_of_hooks() -> None:
     known = told(ready(), StageFailed(Stage.HOOKS, BROKEN))
     assert condition(told(known, Succeeded(Stage.LOADED)), Stage.HOOKS)[0] is Truth.FALSE
     assert condition(told(known, Succeeded(Stage.APPLIED)), Stage.HOOKS)[0] is Truth.TRUE
@@ -164,13 +164,13 @@ def test_the_runs_of_hooks_are_counted() -> None:
     assert effects(package(identity=ModuleId(GLOBAL)), HookDone("a", "")) == (Simple.FLAGS_SEEN,)
 
 
-def test_changed_values_ask_for_a_run_now_or_after_the_one_that_runs() -> None:
+def test_changed_values_request_a_run_now_or_after_the_current_run() -> None:
     again = Tell(Rescheduled("prod.shop", "HookValuesChanged"))
     assert effects(loaded(), ValuesChanged("a")) == (again,)
     applying = operations(applying=True)
     assert effects(loaded(), ValuesChanged("a"), applying) == ()
     assert after(loaded(), ValuesChanged("a"), applying).applied.dirty
-    # A run that is parked reads no values any more.
+    # A parked run does not read values any more.
     stalled = told(ready(), StageFailed(Stage.APPLIED, replace(BROKEN, permanent=True)))
     assert effects(stalled, ValuesChanged("a"), applying) == (again,)
 
@@ -192,7 +192,7 @@ def test_health_counts_once_the_package_was_ready(seen: HealthSeen, truth: Truth
     assert told(loaded(), seen).status.stages[Stage.SCALED] == loaded().status.stages[Stage.SCALED]
 
 
-def test_a_package_that_an_earlier_process_found_ready_is_judged_early_only_if_something_is_stalled() -> None:
+def test_a_package_ready_before_a_restart_is_judged_early_only_if_stalled() -> None:
     known = ready()
     known = structs.replace(
         known, status=structs.replace(known.status, scale_checked=False, ready_kept=known.status.external["Ready"])
@@ -203,7 +203,7 @@ def test_a_package_that_an_earlier_process_found_ready_is_judged_early_only_if_s
     assert condition(seen, Stage.SCALED) == (Truth.FALSE, "Unhealthy")
 
 
-def test_fights_are_shown_when_nothing_is_being_applied() -> None:
+def test_fights_are_shown_while_no_apply_runs() -> None:
     fought = DriftReported(("a by x",), ("a again", "b again", "c again", "d again"))
     known = told(ready(), fought)
     assert condition(known, Stage.APPLIED) == (Truth.FALSE, "DriftFought")
@@ -224,14 +224,14 @@ def test_drift_and_fights_are_logged_together() -> None:
     assert said == (Log("drift: a by x"), fought)
 
 
-def test_the_controller_decides_about_a_failed_upgrade_that_may_be_rolled_back() -> None:
+def test_a_failed_upgrade_with_rollback_notifies_the_controller() -> None:
     known, failure = ready(), StageFailed(Stage.APPLIED, BROKEN)
     directives = replace(known.desired.directives, upgrade=UpgradePolicy(rollback=True))
     may = structs.replace(known, desired=structs.replace(known.desired, directives=directives))
     assert effects(may, failure) == (*effects(known, failure), Simple.NOTIFY)
 
 
-def test_an_attempt_is_settled_when_everything_is_done() -> None:
+def test_an_attempt_is_settled_when_all_stages_are_done() -> None:
     assert not told(loaded(), Succeeded(Stage.LOADED)).desired.attempt.settled
     assert ready().desired.attempt.settled
 
@@ -258,7 +258,7 @@ def test_a_revision_of_another_writer_is_logged_once() -> None:
     assert step(known, ForeignRevision("release: helm"), IDLE) == (known, ())
 
 
-def test_troubles_are_logged_when_they_come_and_when_they_are_over() -> None:
+def test_failing_corrections_are_logged_at_their_begin_and_end() -> None:
     known, said = step(ready(), Troubled(("a", "b")), IDLE)
     assert said == (Log("a", warning=True), Log("b", warning=True))
     known, said = step(known, Troubled(("b", "c")), IDLE)
@@ -268,7 +268,7 @@ def test_troubles_are_logged_when_they_come_and_when_they_are_over() -> None:
     assert step(known, Troubled(()), IDLE) == (known, ())
 
 
-def test_warnings_of_all_subjects_are_shown_in_the_order_of_the_subjects() -> None:
+def test_warnings_are_shown_in_the_order_of_their_subjects() -> None:
     known = told(ready(), WarnedOf("settings", ("s",)), WarnedOf("hooks", ("h",)))
     assert known.status.warnings == ("h", "s")
     assert told(known, WarnedOf("hooks", ("h",))) is known

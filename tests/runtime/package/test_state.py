@@ -1,4 +1,4 @@
-"""The records of a package: few fields each, and one module that writes them."""
+"""The records of a package: each has few fields, and only one module writes them."""
 
 import ast
 import dataclasses
@@ -32,7 +32,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def ends_of(node: ast.expr) -> tuple[str, str]:
-    """Return the expression before the last attribute, and that attribute: ``instance.state``, ``desired``."""
+    """Return the expression before the last attribute, and the attribute: ``instance.state``, ``desired``."""
     return (ast.unparse(node.value), node.attr) if isinstance(node, ast.Attribute) else ("", ast.unparse(node))
 
 
@@ -66,7 +66,7 @@ def test_records_are_replaced_in_one_module() -> None:
 
 
 @pytest.mark.slow
-def test_records_are_made_in_one_module_and_as_empty_ones() -> None:
+def test_records_are_created_in_one_module() -> None:
     names = {record.__name__ for record in RECORDS} - {"Package", "Brought"}
     makers = {
         name
@@ -88,7 +88,7 @@ def imports(tree: ast.Module, call: ast.Call) -> bool:
 
 
 @pytest.mark.slow
-def test_an_instance_is_written_by_itself() -> None:
+def test_only_an_instance_writes_its_own_attributes() -> None:
     writers = {
         name
         for name, tree in modules()
@@ -99,7 +99,7 @@ def test_an_instance_is_written_by_itself() -> None:
     assert writers == {SHELL}
 
 
-def test_the_check_sees_what_it_is_to_see() -> None:
+def test_the_check_detects_replaced_records() -> None:
     call = ast.parse("replace(instance.state.desired, version='1')").body[0]
     assert isinstance(call, ast.Expr)
     assert isinstance(call.value, ast.Call)

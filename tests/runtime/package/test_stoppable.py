@@ -1,4 +1,4 @@
-"""A wait goes on for as long as it takes, unless the daemon stops."""
+"""A wait has no time limit, but ends when the daemon stops."""
 
 from typing import cast
 
@@ -13,17 +13,17 @@ from wharfinger.runtime.package.stoppable import waiting
 
 
 class OnlyStopping:
-    """The part of the tools that waits look at."""
+    """The part of the tools that waits use."""
 
     def __init__(self) -> None:
         self.stopping = WorkScope("the daemon")
 
 
-async def test_what_is_there_ends_a_wait() -> None:
+async def test_a_wait_ends_with_its_block() -> None:
     tools = OnlyStopping()
     with waiting(cast("Tools", tools)):
         await trio.lowlevel.checkpoint()
-    tools.stopping.cancel("the daemon stops")  # nobody listens any more
+    tools.stopping.cancel("the daemon stops")  # no wait is registered any more
 
 
 async def test_the_end_of_the_daemon_ends_a_wait(nursery: trio.Nursery) -> None:
@@ -47,6 +47,6 @@ async def test_a_daemon_that_stops_begins_no_wait() -> None:
         await trio.sleep_forever()
 
 
-async def test_a_failure_in_a_wait_comes_out_as_it_is() -> None:
+async def test_an_exception_in_a_wait_is_not_changed() -> None:
     with pytest.raises(KeyError), waiting(cast("Tools", OnlyStopping())):
         raise KeyError

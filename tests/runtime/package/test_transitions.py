@@ -135,7 +135,7 @@ def test_a_fact_changes_one_record(fact: Fact, record: str, expected: dict[str, 
             assert getattr(now, name) is getattr(before, name)
 
 
-def test_what_was_read_is_known() -> None:
+def test_files_hooks_and_names_are_recorded() -> None:
     manifest, hooks = cast("Manifest", "a manifest"), (cast("Hook", "a hook"),)
     files = after(FoundStored(manifest, Path("/tree")), PackageRead(PLAIN, hooks)).files
     assert (files.manifest, files.tree, files.hooks) == (manifest, Path("/tree"), hooks)
@@ -147,14 +147,14 @@ def test_what_was_read_is_known() -> None:
     assert after(Renamed(AppId("other", "shop"))).id == AppId("other", "shop")
 
 
-def test_directives_that_were_found_are_in_force_and_others_stay() -> None:
+def test_directives_of_an_installed_package_replace_the_previous_ones() -> None:
     directives = Directives(account="package")
     before = after(given())
     assert applied(before, FoundInstalled("other", "3.0.0", directives)).desired.directives is directives
     assert applied(before, FoundInstalled("other", "3.0.0")).desired.directives is before.desired.directives
 
 
-def test_an_attempt_keeps_its_permanent_failure_and_is_settled_once_it_is_reached() -> None:
+def test_an_attempt_retains_its_permanent_failure() -> None:
     first, last = (Failure(Reason.RENDER_FAILED, text, permanent=False) for text in ("first", "last"))
     stuck = Failure(Reason.RENDER_FAILED, "stuck", permanent=True)
     tried = after(AttemptBegun("sha256:a", NOW), AttemptFailed(first), AttemptFailed(last))
@@ -164,7 +164,7 @@ def test_an_attempt_keeps_its_permanent_failure_and_is_settled_once_it_is_reache
     assert after(AttemptSettled(), known=tried).desired.attempt.settled
 
 
-def test_another_request_asks_the_registry_until_it_was_asked() -> None:
+def test_a_new_request_needs_a_query_of_the_registry() -> None:
     assert not after(given("now", first=True), known=Package(APP, statuses.fresh(1, NOW))).desired.refresh
     assert not after(given()).desired.refresh
     again = after(given("now"))
@@ -172,7 +172,7 @@ def test_another_request_asks_the_registry_until_it_was_asked() -> None:
     assert after(given("now"), known=again).desired.refresh  # until a download
 
 
-def test_only_a_download_that_asked_the_registry_ends_a_refresh() -> None:
+def test_only_a_download_from_the_registry_ends_a_refresh() -> None:
     manifest = cast("Manifest", "a manifest")
     for asked in (False, True):
         known = after(RefreshWanted(), Downloaded(manifest, asked))
@@ -191,7 +191,7 @@ def test_configured_settings_are_in_force_with_their_definition() -> None:
     )
 
 
-def test_fights_end_with_other_inputs() -> None:
+def test_fights_end_when_inputs_change() -> None:
     brought = Brought("sha256:a", "sha256:b")
     fought = after(ChartApplied((KEY,), "sha256:a", brought), DriftSeen(("a",), ("a",)))
     assert (fought.applied.objects, fought.applied.brought) == ((KEY,), brought)
@@ -200,7 +200,7 @@ def test_fights_end_with_other_inputs() -> None:
     assert after(ValuesOutdated(), ValuesRead()).applied.dirty is False
 
 
-def test_hooks_that_are_stopped_have_only_their_history() -> None:
+def test_stopped_hooks_have_only_their_history() -> None:
     scope = WorkScope("hooks")
     started = after(HooksStarting(scope), StartupHookDone("a"), HookRan("a", "", NOW), LaneFailed("a", "x", "broken"))
     assert started.hooks.scope is scope
@@ -214,7 +214,7 @@ def test_hooks_that_are_stopped_have_only_their_history() -> None:
     assert stopped.history["a"].runs == 2
 
 
-def test_an_account_that_was_given_is_in_force_until_other_directives_are() -> None:
+def test_an_account_is_used_until_other_directives_are_given() -> None:
     before = after(given())
     known = applied(before, AccountGiven("deployer"))
     assert known.desired.account == "deployer"
@@ -224,14 +224,14 @@ def test_an_account_that_was_given_is_in_force_until_other_directives_are() -> N
     assert applied(known, given("now", first=False)).desired.account is None
 
 
-def test_a_lane_recovers_alone() -> None:
+def test_each_lane_recovers_separately() -> None:
     failing = after(LaneFailed("a", "x", "1"), LaneFailed("a", "y", "2"), LaneFailed("a", "x", "3"))
     one = after(LaneRecovered("a", "x"), known=failing)
     assert one.hooks.failing == {("a", "y"): "2"}
     assert after(LaneRecovered("a", "y"), known=one).hooks.failing is NO_FAILURES
 
 
-def test_a_reconciliation_ends_disables_and_a_suspension_keeps_the_reason() -> None:
+def test_a_suspension_retains_a_disable_and_a_reconciliation_ends_it() -> None:
     both = after(DisableMissed("old", uninstall=False), DisableBegun("new", uninstall=True))
     assert after(SuspendBegun(), known=both).node.missed_disable == ("new", True)
     assert after(DisableMissed("old", uninstall=False), SuspendBegun()).node.missed_disable == ("old", False)
@@ -239,7 +239,7 @@ def test_a_reconciliation_ends_disables_and_a_suspension_keeps_the_reason() -> N
     assert (node.disabling, node.missed_disable) == (None, None)
 
 
-def test_a_run_that_only_asks_the_script_has_a_scope() -> None:
+def test_a_vote_has_a_scope_until_it_is_done() -> None:
     scope, kept = WorkScope("vote"), KeptVote("key", enabled=True, reason="")
     begun = after(VoteBegun(scope, "", ("dns",)))
     assert (begun.vote.voting, begun.vote.saw, begun.vote.reason) == (scope, ("dns",), "")
@@ -257,7 +257,7 @@ def test_the_scope_of_the_crds_ends_with_their_task() -> None:
     assert after(CrdsEnded(), known=begun).crds.scope is None
 
 
-def test_warnings_of_a_subject_replace_those_before() -> None:
+def test_warnings_of_a_subject_replace_earlier_warnings() -> None:
     now = after(Warned("a", ("1",)), Warned("b", ("2",)), Warned("a", ()))
     assert now.warnings == {"a": (), "b": ("2",)}
     assert now.id.name == NAME

@@ -1,4 +1,4 @@
-"""The bodies of a plan in the engine: what they wait for, how hard they are asked, and what they cost."""
+"""The bodies of a plan in the engine: their dependencies, the level at which they are judged, and their cost."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from wharfinger.runtime.versions.version_policy import read_version
 
 
 def run(specs: list[PackageSpec], *nodes: Node) -> tuple[dict[str, Finding], Report]:
-    """What was found out, and what the engine reports."""
+    """Return the findings of a plan, and the report of the engine."""
 
     async def main() -> tuple[dict[str, Finding], Report]:
         bodies = PlanBodies(specs, Facts(), Packages(*nodes).load)
@@ -42,36 +42,36 @@ def judged(finding: Finding) -> Judged:
     return finding
 
 
-def test_ids_are_kinds_with_what_kubernetes_calls_them() -> None:
+def test_ids_have_kind_namespace_and_name() -> None:
     assert node_id(spec("web.shop").id) == Id("Application", "web", "shop")
     assert node_id(spec("ingress").id) == Id("Module", "", "ingress")
 
 
-def test_a_chain_is_judged_without_any_drain() -> None:
+def test_a_chain_is_judged_without_a_drain() -> None:
     nodes = [module(f"m{number:02}", *([f"m{number - 1:02}"] if number else [])) for number in range(30)]
     findings, report = all_of(*nodes)
     assert all(judged(each).decision.on for each in findings.values())
     assert report.level is Level.NONE
     assert report.results[Id("Module", "", "m29")] == "on"
     assert report.results[Id("Definition", "m00", "1.0.0")] == "loaded"
-    # First its definition is asked for; then it waits; then it is judged. Who names it is told of each time.
+    # A resource first reads its definition, then waits, and then is judged. Each step notifies the resources that refer to it.
     assert max(report.runs.values()) <= 5
 
 
-def test_what_is_absent_is_judged_at_cascade() -> None:
+def test_absent_dependencies_are_judged_at_cascade() -> None:
     findings, report = all_of(node("web.shop", "data.db"))
     decision = judged(findings["web.shop"]).decision
     assert (decision.on, decision.message) == (False, "dependency data.db is not installed")
     assert report.level is Level.CASCADE
 
 
-def test_what_is_absent_matters_to_no_other() -> None:
+def test_absent_optional_dependencies_block_no_package() -> None:
     findings, report = all_of(node("web.shop", optional=["data.db"]), node("a.b"))
     assert all(judged(each).decision.on for each in findings.values())
     assert report.level is Level.CASCADE
 
 
-def test_a_cycle_is_judged_at_force_and_all_are_told_the_way_around() -> None:
+def test_every_package_on_a_cycle_is_refused_with_the_path() -> None:
     findings, report = all_of(module("a", "b"), module("b", "c"), module("c", "a"), module("d", "a"), module("e"))
     told = {refused(findings[name]) for name in "abc"}
     assert told == {Refused("DependencyCycle", "dependency cycle through: a, b, c (a → b → c → a)")}
@@ -81,7 +81,7 @@ def test_a_cycle_is_judged_at_force_and_all_are_told_the_way_around() -> None:
 
 
 def test_two_cycles_in_one_circle_are_distinguished() -> None:
-    """The way from one to the other is an any-of group, so the live scheduler would refuse one node of each."""
+    """The cycles are connected only by any-of groups, so the live scheduler would refuse one node of each."""
     first = [node("a", "b", any_of=[group("any", "c")]), node("b", "a")]
     second = [node("c", "d"), node("d", "c", any_of=[group("any", "a")])]
     findings, report = all_of(*first, *second)
@@ -90,22 +90,22 @@ def test_two_cycles_in_one_circle_are_distinguished() -> None:
     assert report.level is Level.FORCE
 
 
-def test_who_is_tied_to_a_cycle_by_a_group_is_judged_without_it() -> None:
+def test_a_package_tied_to_a_cycle_by_a_group_is_judged_without_the_cycle() -> None:
     nodes = [node("a", any_of=[group("any", "b")]), node("b", "c"), node("c", "b", any_of=[group("any", "a")])]
     findings, _ = all_of(*nodes)
     assert judged(findings["a"]).decision.message == "a needs one of 'any': b, not installed"
     assert {name for name, each in findings.items() if isinstance(each, Refused)} == {"b", "c"}
 
 
-def test_a_knot_is_judged_as_a_whole() -> None:
-    """Each excludes the other: the first in order is on (spec/runtime §4.6), whoever is asked first."""
+def test_mutually_exclusive_packages_are_judged_together() -> None:
+    """The two packages exclude each other: the first in order is on (spec/runtime §4.6), in either order of reading."""
     nodes = [node("a", none_of=[group("none", "b")]), node("b", none_of=[group("none", "a")])]
     findings, report = all_of(*nodes)
     assert sorted(judged(each).decision.on for each in findings.values()) == [False, True]
     assert report.level is Level.FORCE
 
 
-def test_what_cannot_be_read_fails_its_resource_with_its_own_message() -> None:
+def test_an_unreadable_package_fails_its_resource_with_the_message() -> None:
     wanted = [spec("data.db"), spec("gone")]
     findings, report = run(wanted, node("data.db", "gone"))
     assert refused(findings["gone"]) == Refused("ArtifactNotFound", "gone 1.0.0: not found")
@@ -115,7 +115,7 @@ def test_what_cannot_be_read_fails_its_resource_with_its_own_message() -> None:
     assert report.level is Level.NONE
 
 
-def test_who_would_have_the_release_of_another_is_refused() -> None:
+def test_a_package_with_the_release_of_another_is_refused() -> None:
     wanted = [spec("wharfinger-system.db"), spec("db")]
     findings, _ = run(wanted, module("db"), node("wharfinger-system.db"))
     assert judged(findings["db"]).decision.on
@@ -133,13 +133,13 @@ def test_a_name_that_no_release_can_have_is_refused() -> None:
     assert "at most 53" in found.message
 
 
-def test_a_package_that_needs_itself_under_that_name_is_refused() -> None:
+def test_a_package_that_requires_its_own_name_is_refused() -> None:
     findings, _ = run([spec("db", package="other")], module("other", "db"))
     assert refused(findings["db"]).reason == "SpecInvalid"
     assert "requires Module db, which is the name that it is installed under" in refused(findings["db"]).message
 
 
-def test_a_member_of_a_group_that_is_absent_is_waited_for_no_longer_than_needed() -> None:
+def test_an_absent_member_of_a_group_does_not_block() -> None:
     members = tuple(Dependency(name, depends("x")[0].constraint) for name in ("absent", "there"))
     wanted = node("web.shop", any_of=[DependencyGroup("any", "", members)])
     findings, report = all_of(wanted, module("there"))
@@ -147,7 +147,7 @@ def test_a_member_of_a_group_that_is_absent_is_waited_for_no_longer_than_needed(
     assert report.level is Level.CASCADE
 
 
-def test_a_followed_version_is_not_planned_and_says_what_to_set() -> None:
+def test_a_version_range_is_not_planned_and_the_message_names_the_field() -> None:
     follows = read_version({"spec": {"versionRange": "^1"}})[1]
     findings, _ = run([replace(spec("ingress", version=""), policy=follows)], module("ingress"))
     finding = refused(findings["ingress"])

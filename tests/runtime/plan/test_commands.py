@@ -1,4 +1,4 @@
-"""`wharfinger plan`, as a person types it."""
+"""`wharfinger plan`, as a user types it."""
 
 import io
 import json
@@ -41,7 +41,7 @@ class Place:
         return ("plan", "-f", f"{self.root}/apps.yaml", "--packages", f"{self.root}/packages", *more)
 
     def run(self, *more: str) -> tuple[int, str, str]:
-        """The command in this process, which spares an interpreter each time; its exit code, and what it said."""
+        """Run the command in this process, which is faster; return its exit code, stdout and stderr."""
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             try:
@@ -51,7 +51,7 @@ class Place:
         return code, out.getvalue(), err.getvalue()
 
     def run_really(self, *more: str) -> tuple[int, str, str]:
-        """The real command; its exit code, and what it said."""
+        """Run the real command; return its exit code, stdout and stderr."""
         done = subprocess.run(
             (*WHARFINGER, *self.command(*more)),
             cwd=ROOT,
@@ -76,7 +76,7 @@ DATABASE = resource("data/db", "postgres", "15.0.0")
 
 
 @pytest.mark.slow
-def test_all_would_be_on(place: Place) -> None:
+def test_a_plan_in_which_all_packages_are_on_exits_with_0(place: Place) -> None:
     place.package("shop", kind="Application", requirements={**NEEDS_DB, "modules": {"ingress": ">=1"}})
     place.package("postgres", "15.0.0", "Application")
     place.package("ingress", "1.4.0", "Module", critical=True, weight=10)
@@ -91,7 +91,7 @@ def test_all_would_be_on(place: Place) -> None:
     assert out.endswith("\nall wanted packages would be on: 3 packages in 2 tiers\n")
 
 
-def test_a_dependency_is_missing(place: Place) -> None:
+def test_a_missing_dependency_is_reported_with_its_cause(place: Place) -> None:
     place.package("shop", requirements=NEEDS_DB, kind="Application")
     place.resources(SHOP)
     code, out, err = place.run()
@@ -101,7 +101,7 @@ def test_a_dependency_is_missing(place: Place) -> None:
     assert out.endswith("\n1 of 1 wanted packages would not be on\n")
 
 
-def test_a_dependency_is_too_old(place: Place) -> None:
+def test_an_old_dependency_is_reported_with_its_version(place: Place) -> None:
     place.package("shop", requirements=NEEDS_DB, kind="Application")
     place.package("postgres", "14.2.0", "Application")
     place.resources(SHOP, resource("data/db", "postgres", "14.2.0"))
@@ -113,7 +113,7 @@ def test_a_dependency_is_too_old(place: Place) -> None:
     )
 
 
-def test_packages_need_each_other_in_a_circle(place: Place) -> None:
+def test_a_dependency_cycle_is_reported_for_each_package(place: Place) -> None:
     for name, needed in (("a", "b"), ("b", "c"), ("c", "a")):
         place.package(name, kind="Module", requirements={"modules": {needed: "*"}})
     place.resources(resource("a"), resource("b"), resource("c"))
@@ -123,7 +123,7 @@ def test_packages_need_each_other_in_a_circle(place: Place) -> None:
         assert f"{name} would not be on: DependencyCycle: dependency cycle through: a, b, c (a → b → c → a)\n" in out
 
 
-def test_none_of_a_group_is_there_or_one_that_is_excluded_is(place: Place) -> None:
+def test_unmet_groups_are_reported(place: Place) -> None:
     groups: JsonObject = {
         "modules": {
             "anyOf": [{"name": "storage", "modules": [{"name": "ceph"}, {"name": "nfs", "constraint": ">=2"}]}],
@@ -149,7 +149,7 @@ def test_none_of_a_group_is_there_or_one_that_is_excluded_is(place: Place) -> No
     ) in out
 
 
-def test_what_packages_run_on_decides_too(place: Place) -> None:
+def test_versions_of_kubernetes_and_the_platform_block_packages(place: Place) -> None:
     place.package("kube", kind="Application", requirements={"kubernetes": ">=1.30", "platform": ">=1.60"})
     place.package("early", kind="Module", critical=True, weight=5)
     editions: JsonObject = {"editions": {"ee": {"available": True, "enabledInBundles": ["Default"]}}}
@@ -184,7 +184,7 @@ def test_what_packages_run_on_decides_too(place: Place) -> None:
     )
 
 
-def test_a_package_cannot_be_read_three_levels_down(place: Place) -> None:
+def test_an_unreadable_package_three_levels_down_is_reported(place: Place) -> None:
     place.package("shop", kind="Application", requirements={"modules": {"api": "*"}})
     place.package("api", kind="Module", requirements={"modules": {"base": "*"}})
     folder = place.package("base", kind="Module")
@@ -204,7 +204,7 @@ def test_a_package_cannot_be_read_three_levels_down(place: Place) -> None:
     assert str(base["message"]) in str(shop["causes"])
 
 
-def test_an_enabled_script_is_not_asked(place: Place) -> None:
+def test_an_enabled_script_is_not_run(place: Place) -> None:
     folder = place.package("db", kind="Module")
     script = folder / "enabled"
     script.write_text(f"#!/bin/sh\ntouch {place.root}/asked\n")
@@ -216,7 +216,7 @@ def test_an_enabled_script_is_not_asked(place: Place) -> None:
     assert not (place.root / "asked").exists()
 
 
-def test_packages_of_a_layout_have_several_versions(place: Place) -> None:
+def test_several_versions_are_read_from_a_layout(place: Place) -> None:
     async def push() -> None:
         for version in ("1.0.0", "2.0.0"):
             source = write_package(place.root / version, "shop", version, "Application")
@@ -231,7 +231,7 @@ def test_packages_of_a_layout_have_several_versions(place: Place) -> None:
     assert out.endswith("\n1 of 3 wanted packages would not be on\n")
 
 
-def test_what_cannot_be_read_is_told_with_file_and_document(place: Place) -> None:
+def test_invalid_resources_are_reported_with_file_and_document(place: Place) -> None:
     place.resources(SHOP, resource("web/blog", replicas=3), resource("web/wiki", version=""))
     code, out, err = place.run()
     assert (code, out) == (2, "")
@@ -244,7 +244,7 @@ def test_what_cannot_be_read_is_told_with_file_and_document(place: Place) -> Non
 
 
 @pytest.mark.slow
-def test_resources_may_be_typed(place: Place) -> None:
+def test_resources_are_read_from_standard_input(place: Place) -> None:
     place.package("db", kind="Module")
     place.resources()
     document = json.dumps(resource("db"))
@@ -261,7 +261,7 @@ def test_resources_may_be_typed(place: Place) -> None:
     assert "1      999    db     Module" in done.stdout
 
 
-def test_sixty_packages_are_planned_in_one_go(place: Place) -> None:
+def test_sixty_packages_are_planned_in_order(place: Place) -> None:
     for number in range(60):
         needed: JsonObject = {"modules": {f"m{number - 1:02}": ">=1"}} if number % 10 else {}
         place.package(f"m{number:02}", kind="Module", requirements=needed, critical=True, weight=number // 10)
@@ -272,8 +272,8 @@ def test_sixty_packages_are_planned_in_one_go(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_who_interrupts_it_is_left_with_a_clean_terminal(place: Place) -> None:
-    """It reads from a pipe that nobody writes to, as a package on a disk that does not answer."""
+def test_an_interrupted_plan_leaves_a_clean_terminal(place: Place) -> None:
+    """It reads from a pipe without a writer, like a package on a disk that does not respond."""
     place.resources(SHOP)
     os.mkfifo(place.root / "typed.yaml")
     with (
@@ -287,7 +287,7 @@ def test_who_interrupts_it_is_left_with_a_clean_terminal(place: Place) -> None:
     assert running.lines == []
 
 
-def test_the_page_shows_what_is_printed(place: Place) -> None:
+def test_the_documentation_shows_the_printed_plan(place: Place) -> None:
     place.package("shop", "1.2.3", "Application", requirements=NEEDS_DB)
     place.package("blog", "2.0.1", "Application", requirements={"modules": {"ingress": ">=1"}})
     place.package("postgres", "15.0.0", "Application", requirements={"kubernetes": ">=1.30"})
@@ -317,7 +317,7 @@ def test_the_page_shows_what_is_printed(place: Place) -> None:
         (("-f", "/nowhere"), "/nowhere: cannot be read: No such file or directory"),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(
+def test_wrong_usage_is_reported_in_one_line(
     place: Place, more: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.resources()
@@ -329,14 +329,14 @@ def test_wrong_usage_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("words", [("plan",), ("plan", "-f", "x"), ("plan", "--packages", "/")])
-def test_both_are_needed(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_resources_and_packages_are_required(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*words])
     assert ended.value.code == 2
     assert "required" in capsys.readouterr().err
 
 
-def test_a_place_to_unpack_is_needed(
+def test_a_missing_temporary_folder_is_an_error(
     place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.resources()
@@ -345,7 +345,7 @@ def test_a_place_to_unpack_is_needed(
     assert capsys.readouterr().err.startswith("error: making a folder for unpacked packages: ")
 
 
-def test_applications_without_a_namespace_are_put_into_one(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_namespace_of_applications_is_an_option(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.package("shop", kind="Application")
     place.resources({**SHOP, "metadata": {"name": "shop"}})
     assert main([*place.command("-n", "team", "-o", "json")]) == 0
@@ -362,7 +362,7 @@ def test_progress_counts_packages() -> None:
     assert progress.text() == "11 of 12 packages read"
 
 
-def test_the_plan_of_a_tool_is_that_of_the_command(tmp_path: Path) -> None:
+def test_the_plan_tool_returns_the_output_of_the_command(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.package("web")
     place.resources(resource("web"))

@@ -1,4 +1,4 @@
-"""Applications and Modules as they lie in files."""
+"""Applications and Modules in files."""
 
 import io
 import json
@@ -33,7 +33,7 @@ def names(found: Inputs) -> list[str]:
     return [each.spec.id.name for each in found.wanted]
 
 
-def test_documents_are_read_in_any_order_and_told_with_their_place(tmp_path: Path) -> None:
+def test_documents_are_sorted_and_know_their_place(tmp_path: Path) -> None:
     file = write_resources(tmp_path / "all.yaml", resource("web/shop", version="1.2.0"), resource("ingress"))
     found = read(file)
     assert names(found) == ["ingress", "web.shop"]
@@ -42,7 +42,7 @@ def test_documents_are_read_in_any_order_and_told_with_their_place(tmp_path: Pat
     assert found.wanted[0].spec.enabled is True
 
 
-def test_a_folder_stands_for_what_lies_in_it(tmp_path: Path) -> None:
+def test_a_folder_stands_for_its_yaml_and_json_files(tmp_path: Path) -> None:
     write_resources(tmp_path / "b.yml", resource("beta"))
     (tmp_path / "a.json").write_text(json.dumps(resource("alpha")))
     write_resources(tmp_path / "notes.txt", resource("gamma"))
@@ -58,7 +58,7 @@ def test_a_path_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
     assert names(read(file, file)) == ["web.shop"]
 
 
-def test_lists_are_what_is_in_them(tmp_path: Path) -> None:
+def test_lists_are_replaced_by_their_items(tmp_path: Path) -> None:
     listed: JsonObject = {"apiVersion": "v1", "kind": "List", "items": [resource("web/shop"), resource("ingress")]}
     typed: JsonObject = {"apiVersion": API, "kind": "ModuleList", "items": [resource("db")]}
     file = write_resources(tmp_path / "all.yaml", listed, typed)
@@ -67,7 +67,7 @@ def test_lists_are_what_is_in_them(tmp_path: Path) -> None:
     assert found.wanted[1].place == f"{file}, document 1, item 2"
 
 
-def test_what_says_nothing_about_packages_is_left_alone(tmp_path: Path) -> None:
+def test_other_kinds_and_deleted_objects_are_ignored(tmp_path: Path) -> None:
     going = resource("web/going")
     metadata: JsonObject = {"namespace": "web", "name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     others: list[JsonObject] = [
@@ -80,7 +80,7 @@ def test_what_says_nothing_about_packages_is_left_alone(tmp_path: Path) -> None:
     assert (names(found), found.left_alone) == (["db"], 4)
 
 
-def test_an_application_without_a_namespace_is_in_the_one_that_is_given(tmp_path: Path) -> None:
+def test_an_application_without_a_namespace_gets_the_given_one(tmp_path: Path) -> None:
     document = resource("web/shop")
     document["metadata"] = {"name": "shop"}
     file = write_resources(tmp_path / "all.yaml", document)
@@ -89,22 +89,22 @@ def test_an_application_without_a_namespace_is_in_the_one_that_is_given(tmp_path
 
 
 @pytest.mark.parametrize(("bundled", "wanted"), [(False, True), (True, None)])
-def test_who_decides_about_a_module_that_does_not_say(tmp_path: Path, bundled: bool, wanted: bool | None) -> None:
+def test_without_bundles_a_module_is_enabled_by_default(tmp_path: Path, bundled: bool, wanted: bool | None) -> None:
     file = write_resources(tmp_path / "all.yaml", resource("db"), resource("off", enabled=False))
     found = read(file, bundled=bundled)
     assert [each.spec.enabled for each in found.wanted] == [wanted, False]
 
 
-def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(write_yaml_all([resource("db")]).encode())))
     found = read(Path("-"))
     assert [(each.spec.id.name, each.place) for each in found.wanted] == [("db", "-, document 1")]
 
 
-# --- what is wrong -------------------------------------------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------------------------------
 
 
-def test_everything_that_is_wrong_is_told_with_its_place(tmp_path: Path) -> None:
+def test_all_errors_are_reported_with_their_place(tmp_path: Path) -> None:
     first = write_resources(tmp_path / "a.yaml", resource("web/shop", version=""), resource("web/blog", dependOn=[]))
     second = tmp_path / "b.yaml"
     second.write_text("kind: [")
@@ -116,7 +116,7 @@ def test_everything_that_is_wrong_is_told_with_its_place(tmp_path: Path) -> None
     assert lines[3] == f"{tmp_path}/gone.yaml: cannot be read: No such file or directory"
 
 
-def test_what_is_in_two_places_is_told_with_both(tmp_path: Path) -> None:
+def test_a_duplicate_resource_is_reported_with_both_places(tmp_path: Path) -> None:
     file = write_resources(tmp_path / "a.yaml", resource("web/shop"), resource("web/shop"))
     assert wrong(file) == (
         (
@@ -159,7 +159,7 @@ DOCUMENTS: dict[str, tuple[JsonObject | str, str]] = {
 
 
 @pytest.mark.parametrize("case", DOCUMENTS)
-def test_a_wrong_document_is_told_in_one_line(tmp_path: Path, case: str) -> None:
+def test_an_invalid_document_is_reported_in_one_line(tmp_path: Path, case: str) -> None:
     document, expected = DOCUMENTS[case]
     file = tmp_path / "a.yaml"
     file.write_text(document if isinstance(document, str) else json.dumps(document))
@@ -169,7 +169,7 @@ def test_a_wrong_document_is_told_in_one_line(tmp_path: Path, case: str) -> None
     assert "\n" not in line
 
 
-def test_a_folder_with_nothing_to_read_is_a_mistake(tmp_path: Path) -> None:
+def test_a_folder_without_yaml_or_json_files_is_an_error(tmp_path: Path) -> None:
     (line,) = wrong(tmp_path)
     assert (
         line
@@ -177,7 +177,7 @@ def test_a_folder_with_nothing_to_read_is_a_mistake(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_told_is_bounded(tmp_path: Path) -> None:
+def test_the_number_of_reported_errors_is_bounded(tmp_path: Path) -> None:
     file = write_resources(tmp_path / "a.yaml", *(resource("db", version="") for _ in range(50)))
     lines = wrong(file)
     assert len(lines) == plan_input.MAX_TOLD + 1
@@ -193,7 +193,7 @@ def test_what_is_told_is_bounded(tmp_path: Path) -> None:
         ("MAX_FILE", 100, "bytes is over the limit"),
     ],
 )
-def test_what_is_read_is_bounded(
+def test_the_size_of_the_input_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, expected: str
 ) -> None:
     for name in ("a", "b"):
@@ -210,7 +210,7 @@ SAMPLE = write_yaml_all(
 ).encode()
 
 
-def test_whatever_is_read_only_its_own_error_comes_out(tmp_path: Path) -> None:
+def test_any_bytes_are_read_or_refused_with_a_plan_input_error(tmp_path: Path) -> None:
     chance = random.Random(5)  # noqa: S311
     file = tmp_path / "a.yaml"
     taken = 0

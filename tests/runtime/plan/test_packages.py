@@ -1,4 +1,4 @@
-"""Definitions from a folder of this machine: as the daemon would load them."""
+"""Definitions from a local folder, loaded as the daemon would load them."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ async def pushed(source: Path, layouts: Path, name: str) -> None:
     await push_package(package, OciLayout(layouts), name, package.tag)
 
 
-async def test_files_are_read_where_they_lie(tmp_path: Path) -> None:
+async def test_package_folders_are_read_in_place(tmp_path: Path) -> None:
     write_package(tmp_path, "web", "1.2.0", "Application", requirements={"modules": {"ingress": ">=1"}})
     async with open_package_folder(tmp_path) as packages:
         found = await packages.definition("web", "1.2.0")
@@ -40,7 +40,7 @@ async def test_a_layout_has_several_versions(tmp_path: Path) -> None:
             await packages.definition("web", "3.0.0")
 
 
-async def test_the_versions_of_a_layout(tmp_path: Path) -> None:
+async def test_versions_of_a_layout_are_listed(tmp_path: Path) -> None:
     for version in ("1.0.0", "2.0.0"):
         needs: JsonObject = {"modules": {"ingress": f">={version}"}}
         source = write_package(tmp_path / version, "web", version, "Application", requirements=needs)
@@ -57,7 +57,7 @@ async def test_the_versions_of_a_layout(tmp_path: Path) -> None:
             assert await packages.index(name) is None
 
 
-async def test_both_may_lie_side_by_side(tmp_path: Path) -> None:
+async def test_package_folders_and_layouts_may_be_in_one_folder(tmp_path: Path) -> None:
     write_package(tmp_path, "web", "1.2.0")
     await pushed(WEB_SERVICE, tmp_path, "web-service")
     async with open_package_folder(tmp_path) as packages, trio.open_nursery() as nursery:
@@ -65,7 +65,7 @@ async def test_both_may_lie_side_by_side(tmp_path: Path) -> None:
         nursery.start_soon(packages.definition, "web-service", WEB_VERSION)
 
 
-async def test_nothing_is_left_of_what_was_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unpacked_packages_are_deleted_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scratch = tmp_path / "tmp"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
@@ -76,7 +76,7 @@ async def test_nothing_is_left_of_what_was_unpacked(tmp_path: Path, monkeypatch:
     assert list(scratch.iterdir()) == []
 
 
-async def test_a_folder_that_says_no_version_is_there_under_any(tmp_path: Path) -> None:
+async def test_a_folder_without_a_version_has_any_version(tmp_path: Path) -> None:
     folder = tmp_path / "010-web"
     (folder / "templates").mkdir(parents=True)
     (folder / "openapi").mkdir()
@@ -86,7 +86,7 @@ async def test_a_folder_that_says_no_version_is_there_under_any(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("asked", ["1.2.1", "v1.2.0", "latest"])
-async def test_another_version_than_it_says_is_refused_as_the_daemon_does(tmp_path: Path, asked: str) -> None:
+async def test_a_wrong_version_is_refused_with_the_daemons_message(tmp_path: Path, asked: str) -> None:
     write_package(tmp_path, "web", "1.2.0")
     with pytest.raises(ArtifactNotFoundError) as theirs:
         await FolderRegistry(tmp_path).resolve("web", asked)
@@ -96,7 +96,7 @@ async def test_another_version_than_it_says_is_refused_as_the_daemon_does(tmp_pa
     assert str(ours.value) == str(theirs.value)
 
 
-async def test_what_is_missing_or_wrong_is_named_with_its_place(tmp_path: Path) -> None:
+async def test_missing_and_invalid_packages_are_reported_with_their_place(tmp_path: Path) -> None:
     write_package(tmp_path, "bad", "1.0.0", requirments={})
     async with open_package_folder(tmp_path) as packages:
         with pytest.raises(ArtifactNotFoundError, match="gone: not found; there is no such folder"):

@@ -41,7 +41,7 @@ async def notes(folder: Path, *patches: Patch, tools: bool = True) -> tuple[str,
 
 
 @pytest.mark.slow
-async def test_the_changed_fields_are_notes(tmp_path: Path) -> None:
+async def test_changed_fields_are_shown_as_notes(tmp_path: Path) -> None:
     assert await notes(tmp_path, CHANGE, REMOVE) == (
         'spec.patches: ConfigMap web/a: /data/more nothing → "x", /data/size "1" → "7"',
         "spec.patches: ConfigMap web/b is left out",
@@ -49,12 +49,14 @@ async def test_the_changed_fields_are_notes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_patch_that_fits_nothing_is_said(tmp_path: Path) -> None:
+async def test_a_patch_without_a_target_is_reported(tmp_path: Path) -> None:
     (note,) = await notes(tmp_path, Patch("[]", (("name", "gone"),)))
     assert note.startswith("spec.patches: the changes are not shown: spec.patches[0]: ")
 
 
-async def test_without_patches_or_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changes_are_not_shown_without_patches_or_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert await notes(tmp_path / "a", tools=False) == ()
     assert await notes(tmp_path / "b", CHANGE, tools=False) == (
         "spec.patches: the changes are not shown, because helm or kubectl is not on PATH; install both",
@@ -63,7 +65,7 @@ async def test_without_patches_or_programs(tmp_path: Path, monkeypatch: pytest.M
     assert find_patch_tools(tmp_path, "") is None
 
 
-async def test_a_package_that_is_gone_is_said(tmp_path: Path) -> None:
+async def test_a_missing_package_is_reported(tmp_path: Path) -> None:
     chart(tmp_path / "packages" / "web", "web", "1.0.0", {})
     wanted = patched_spec(CHANGE)
 

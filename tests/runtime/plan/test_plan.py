@@ -1,4 +1,4 @@
-"""Plans: what would be on, in which order, and what is said of the rest. The live scheduler decides the same."""
+"""Plans: the packages that would be on, their order, and the reasons of all others. The live scheduler decides the same."""
 
 from dataclasses import replace
 
@@ -29,10 +29,10 @@ from wharfinger.runtime.scheduler.graph import Node, Verdict
 from wharfinger.runtime.scheduler.rules import Facts
 from wharfinger.runtime.scheduler.scheduler import Scheduler
 
-# --- what would be on, and when ------------------------------------------------------------------------------------------------
+# --- packages that would be on, and their order ------------------------------------------------------------------------------------------------
 
 
-def test_all_of_them_is_on_after_what_it_needs() -> None:
+def test_every_package_is_on_after_its_dependencies() -> None:
     plan = plan_of(node("web.shop", "data.db", "ingress"), node("data.db"), module("ingress", order=10))
     assert [(each.turn, each.tier, each.name, each.after) for each in plan.order] == [
         (1, 10, "ingress", ()),
@@ -44,12 +44,12 @@ def test_all_of_them_is_on_after_what_it_needs() -> None:
     assert all(each.explanation is None for each in plan.packages)
 
 
-def test_a_dependency_of_a_later_tier_raises_who_needs_it() -> None:
+def test_a_dependency_of_a_later_tier_raises_its_dependents() -> None:
     plan = plan_of(module("early", "late", order=1), module("late", order=50), module("between", order=20))
     assert [(each.name, each.tier) for each in plan.order] == [("between", 20), ("late", 50), ("early", 50)]
 
 
-def test_of_an_exclusive_group_one_is_on_and_the_others_name_it() -> None:
+def test_one_module_of_an_exclusive_group_is_on_and_blocks_the_others() -> None:
     plan = plan_of(grouped("flannel"), grouped("cilium", order=1), module("other"), grouped("calico", order=1))
     assert states(plan) == {"calico": "on", "cilium": "blocked", "flannel": "blocked", "other": "on"}
     assert {each.name: each.message for each in plan.blocked} == dict.fromkeys(
@@ -57,28 +57,28 @@ def test_of_an_exclusive_group_one_is_on_and_the_others_name_it() -> None:
     )
 
 
-def test_one_of_an_exclusive_group_that_is_disabled_leaves_the_place() -> None:
+def test_a_disabled_module_does_not_occupy_its_exclusive_group() -> None:
     wanted = [spec("calico", enabled=False), spec("flannel"), spec("shop.user")]
     plan = planned(wanted, [grouped("calico"), grouped("flannel"), node("shop.user", "flannel")])
     assert states(plan) == {"calico": "off", "flannel": "on", "shop.user": "on"}
 
 
-def test_one_of_an_exclusive_group_that_cannot_be_read_leaves_the_place() -> None:
+def test_an_unreadable_module_does_not_occupy_its_exclusive_group() -> None:
     plan = planned([spec("calico"), spec("flannel")], [grouped("flannel")])
     assert states(plan) == {"calico": "blocked", "flannel": "on"}
 
 
-def test_one_that_needs_another_of_its_exclusive_group_is_blocked() -> None:
+def test_a_module_that_needs_a_member_of_its_exclusive_group_is_blocked() -> None:
     plan = plan_of(grouped("a", "b"), grouped("b"), node("c.c", "a"))
     assert states(plan) == {"a": "blocked", "b": "on", "c.c": "blocked"}
 
 
-def test_nothing_is_planned_of_nothing() -> None:
+def test_an_empty_input_gives_an_empty_plan() -> None:
     plan = plan_of()
     assert (plan.packages, plan.order, plan.blocked) == ((), (), ())
 
 
-def test_what_a_resource_depends_on_counts_as_well() -> None:
+def test_dependencies_of_a_resource_are_part_of_the_plan() -> None:
     needs = (DependsOn("Application", "data", "db", depends("x >=2")[0].constraint),)
     wanted = [spec("web.shop", depends_on=needs), spec("data.db")]
     plan = planned(wanted, [node("web.shop"), node("data.db", version="1.4.0")])
@@ -87,7 +87,7 @@ def test_what_a_resource_depends_on_counts_as_well() -> None:
     assert blocked.message == "dependency data.db (>=2) is not met by version 1.4.0"
 
 
-def test_one_package_is_read_once_however_many_want_it() -> None:
+def test_a_package_used_by_many_resources_is_read_once() -> None:
     packages = Packages(node("data.db"))
 
     async def main() -> list[str]:
@@ -103,7 +103,7 @@ def test_one_package_is_read_once_however_many_want_it() -> None:
     assert packages.read == ["data-db"]
 
 
-async def test_no_more_are_read_at_a_time_than_is_allowed() -> None:
+async def test_the_number_of_concurrent_reads_is_limited() -> None:
     reading = most = 0
     packages = Packages(*(module(f"m{number}") for number in range(20)))
 
@@ -121,7 +121,7 @@ async def test_no_more_are_read_at_a_time_than_is_allowed() -> None:
     assert most == 3
 
 
-async def test_a_defect_is_not_taken_for_a_verdict() -> None:
+async def test_an_unexpected_exception_is_raised() -> None:
     async def load(package: str, version: str) -> Definition:
         raise ZeroDivisionError(package)
 
@@ -129,41 +129,41 @@ async def test_a_defect_is_not_taken_for_a_verdict() -> None:
         await make_plan(inputs(spec("db")), load, Facts())
 
 
-# --- what is not on, and is not missed ---------------------------------------------------------------------------------------
+# --- packages that are off on purpose ---------------------------------------------------------------------------------------
 
 
-def test_who_is_switched_off_stays_off() -> None:
+def test_a_disabled_package_stays_off() -> None:
     plan = planned([spec("db", enabled=False)], [module("db")])
     assert states(plan) == {"db": "off"}
     assert plan.packages[0].reason == "DynamicallyDisabled"
     assert plan.blocked == ()
 
 
-def test_who_is_switched_off_stays_off_whatever_else_it_lacks() -> None:
+def test_a_disabled_package_with_missing_dependencies_is_off() -> None:
     plan = planned([spec("db", enabled=False), spec("gone", enabled=False)], [module("db", "missing")])
     assert states(plan) == {"db": "off", "gone": "off"}
 
 
-def test_a_bundle_decides_about_whom_no_other_does() -> None:
+def test_a_bundle_decides_about_modules_without_an_intent() -> None:
     nodes = [module("in", bundles=[("ee", "Default")]), module("out", bundles=[("ce", "Default")])]
     wanted = [spec("in", enabled=None), spec("out", enabled=None)]
     facts = Facts(edition="ee", bundle="Default")
     assert states(planned(wanted, nodes, facts)) == {"in": "on", "out": "off"}
 
 
-def test_what_is_in_the_bundle_is_wanted() -> None:
+def test_a_blocked_module_of_the_bundle_is_reported_as_blocked() -> None:
     wanted = [spec("in", enabled=None)]
     facts = Facts(edition="ee", bundle="Default")
     plan = planned(wanted, [module("in", "missing", bundles=[("ee", "Default")])], facts)
     assert states(plan) == {"in": "blocked"}
 
 
-def test_what_cannot_be_read_may_be_in_the_bundle() -> None:
+def test_an_unreadable_module_may_be_in_the_bundle() -> None:
     plan = planned([spec("in", enabled=None)], [], Facts(edition="ee", bundle="Default"))
     assert states(plan) == {"in": "blocked"}
 
 
-def test_who_is_suspended_is_not_missed_and_holds_who_waits_for_it() -> None:
+def test_a_suspended_package_blocks_its_dependents() -> None:
     nodes = [node("data.db"), node("web.api", "data.db"), node("web.shop", "web.api"), node("web.blog")]
     wanted = [spec("data.db", suspended=True), spec("web.api"), spec("web.shop"), spec("web.blog")]
     plan = planned(wanted, nodes)
@@ -175,19 +175,19 @@ def test_who_is_suspended_is_not_missed_and_holds_who_waits_for_it() -> None:
     assert planned(wanted[:1], nodes[:1]).blocked == ()
 
 
-def test_an_optional_one_that_is_suspended_is_waited_for_too() -> None:
+def test_a_suspended_optional_dependency_blocks_its_dependents() -> None:
     nodes = [module("metrics"), node("web.shop", optional=["metrics"])]
     plan = planned([spec("metrics", suspended=True), spec("web.shop")], nodes)
     assert states(plan) == {"metrics": "suspended", "web.shop": "blocked"}
 
 
-def test_no_one_waits_for_one_that_is_off_anyway() -> None:
+def test_a_suspended_dependency_that_is_disabled_blocks_no_package() -> None:
     nodes = [module("metrics"), node("web.shop", optional=["metrics"])]
     plan = planned([spec("metrics", suspended=True, enabled=False), spec("web.shop")], nodes)
     assert states(plan) == {"metrics": "suspended", "web.shop": "on"}
 
 
-def test_it_is_said_what_was_not_asked() -> None:
+def test_skipped_scripts_and_maintenance_are_noted() -> None:
     nodes = [module("db", script=True), module("off", script=True), module("left")]
     wanted = [spec("db"), spec("off", enabled=False), spec("left", maintenance=NO_RECONCILIATION)]
     plan = planned(wanted, nodes)
@@ -196,7 +196,7 @@ def test_it_is_said_what_was_not_asked() -> None:
     assert states(plan) == {"db": "on", "left": "on", "off": "off"}
 
 
-# --- held against the live scheduler -------------------------------------------------------------------------------------------
+# --- comparison with the live scheduler -------------------------------------------------------------------------------------------
 
 NAMES = ("alpha", "beta", "gamma", "delta", "shop.web", "shop.db")
 FACTS = (Facts(), Facts("1.31", "1.2", edition="ee", bundle="Default"), Facts("v1.28.3+k3s1", bootstrapped=False))
@@ -205,7 +205,7 @@ SOME = st.sampled_from((*NAMES, "absent"))
 
 @st.composite
 def worlds(draw: st.DrawFn, *, cycles: bool = False) -> tuple[list[Node], dict[str, bool | None]]:
-    """Packages that need each other in every way, some missing, and what their resources say of being enabled."""
+    """Draw packages with dependencies of every kind, some of them missing, and the intents of their resources."""
     nodes = []
     for index, name in enumerate(NAMES):
         other = SOME if cycles or not index else st.sampled_from(NAMES[:index])
@@ -239,7 +239,7 @@ def _constrained(draw: st.DrawFn, names: object) -> list[str]:
 
 
 def live(nodes: list[Node], intents: dict[str, bool | None], facts: Facts) -> tuple[Scheduler, tuple[Effect, ...]]:
-    """A scheduler that was told the same, and what it does when it begins."""
+    """Return a scheduler with the same input, and its effects when it begins."""
     scheduler = Scheduler()
     scheduler.apply(FactsChanged(facts))
     for each in nodes:
@@ -254,7 +254,7 @@ def live(nodes: list[Node], intents: dict[str, bool | None], facts: Facts) -> tu
 @pytest.mark.slow
 @settings(max_examples=scaled(2_000, 60), deadline=None)
 @given(worlds(), st.sampled_from(FACTS), st.integers(1, 4))
-def test_the_live_scheduler_decides_the_same_and_would_take_that_order(
+def test_the_live_scheduler_has_the_same_decisions_and_order(
     world: tuple[list[Node], dict[str, bool | None]], facts: Facts, limit: int
 ) -> None:
     nodes, intents = world
@@ -279,7 +279,7 @@ def test_the_live_scheduler_decides_the_same_and_would_take_that_order(
 @pytest.mark.slow
 @settings(max_examples=scaled(2_000, 60), deadline=None)
 @given(worlds(cycles=True), st.sampled_from(FACTS), st.integers(1, 4))
-def test_who_is_on_a_cycle_is_refused_and_all_others_are_as_if_it_were_not_there(
+def test_packages_on_a_cycle_are_refused_and_treated_as_absent(
     world: tuple[list[Node], dict[str, bool | None]], facts: Facts, limit: int
 ) -> None:
     nodes, intents = world

@@ -1,4 +1,4 @@
-"""The line of progress: when it is drawn, what of it a terminal shows, and that nothing of it stays."""
+"""The progress line: when it is drawn, what a terminal shows, and its removal at the end."""
 
 import io
 
@@ -31,7 +31,7 @@ def screen(written: str) -> str:
     return "".join(cells).rstrip()
 
 
-async def test_nothing_is_said_about_what_is_quick(autojump_clock: trio.testing.MockClock) -> None:
+async def test_quick_operations_have_no_progress_line(autojump_clock: trio.testing.MockClock) -> None:
     terminal = Terminal()
     async with open_progress_line(terminal, lambda: "1 of 2"):
         await trio.sleep(QUIET_S - 0.01)
@@ -56,14 +56,16 @@ async def test_the_line_follows_the_text_and_is_removed(autojump_clock: trio.tes
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-async def test_nothing_is_written_where_no_one_looks(wanted: bool, autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_progress_line_is_drawn_only_on_a_terminal(
+    wanted: bool, autojump_clock: trio.testing.MockClock
+) -> None:
     stream = io.StringIO() if wanted else Terminal()
     async with open_progress_line(stream, lambda: "text", wanted=wanted):
         await trio.sleep(10)
     assert stream.getvalue() == ""
 
 
-async def test_a_failure_removes_the_line_and_a_closed_terminal_is_no_failure(
+async def test_a_failure_removes_the_line_and_a_closed_terminal_is_ignored(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     terminal = Terminal()

@@ -1,4 +1,4 @@
-"""Why packages of a plan are not on: each told to its root, with what to do."""
+"""Reasons of packages that are not on: each is traced to its root cause, with a remedy."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ NOTHING = Facts()
 
 
 def told(package: PlannedPackage) -> tuple[list[str], str]:
-    """Who is how, from the package to its root, and what to do."""
+    """Return the chain of causes, from the package to the root cause, and the remedy."""
     assert package.explanation is not None
     assert all(cause.since is None for cause in package.explanation.causes)
     chain = [f"{cause.subject} {cause.state}: {cause.message}".rstrip(": ") for cause in package.explanation.causes]
@@ -134,7 +134,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_reason_is_followed_to_its_root(case: str) -> None:
+def test_reasons_are_traced_to_their_root_cause(case: str) -> None:
     specs, nodes, facts, chain, remedy = CASES[case]
     blocked = {each.name: each for each in plan_blocked(specs, nodes, facts)}
     found = blocked.get("web.shop") or blocked["wharfinger-system.db"]
@@ -147,7 +147,7 @@ def plan_blocked(specs: Sequence[PackageSpec], nodes: Sequence[Node], facts: Fac
     return planned(specs, nodes, facts).blocked
 
 
-def test_it_is_said_how_a_plan_is_told_a_version() -> None:
+def test_remedies_name_the_options_for_versions() -> None:
     nodes = [node("a.kube", kubernetes=">=1.30"), node("a.plat", platform=">=1.60"), node("a.top", "a.kube")]
     specs = [spec(each.name) for each in nodes]
     remedies = {each.name: told(each)[1] for each in plan_blocked(specs, nodes, NOTHING)}
@@ -158,7 +158,7 @@ def test_it_is_said_how_a_plan_is_told_a_version() -> None:
     }
 
 
-def test_of_a_long_chain_both_ends_are_told() -> None:
+def test_a_long_chain_is_shortened_in_the_middle() -> None:
     nodes = [module(f"m{number:02}", f"m{number + 1:02}") for number in range(40)]
     blocked = plan_blocked([spec(each.name) for each in nodes], nodes, NOTHING)
     chain, remedy = told(blocked[0])
@@ -173,18 +173,18 @@ def test_of_a_long_chain_both_ends_are_told() -> None:
     assert len(told(blocked[40 - plan_reasons.MAX_CAUSES + 1])[0]) == plan_reasons.MAX_CAUSES
 
 
-def test_what_is_looked_at_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_lookups_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_reasons, "MAX_LOOKS", 5)
     nodes = [node(f"web.shop{number}", "db") for number in range(9)]
     blocked = plan_blocked([spec(each.name) for each in nodes], nodes, NOTHING)
     assert [each.explanation is not None for each in blocked] == [True] * 3 + [False] * 6
 
 
-def test_what_is_on_needs_no_explanation() -> None:
+def test_packages_that_are_on_have_no_explanation() -> None:
     plan = planned([spec("db")], [module("db")])
     assert plan.packages[0].explanation is None
 
 
-def test_what_stays_off_is_explained_too() -> None:
+def test_packages_that_stay_off_are_explained() -> None:
     plan = planned([spec("db", enabled=None)], [module("db")])
     assert told(plan.packages[0])[0] == ["db is off: DisabledByDefault: the package is off by default, and not enabled"]

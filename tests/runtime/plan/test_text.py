@@ -1,4 +1,4 @@
-"""What a plan looks like, to people and to programs."""
+"""The output of a plan, for people and for programs."""
 
 import json
 
@@ -27,7 +27,7 @@ def mixed() -> Plan:
     return planned(specs, nodes)
 
 
-def test_people_are_shown_a_table_and_why_the_rest_is_off() -> None:
+def test_a_plan_is_printed_as_a_table_with_reasons() -> None:
     assert plan_text(mixed()) == (
         "TURN   TIER   NAME       KIND          PACKAGE    VERSION   STATE     AFTER\n"
         "1      10     ingress    Module        ingress    1.0.0     on\n"
@@ -48,7 +48,7 @@ def test_people_are_shown_a_table_and_why_the_rest_is_off() -> None:
     )
 
 
-def test_the_way_to_the_root_is_shown() -> None:
+def test_causes_are_printed_down_to_the_root() -> None:
     nodes = [node("web.shop", "data.db"), node("data.db", "storage")]
     assert plan_text(planned([spec(each.name) for each in nodes], nodes)).splitlines()[4:12] == [
         "data.db would not be on: DependencyNotEnabled: dependency storage is not installed",
@@ -62,7 +62,7 @@ def test_the_way_to_the_root_is_shown() -> None:
     ]
 
 
-def test_the_last_line_says_how_it_ends() -> None:
+def test_the_last_line_summarizes_the_plan() -> None:
     assert plan_text(Plan(())) == "no package is wanted\n"
     assert plan_text(Plan((), left_alone=1)).splitlines()[1:] == [
         "1 document ignored (of another kind, or being deleted)"
@@ -73,18 +73,18 @@ def test_the_last_line_says_how_it_ends() -> None:
     assert plan_text(off).endswith("\nno package is wanted\n")
 
 
-def test_what_else_keeps_it_is_told_beside() -> None:
+def test_other_causes_are_printed_after_the_remedy() -> None:
     nodes = [node("web.shop", "data.db", kubernetes=">=1.30")]
     text = plan_text(planned([spec("web.shop")], nodes, Facts("1.28")))
     assert "  also: web.shop needs data.db\n" in text
 
 
-def test_many_that_one_waits_for_are_counted() -> None:
+def test_long_lists_of_dependencies_are_shortened() -> None:
     nodes = [*(module(f"m{number}") for number in range(8)), node("web.shop", *(f"m{number}" for number in range(8)))]
     assert "m0, m1, m2, m3, m4 and 3 more\n" in plan_text(planned([spec(each.name) for each in nodes], nodes))
 
 
-def test_programs_are_told_everything() -> None:
+def test_the_json_document_has_all_details() -> None:
     document = json.loads(plan_json(mixed(), FACTS))
     assert document["converges"] is False
     assert document["order"] == ["ingress", "data.db", "web.api", "web.blog"]
@@ -114,20 +114,20 @@ def test_programs_are_told_everything() -> None:
     assert document["packages"]["ingress"]["notes"] == ["its enabled script was not run"]
 
 
-def test_yaml_says_the_same_as_json() -> None:
+def test_yaml_and_json_have_the_same_content() -> None:
     plan = mixed()
     assert read_yaml(plan_yaml(plan, FACTS), what="plan") == json.loads(plan_json(plan, FACTS))
     assert plan_yaml(plan, FACTS).startswith("converges: false\n")
 
 
-def test_an_order_of_zero_is_an_order() -> None:
+def test_an_order_of_zero_is_printed() -> None:
     plan = planned([spec("db")], [module("db", order=0)])
     document = as_object(read_yaml(plan_yaml(plan, FACTS), what="plan"), "plan")
     assert find(document, "packages", "db", "tier") == 0
     assert "1      0      db" in plan_text(plan)
 
 
-def test_no_terminal_obeys_what_strangers_wrote() -> None:
+def test_control_characters_in_a_plan_are_escaped() -> None:
     evil = PlannedPackage("db", "Module", "db", "1", "a\x1b[2J", PlanState.BLOCKED, "X", "red \x1b[31m\u202e\nline")
     plan = Plan((evil,))
     assert "db would not be on: X: red  [31m  line\n" in plan_text(plan)

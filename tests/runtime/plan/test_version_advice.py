@@ -45,7 +45,7 @@ def remedies(plan: Plan) -> dict[str, str]:
     }
 
 
-def test_versions_in_the_folder_are_named() -> None:
+def test_suitable_versions_in_the_folder_are_suggested() -> None:
     wanted = [spec("web.shop"), spec("data.db"), spec("other")]
     nodes = [node("web.shop", "data.db >=2"), node("data.db"), node("other", script=True)]
     plan, read = advised(wanted, nodes, index_of("data-db", {"2.1.0": {}, "1.0.0": {}}))
@@ -53,7 +53,7 @@ def test_versions_in_the_folder_are_named() -> None:
     assert sorted(read) == ["data-db", "web-shop"]
 
 
-def test_without_suitable_versions_that_is_said() -> None:
+def test_a_lack_of_suitable_versions_is_reported() -> None:
     wanted, nodes = [spec("web.shop"), spec("data.db")], [node("web.shop", "data.db >=2"), node("data.db")]
     plan, _ = advised(wanted, nodes)
     assert "versions would work" not in str(remedies(plan))
@@ -61,7 +61,7 @@ def test_without_suitable_versions_that_is_said() -> None:
     assert remedies(plan) == {"web.shop": "no known versions of data.db, web.shop would work together"}
 
 
-def test_nothing_is_searched_for_what_is_on() -> None:
+def test_no_versions_are_searched_for_packages_that_are_on() -> None:
     plan, read = advised([spec("data.db")], [node("data.db")])
     assert (remedies(plan), read) == ({}, [])
 

@@ -1,4 +1,4 @@
-"""What trials of tests run with."""
+"""Programs and folders for trials in tests."""
 
 import shutil
 from collections.abc import AsyncIterator, Callable

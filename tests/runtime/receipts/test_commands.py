@@ -1,4 +1,4 @@
-"""The command `wharfinger package rights`: its receipt, growth that was planted, and wrong usage."""
+"""The command `wharfinger package rights`: its receipt, added rights, and wrong usage."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: planted}\nstringData: {
 
 
 @pytest.mark.slow
-def test_planted_growth_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_added_rights_are_reported_for_each_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = chart(tmp_path / "old", "web", "1.0.0")
     new = chart(tmp_path / "new", "web", "1.1.0", {"templates/secret.yaml": SECRET})
     (tmp_path / "objects.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n")
@@ -29,7 +29,7 @@ def test_planted_growth_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.slow
-def test_the_same_package_has_no_growth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_package_needs_no_added_rights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
     assert main(["package", "rights", str(folder), "--against", str(folder), "--resource-names"]) == 0
     out = capsys.readouterr().out
@@ -39,7 +39,9 @@ def test_the_same_package_has_no_growth(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.slow
-def test_a_package_of_both_kinds_is_installed_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_package_of_both_kinds_is_installed_as_the_requested_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
     assert main(["package", "rights", str(folder), "--module", "-n", "platform"]) == 0
     out = capsys.readouterr().out
@@ -57,7 +59,7 @@ def test_a_package_of_both_kinds_is_installed_as_asked(tmp_path: Path, capsys: p
         (["--against", "absent"], "absent: no such folder"),
     ],
 )
-def test_wrong_usage_is_one_line(
+def test_wrong_usage_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
 ) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")

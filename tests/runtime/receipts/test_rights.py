@@ -32,7 +32,7 @@ def request(access: Access, code: int = 200, user: str = USER, message: str = ""
     return JudgedRequest(user, "wharfinger/1", access, "a", code, message)
 
 
-def test_what_an_account_needed() -> None:
+def test_needed_rights_are_the_allowed_requests_of_the_account() -> None:
     requests = [
         request(GET, 404),
         request(APPLY, 201),
@@ -82,7 +82,7 @@ def test_accesses_to_unknown_namespaces_are_in_the_cluster_role() -> None:
     assert objects[3]["subjects"] == [{"kind": "ServiceAccount", "name": "package", "namespace": "shop"}]
 
 
-def test_a_grant_without_one_of_its_rules() -> None:
+def test_a_rule_is_removed_from_a_grant() -> None:
     patch = Access("", "configmaps", "patch", "shop")
     grant = Grant({"shop": frozenset({GET, patch})})
     assert single_rules(grant) == [("shop", GET), ("shop", patch)]
@@ -105,7 +105,7 @@ def test_a_refused_role_names_the_rights_that_it_grants() -> None:
     assert granted_by(request(write, 403, message="no JSON")) == frozenset()
 
 
-def test_growth_is_by_part() -> None:
+def test_added_rights_are_reported_by_part() -> None:
     old = {Part.PACKAGE: frozenset({GET})}
     new = {Part.PACKAGE: frozenset({GET}), Part.HOOKS: frozenset({GET, APPLY})}
     assert grown(old, new) == {Part.HOOKS: {GET, APPLY}}

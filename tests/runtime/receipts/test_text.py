@@ -47,7 +47,7 @@ def test_a_message_of_the_package_is_never_a_part_of_the_roles() -> None:
     assert "\x1b" not in text
 
 
-def test_growth_names_part_place_and_rule() -> None:
+def test_added_rights_are_printed_with_part_namespace_and_rule() -> None:
     text = growth_text({Part.HOOKS: frozenset({GET, NODES})}, "old")
     assert "#   hooks, in the namespace default:\n" in text
     assert '#     - {apiGroups: [""], resources: [nodes], verbs: [get]}' in text

@@ -1,4 +1,4 @@
-"""Values of machines as JSON: equal values have equal bytes, and reading them back gives an equal value."""
+"""Values of machines as JSON: equal values have equal bytes, and decoding them gives an equal value."""
 
 import contextlib
 from datetime import UTC, datetime
@@ -41,7 +41,7 @@ JSON = st.recursive(
         datetime(2026, 1, 1, 1, 2, 3, 4, UTC),
     ],
 )
-def test_a_value_is_read_back_as_it_was(value: object) -> None:
+def test_any_value_survives_a_round_trip(value: object) -> None:
     assert QUEUE.codec.decode(QUEUE.codec.encode(value)) == value
 
 
@@ -56,7 +56,7 @@ def test_maps_and_sets_without_an_order_are_sorted() -> None:
 
 
 @pytest.mark.parametrize("text", ["", ">=1.2, <2 || ^3.1", "~1"])
-def test_ranges_keep_what_they_allow(text: str) -> None:
+def test_version_constraints_survive_a_round_trip(text: str) -> None:
     for constraint in (
         parse_constraint(text),
         combine_constraints(parse_constraint(text), parse_constraint(">=1 || >=5")),
@@ -68,7 +68,7 @@ def test_ranges_keep_what_they_allow(text: str) -> None:
             assert found.allows(version) == constraint.allows(version)
 
 
-def test_a_word_that_the_machine_takes_for_a_text_is_that_text() -> None:
+def test_string_enums_are_encoded_as_their_text() -> None:
     assert SCHEDULER.codec.encode(Truth.TRUE) == SCHEDULER.codec.encode("True") == "True"
     assert PACKAGE.codec.decode(PACKAGE.codec.encode(Stage.LOADED)) is Stage.LOADED
 

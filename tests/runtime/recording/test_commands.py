@@ -1,4 +1,4 @@
-"""`wharfinger replay`, and answers from a recording: golden transcripts, exit codes, and no daemon anywhere."""
+"""`wharfinger replay`, and answers from a recording: golden transcripts and exit codes, without a daemon."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ def replay(*arguments: str) -> int:
     return code
 
 
-def test_a_recording_that_replays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unchanged_recording_replays_identically(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = Install().write(tmp_path / "flight")
     assert replay(str(folder)) == 0
     assert capsys.readouterr().out == "38 events of 2 packages: identical\n"
@@ -37,7 +37,7 @@ def test_a_recording_that_replays(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def changed(story: Install, folder: Path) -> Path:
-    """The recording, but the scheduler stopped web where it had decided that it runs."""
+    """Write the recording with one change: the scheduler stops web where it had decided to run it."""
     folder.mkdir()
     records = []
     for data in story.log.records:
@@ -49,7 +49,7 @@ def changed(story: Install, folder: Path) -> Path:
     return folder
 
 
-def test_a_recording_that_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_recording_is_reported_as_different(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = changed(Install(), tmp_path / "flight")
     assert replay(str(folder)) == 1
     assert capsys.readouterr().out == (Path(__file__).parent / "goldens" / "replay_differs.txt").read_text()
@@ -58,7 +58,7 @@ def test_a_recording_that_differs(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (difference["machine"], difference["what"]) == ("scheduler", "the state[3].shop.web[1]")
 
 
-def test_a_recording_of_nothing_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_recording_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / file_name(1)
     for data in (b"", MAGIC):
         file.write_bytes(data)
@@ -66,7 +66,9 @@ def test_a_recording_of_nothing_proves_nothing(tmp_path: Path, capsys: pytest.Ca
         assert "0 events of 0 packages: the recording has no events to replay\n" in capsys.readouterr().out
 
 
-def test_a_damaged_or_missing_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_and_missing_recordings_are_errors_and_torn_ones_are_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = Install().write(tmp_path / "flight")
     file = folder / file_name(1)
     data = file.read_bytes()
@@ -81,7 +83,7 @@ def test_a_damaged_or_missing_recording(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("damaged", [True, False])
-async def test_what_follows_an_unread_part_is_no_difference(
+async def test_records_after_an_unread_part_are_no_difference(
     damaged: bool,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -137,7 +139,7 @@ def test_a_recording_of_another_form_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_state_depends_on_the_hashes_of_a_process(tmp_path: Path) -> None:
-    """Sets and maps have another order in each process; a decision may not follow from it."""
+    """The order of sets and maps differs in each process, and no decision may depend on it."""
     for seed in range(20):
         (tmp_path / file_name(seed + 1)).write_bytes(Story(seed).tell(150).log.as_file())
     for hashes in ("1", "2"):

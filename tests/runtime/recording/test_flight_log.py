@@ -1,4 +1,4 @@
-"""The log on disk: modes, rotation, a bounded size, and a full disk that costs records and nothing else."""
+"""The log on disk: modes, rotation, a bounded size, and a full disk, which loses only records."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ def now() -> float:
     return 1_767_225_600.0
 
 
-async def test_records_are_on_disk_when_it_is_closed(tmp_path: Path) -> None:
+async def test_records_are_on_disk_when_the_log_is_closed(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "flight"
     old = os.umask(0)
     try:
@@ -59,8 +59,8 @@ async def test_the_size_is_bounded_and_each_file_is_replayed_alone(tmp_path: Pat
     assert log.counters.lost == 0
 
 
-async def test_the_mode_of_a_folder_that_exists_is_kept(tmp_path: Path) -> None:
-    """It may be a folder of others, such as that of all logs."""
+async def test_the_mode_of_an_existing_folder_is_not_changed(tmp_path: Path) -> None:
+    """The folder may be shared with other programs, such as a folder of all logs."""
     tmp_path.chmod(0o755)
     for folder, mode in ((tmp_path, 0o755), (tmp_path / "new", 0o700)):
         async with open_flight_log(folder, now) as log:
@@ -93,7 +93,7 @@ class _FullDisk:
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-async def test_a_full_disk_loses_records_and_says_so_once(
+async def test_a_full_disk_loses_records_and_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk = _FullDisk(os.write)
@@ -129,10 +129,10 @@ async def test_a_full_disk_loses_records_and_says_so_once(
     assert list(replayed([each for each in found if not isinstance(each, Unread)], Replay())) == []
 
 
-async def test_a_record_that_cannot_be_made_is_lost_and_nothing_else(
+async def test_a_record_that_cannot_be_encoded_is_the_only_one_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The state of the scheduler is encoded in the thread of the log, and may have half of a surrogate pair in a text."""
+    """The thread of the log encodes the state of the scheduler, and a text in it may have a lone surrogate."""
     broken = StateRecord(1, 1.0, "scheduler", "", {"name": "\udcff"}, Why.BEGINS)
     async with open_flight_log(tmp_path, now) as log:
         log.append(RECORD, lambda: encoded(broken), lambda: encoded(broken), RECORD)

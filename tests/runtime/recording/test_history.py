@@ -15,18 +15,18 @@ def shown(history: HistorySnapshot | None) -> str:
     return "".join(f"{line.rstrip()}\n" for line in history_lines(history, None))
 
 
-def test_the_transcript_of_an_install() -> None:
+def test_the_history_of_an_install_matches_its_transcript() -> None:
     story = Install()
     assert shown(history_of(story.recorder.rings, WEB)) == GOLDEN.read_text()
 
 
-def test_a_recording_tells_the_same() -> None:
+def test_a_recording_gives_the_same_history_as_memory() -> None:
     story = Install()
     assert recorded_history(story.log.read(), WEB) == history_of(story.recorder.rings, WEB)
     assert recorded_history(story.log.read(), DB) == history_of(story.recorder.rings, DB)
 
 
-def test_nothing_is_known_of_other_packages() -> None:
+def test_unknown_packages_have_no_history() -> None:
     story = Install()
     assert history_of(story.recorder.rings, "shop.cache") is None
     assert recorded_history(story.log.read(), "shop.cache") is None

@@ -1,4 +1,4 @@
-"""Frames of the flight recorder's files: what was written is read, a torn end is borne, damage is found."""
+"""Frames of the flight recorder's files: written records are read, a torn end is accepted, and damage is detected."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,12 +22,12 @@ def written(records: list[bytes]) -> bytes:
 
 
 @given(RECORDS)
-def test_what_was_written_is_read(records: list[bytes]) -> None:
+def test_written_records_are_read(records: list[bytes]) -> None:
     assert list(read_frames(written(records))) == records
 
 
 @given(RECORDS, st.integers(0, 400))
-def test_a_file_that_was_cut_gives_its_complete_records(records: list[bytes], cut: int) -> None:
+def test_a_truncated_file_gives_its_complete_records(records: list[bytes], cut: int) -> None:
     data = written(records)[:cut]
     found = list(read_frames(data))
     complete = [each for each in found if isinstance(each, bytes)]
@@ -48,7 +48,7 @@ def test_a_changed_byte_is_never_read_as_a_record(records: list[bytes], place: i
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_end_the_reading(data: bytes) -> None:
+def test_any_invalid_bytes_end_the_reading(data: bytes) -> None:
     for each in (data, MAGIC + data):
         found = list(read_frames(each))
         assert all(isinstance(one, bytes) for one in found[:-1])

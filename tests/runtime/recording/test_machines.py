@@ -1,4 +1,4 @@
-"""The machines that are recorded, and the compact forms of what their steps change."""
+"""The recorded machines, and the compact forms of the changes that their steps make."""
 
 from msgspec import structs
 
@@ -20,7 +20,7 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
 
-def test_all_machines_are_known_by_their_names() -> None:
+def test_all_machines_are_registered_by_name() -> None:
     assert set(MACHINES) == {"lifecycle", "journal", "queue", "scheduler", "package"}
     assert all(machine.name == name for name, machine in MACHINES.items())
 
@@ -54,7 +54,7 @@ def test_a_long_lane_costs_no_more_than_a_short_one() -> None:
     assert changed == [2, None, {"main": ["Running", "Load", 1, [1, False], [1, 0, ""], MOST_WAITING + 1, None]}]
 
 
-def test_only_touched_nodes_are_in_a_step_of_the_scheduler() -> None:
+def test_only_changed_nodes_are_in_a_step_of_the_scheduler() -> None:
     scheduler, seen = Scheduler(), list[JsonValue]()
     scheduler.observe = lambda before, _event, _at, after, _effects: seen.append(
         SCHEDULER.changes(SCHEDULER.codec, before, after, lambda _: unmasked)

@@ -22,7 +22,7 @@ def read(form: JsonValue, known: dict[int, StandIn] | None = None) -> StandIn:
     return stand_in(form[1:], known)
 
 
-def test_an_object_has_its_attributes_only_at_first() -> None:
+def test_an_object_is_written_with_attributes_only_once() -> None:
     marks, scope = Marks(), WorkScope("update of x")
     assert marks.form(scope, unmasked) == ["~", 1, "Scope", "update of x"]
     assert marks.form(scope, unmasked) == ["~", 1]
@@ -31,7 +31,7 @@ def test_an_object_has_its_attributes_only_at_first() -> None:
     assert marks.form(scope, unmasked) == ["~", 1, "Scope", "update of x"]
 
 
-def test_numbers_are_not_given_again() -> None:
+def test_numbers_of_objects_are_not_reused() -> None:
     marks, kept = Marks(), WorkScope("a")
     marks.form(kept, unmasked)
     others = [WorkScope("b") for _ in range(MOST_OBJECTS)]
@@ -42,7 +42,7 @@ def test_numbers_are_not_given_again() -> None:
     assert marks.form(others[0], unmasked) == ["~", MOST_OBJECTS + 2, "Scope", "b"]
 
 
-def test_a_stand_in_has_what_the_machine_reads() -> None:
+def test_a_stand_in_has_the_attributes_that_the_machine_reads() -> None:
     marks, known = Marks(), dict[int, StandIn]()
     definition = read(marks.form(DEFINITION, unmasked), known)
     assert (definition.crds, definition.enabled_script) == (DEFINITION.crds, DEFINITION.enabled_script)
@@ -81,7 +81,7 @@ def test_a_mark_is_written_again_without_attributes() -> None:
 
 
 @pytest.mark.parametrize("rest", [[], ["x"], [1, "Scope"], [1, 2]])
-def test_other_forms_are_refused(rest: list[JsonValue]) -> None:
+def test_invalid_forms_are_refused(rest: list[JsonValue]) -> None:
     with pytest.raises(CanonicalError):
         stand_in(rest, {})
 

@@ -15,13 +15,13 @@ def test_known_secrets_and_credentials_are_masked() -> None:
     assert masking("nothing secret") == "nothing secret"
 
 
-def test_texts_that_differ_only_in_a_secret_stay_different() -> None:
+def test_texts_that_differ_only_in_a_secret_remain_different() -> None:
     masking = Masking(lambda: ("first-secret", "other-secret"), Renewals())
     assert masking("with first-secret") != masking("with other-secret")
     assert masking("again with first-secret") == "again with ***1"
 
 
-def test_a_secret_that_is_known_later_renews_the_texts() -> None:
+def test_a_newly_known_secret_masks_earlier_texts_again() -> None:
     known: list[str] = []
     masking, renewals = Masking(lambda: tuple(known), Renewals()), Renewals()
     masking = Masking(lambda: tuple(known), renewals)
@@ -31,10 +31,10 @@ def test_a_secret_that_is_known_later_renews_the_texts() -> None:
     assert (masking.renewed, renewals.count) == (1, 1)
     assert masking(f"uses {SECRET}") == "uses ***1"
     known.clear()
-    assert masking(f"still {SECRET}") == "still ***1", "what was a secret stays one"
+    assert masking(f"still {SECRET}") == "still ***1", "a former secret is still masked"
 
 
-def test_the_texts_are_bounded() -> None:
+def test_the_number_of_cached_texts_is_bounded() -> None:
     renewals = Renewals()
     masking = Masking(tuple, renewals)
     for number in range(MOST_TEXTS):

@@ -1,4 +1,4 @@
-"""The form of a package's state: all fields are written, and what changed is in the form of a step."""
+"""The form of a package's state: all fields are written, and the form of a step has the changed fields."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def changes(before: Package | None, after: Package) -> JsonValue:
     return normal(package_changes(codec, before, after, unmasked, codec.mark))
 
 
-def test_each_state_of_many_stories_is_read_as_it_was_written() -> None:
+def test_each_state_of_many_stories_survives_a_round_trip() -> None:
     for seed in range(6):
         for instance in Story(seed).tell(150).instances.values():
             form = changes(None, instance.state)
@@ -62,12 +62,12 @@ def test_no_content_of_settings_values_or_files_is_written() -> None:
 
 
 @pytest.mark.parametrize("form", [None, {}, {"wish": {}}, {"wish": 1}])
-def test_other_forms_are_refused(form: JsonValue) -> None:
+def test_invalid_forms_are_refused(form: JsonValue) -> None:
     with pytest.raises(CanonicalError):
         package_of(PACKAGE_CODEC.reader(), form)
 
 
-def test_objects_in_tuples_are_known_for_as_long_as_the_package_has_them() -> None:
+def test_objects_in_tuples_are_marked() -> None:
     """Otherwise a later whole state would have another number for the same object."""
     use = ChartUse()
     package = structs.replace(FRESH, files=structs.replace(FRESH.files, chart_use=("sha256:a", use)))

@@ -53,14 +53,14 @@ ADOPTED = DesiredAdopted(
 
 
 @pytest.mark.parametrize("module", [events, effects])
-def test_the_codec_knows_all_records(module: ModuleType) -> None:
+def test_the_codec_supports_all_records(module: ModuleType) -> None:
     unions = [each for name, each in vars(module).items() if name in ("Event", "Effect")]
     kinds = {kind for union in unions for kind in get_args(union)} - {Simple, Log}
     assert kinds
     assert kinds <= PACKAGE_CODEC.kinds
 
 
-def test_what_runs_and_what_is_cancelled_is_recorded_with_an_event() -> None:
+def test_running_and_cancelled_operations_are_recorded_with_events() -> None:
     store = LifecycleStore()
     store.reconcile("shop.web", DESIRED)
     store.begin_update("shop.web")
@@ -74,7 +74,7 @@ def test_what_runs_and_what_is_cancelled_is_recorded_with_an_event() -> None:
     assert surroundings(known, Around(T0, None)) == [T0, 24]
 
 
-def test_a_step_is_stepped_again() -> None:
+def test_a_recorded_step_is_replayed_with_the_same_result() -> None:
     around = Around(T0, None)
     loaded, _ = step(
         applied(FRESH, PackageRead(DEFINITION, ())), NodeAccepted(DEFINITION, fresh=True, stored=False), around
@@ -120,6 +120,6 @@ def test_effects_are_written_without_the_texts_of_log_lines() -> None:
     assert offer == ["Offer", ["~", 1, "Definition", "web", "1.0.0", False, False], True, False, ["()"]]
 
 
-def test_other_surroundings_are_refused() -> None:
+def test_invalid_surroundings_are_refused() -> None:
     with pytest.raises(CanonicalError):
         package_step(FRESH, DecisionMade(allowed=True), "x")

@@ -1,4 +1,4 @@
-"""The state of one package, folded from its records: the same as the machines' own."""
+"""The state of one package, folded from its records, equals the state of the machines."""
 
 from tests.runtime.support.recorded import NAMES, Story
 from wharfinger.runtime.recording.canonical import as_bytes, normal, unmasked
@@ -8,7 +8,7 @@ from wharfinger.runtime.recording.past import Past
 from wharfinger.runtime.recording.replay import expanded
 
 
-def test_all_records_together_give_the_present_state() -> None:
+def test_all_records_together_give_the_current_state() -> None:
     for seed in range(6):
         story = Story(seed).tell(200)
         for name in NAMES:

@@ -1,4 +1,4 @@
-"""Why a package was as it was: the same from memory and from a recording, at each moment of a story."""
+"""Explanations of past states: memory and a recording give the same explanation at each moment of a story."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ def chain(part: str, name: str = WEB) -> list[tuple[str, str, str]]:
     return [(cause.subject, cause.state, cause.message) for cause in found.causes]
 
 
-def test_each_moment_has_its_chain() -> None:
+def test_each_moment_has_its_chain_of_causes() -> None:
     refused = "RegistryRefused: cannot log in with ***1; attempt 1, next at 12:00:15 UTC (in 15 s)"
     assert chain("refused") in ([(WEB, "fails", refused)], [(WEB, "fails", refused.replace("***1", "hunter2-planted"))])
     assert chain("waits") == [
@@ -37,13 +37,13 @@ def test_each_moment_has_its_chain() -> None:
     assert chain("removing") == [(WEB, "is being removed", "uninstalling")]
 
 
-def test_a_ready_package_has_nothing_to_explain() -> None:
+def test_a_ready_package_has_no_causes() -> None:
     found = explained("ready")
     assert found is not None
     assert found.ready
 
 
-def test_before_the_first_event_and_after_the_last_one_nothing_is_known() -> None:
+def test_before_the_first_and_after_the_last_event_there_is_no_explanation() -> None:
     story = Install()
     before = T0 - timedelta(seconds=1)
     assert explain_at(story.recorder.rings, WEB, before) is None

@@ -27,11 +27,11 @@ from wharfinger.runtime.recording.record import (
         GapRecord(0, 5.0, 12),
     ],
 )
-def test_a_record_is_read_back(record: Record) -> None:
+def test_a_record_survives_a_round_trip(record: Record) -> None:
     assert read_record(encoded(record)) == record
 
 
 @given(st.binary(max_size=60) | st.sampled_from([b"[]", b'["e",1]', b'["s",1,2,"a","b",null,"never"]', b'["h",true]']))
-def test_other_bytes_are_refused(data: bytes) -> None:
+def test_invalid_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(CanonicalError, match="expected a record"):
         read_record(data)

@@ -1,4 +1,4 @@
-"""The writer of records: changes once for the steps of a moment, and no batch that is lost for one text."""
+"""The writer of records: steps of one moment share their changes, and one invalid text does not lose a batch."""
 
 from dataclasses import replace
 
@@ -25,12 +25,12 @@ from wharfinger.runtime.scheduler.scheduler import Scheduler
 V1 = DesiredState("oci://r/x", "web", "1.0.0", "sha256:a")
 
 
-def test_the_last_of_some_steps_has_the_changes_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_step_of_a_batch_has_the_changes_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_writer, "MOST_TOGETHER", 2)
     log = MemoryLog()
     store = LifecycleStore(observe=Recorder(lambda _: (), log, T0.timestamp).lifecycle)
     store.reconcile("shop.web", V1)
-    log.drain()  # the steps need not be written together
+    log.drain()  # the steps are written in separate batches
     store.begin_update("shop.web")
     store.complete_update("shop.web")
     states = [each.state for each in log.read() if isinstance(each, EventRecord)]
@@ -61,7 +61,7 @@ def test_open_changes_are_written_as_whole_states_at_the_end() -> None:
     assert difference.what.startswith("the whole state")
     count = len(records)
     recorder.end()
-    assert len(log.read()) == count, "nothing is open any more"
+    assert len(log.read()) == count, "no change is open any more"
 
 
 def test_the_end_of_a_machine_has_its_changes() -> None:
@@ -91,7 +91,7 @@ def test_a_journal_continues_after_its_last_operation() -> None:
     assert list(replayed(records, Replay())) == []
 
 
-def test_nothing_is_known_of_packages_that_are_gone() -> None:
+def test_deleted_packages_are_forgotten() -> None:
     log = MemoryLog()
     recorder = Recorder(lambda _: (), log, T0.timestamp)
     store, scheduler, journal = LifecycleStore(observe=recorder.lifecycle), Scheduler(recorder.scheduler), Journal(None)
@@ -123,7 +123,7 @@ def test_each_queue_begins_with_its_own_rules() -> None:
     assert [QUEUE.codec.decode(whole) for whole in wholes] == begun
 
 
-def test_a_node_is_written_as_it_is_offered() -> None:
+def test_a_node_is_written_as_offered() -> None:
     log = MemoryLog()
     scheduler = Scheduler(Recorder(lambda _: (), log, T0.timestamp).scheduler)
     for version in ("1.0.0", "1.0.0", "2.0.0"):
@@ -142,7 +142,7 @@ def test_effects_are_written_by_their_kinds() -> None:
     assert effects[-1] == ["CancelScope", "BeginScope"]
 
 
-def test_a_text_that_cannot_be_encoded_costs_its_own_record() -> None:
+def test_a_text_that_cannot_be_encoded_loses_only_its_record() -> None:
     log = MemoryLog()
     recorder = Recorder(lambda _: (), log, T0.timestamp)
     journal = Journal(None)

@@ -1,4 +1,4 @@
-"""The recorder at the shells of the machines: nothing secret, nothing lost, and no trouble for the machine that is observed."""
+"""The recorder at the shells of the machines: no secrets, no lost records, and no effect on the observed machine."""
 
 from collections.abc import Callable
 
@@ -52,7 +52,7 @@ def test_a_machine_is_recorded_from_its_whole_state_in_each_file() -> None:
     assert whys == [Why.BEGINS, None, None, Why.CONTINUES, None]
 
 
-def test_a_package_that_is_gone_is_recorded_anew() -> None:
+def test_a_recreated_package_is_recorded_from_its_whole_state() -> None:
     log = MemoryLog()
     recorder = Recorder(lambda _: (), log, T0.timestamp)
     store = LifecycleStore(observe=recorder.lifecycle)
@@ -83,7 +83,7 @@ def test_an_error_of_the_recorder_does_not_reach_the_machine(caplog: pytest.LogC
     assert caplog.text.count("a bug in the recorder") == 1
 
 
-def test_without_a_log_only_the_last_records_are_kept() -> None:
+def test_without_a_log_only_the_last_records_are_retained() -> None:
     recorder = Recorder(lambda _: ())
     store = LifecycleStore(observe=recorder.lifecycle)
     store.reconcile("shop.web", V1)
@@ -96,7 +96,7 @@ def test_without_a_log_only_the_last_records_are_kept() -> None:
     assert record.event[0] == "Desired"
 
 
-def test_an_event_with_more_texts_than_are_kept_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_with_more_texts_than_are_cached_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masking, "MOST_TEXTS", 10)
     asked = 0
 
@@ -120,7 +120,7 @@ def test_an_event_with_more_texts_than_are_kept_is_recorded(monkeypatch: pytest.
     assert len(recorder.masking(known.id.name).texts()) < 100, "the texts of the first event are forgotten"
 
 
-def test_a_state_that_is_written_late_has_no_secret_although_its_texts_were_forgotten() -> None:
+def test_a_state_written_late_has_no_secret() -> None:
     class LateLog(MemoryLog):
         def __init__(self) -> None:
             super().__init__()

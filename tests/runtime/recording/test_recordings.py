@@ -1,4 +1,4 @@
-"""Recordings on disk: the files in order, and what cannot be read."""
+"""Recordings on disk: the order of files, and unreadable parts."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from wharfinger.runtime.recording.recordings import RecordingError, Unread, file
 from wharfinger.runtime.recording.replay import Replay, replayed
 
 
-def test_a_folder_is_read_in_the_order_of_its_files(tmp_path: Path) -> None:
+def test_a_folder_is_read_in_the_order_of_file_numbers(tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("not a recording")
     for number in (10, 2, 1):
         (tmp_path / file_name(number)).write_bytes(
@@ -24,7 +24,7 @@ def test_a_folder_is_read_in_the_order_of_its_files(tmp_path: Path) -> None:
     assert files_of(tmp_path / file_name(2)) == (tmp_path / file_name(2),)
 
 
-def test_what_is_not_a_recording_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+def test_other_files_and_folders_are_errors_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(
         RecordingError, match="found none; give the folder that the daemon's option --flight-recorder names"
     ):
@@ -42,7 +42,7 @@ def test_what_is_not_a_recording_is_an_error_with_a_remedy(tmp_path: Path) -> No
         list(read_recording(tmp_path))
 
 
-def test_damage_is_told_and_the_next_file_is_read(tmp_path: Path) -> None:
+def test_damage_is_reported_and_the_next_file_is_read(tmp_path: Path) -> None:
     data = Story(1).tell(30).log.as_file()
     (tmp_path / file_name(1)).write_bytes(data[:200] + b"\xff" + data[201:])
     (tmp_path / file_name(2)).write_bytes(data[:-3])

@@ -1,4 +1,4 @@
-"""Stories are recorded and stepped again: every state has the same bytes, and a change anywhere is found."""
+"""Stories are recorded and replayed: every state has the same bytes, and any change is found."""
 
 import json
 from dataclasses import replace
@@ -64,7 +64,7 @@ def test_a_changed_record_is_the_first_difference(machine: str, field: str, monk
 
 
 def _changed(record: EventRecord, field: str) -> EventRecord | None:
-    """The record with another number, truth or word somewhere in this field; None if there is none in it."""
+    """Return the record with one changed number, boolean or text in this field; None if the field has none."""
     text = msgspec.json.encode(getattr(record, field)).decode()
     for old, new in (("true", "false"), ('"Failed"', '"Finished"'), ("1", "7"), ("2", "8"), ("null", "true")):
         if old in text:
@@ -73,7 +73,7 @@ def _changed(record: EventRecord, field: str) -> EventRecord | None:
     return None
 
 
-def test_a_missing_event_is_noticed() -> None:
+def test_a_missing_event_is_a_difference() -> None:
     records = told()
     events = [
         index for index, each in enumerate(records) if isinstance(each, EventRecord) and each.machine == "scheduler"
@@ -122,8 +122,8 @@ def test_after_a_gap_every_machine_begins_from_a_whole_state() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_records_of_a_moment_are_those_of_steps_that_were_written_one_by_one(seed: int) -> None:
-    """A ring keeps each step, so its records are made of the states before and after it."""
+def test_expanded_records_equal_records_of_single_steps(seed: int) -> None:
+    """A ring stores each step, so its records are made from the states before and after the step."""
     story = Story(seed).tell(120)
     for name in story.recorder.rings.names():
         ring = story.recorder.rings.get(name)
@@ -144,7 +144,7 @@ def test_an_event_without_a_state_before_it_is_refused() -> None:
         list(expanded([event]))
 
 
-def test_after_a_gap_machines_begin_again() -> None:
+def test_after_a_gap_an_event_needs_a_whole_state() -> None:
     log = MemoryLog()
     store = LifecycleStore(observe=Recorder(lambda _: (), log, T0.timestamp).lifecycle)
     store.reconcile("shop.web", DesiredState("oci://r/x", "web", "1.0.0", "sha256:a"))
@@ -156,7 +156,7 @@ def test_after_a_gap_machines_begin_again() -> None:
         list(expanded([state, GapRecord(0, 1.0, 3), first]))
 
 
-def test_an_event_that_its_machine_refuses_is_named() -> None:
+def test_an_event_that_its_machine_refuses_is_reported() -> None:
     whole = QUEUE.codec.encode(QueueState(Rules(max_tasks=1), {}, None, 1))
     state = StateRecord(1, 1.0, QUEUE.name, "shop.web#1", whole, Why.BEGINS)
     events = [

@@ -17,7 +17,7 @@ def step(name: str, machine: Machine = LIFECYCLE) -> Step:
     return Step(1, 0.0, machine, name, name, {}, None, {}, ())
 
 
-def test_the_state_before_the_first_kept_step_is_that_of_the_dropped_ones() -> None:
+def test_the_base_state_is_the_state_after_the_dropped_steps() -> None:
     story, tried = Story(11).tell(1_200), 0
     for name in story.recorder.rings.names():
         ring = story.recorder.rings.get(name)
@@ -53,7 +53,7 @@ def test_the_limit_follows_the_number_of_packages() -> None:
     assert LEAST_OF_ONE < 50
 
 
-def test_packages_that_are_gone_are_kept_until_others_follow() -> None:
+def test_deleted_packages_are_retained_until_others_follow() -> None:
     rings = Rings(lambda _: unmasked)
     dropped: list[str] = []
     for number in range(MOST_GONE + 3):
@@ -71,7 +71,7 @@ def test_packages_that_are_gone_are_kept_until_others_follow() -> None:
     assert rings.count() == MOST_GONE + 3
 
 
-def test_the_last_decision_outlives_the_offer_before_it() -> None:
+def test_the_last_decision_is_retained_after_its_step_is_dropped() -> None:
     rings = Rings(lambda _: unmasked)
     offered, active = Entry(node("shop.web")), Entry(node("shop.web"), Active())
     rings.add("shop.web", Part(1, 0.0, NodeAdded(offered.node), "shop.web", None, offered, 0, ()))
@@ -86,7 +86,7 @@ def test_the_last_decision_outlives_the_offer_before_it() -> None:
     assert {name: kept.number for name, kept in ring.lasts.items()} == {"lifecycle": 1, "scheduler": 3}
 
 
-def test_the_records_are_those_of_the_log() -> None:
+def test_records_of_a_ring_equal_those_of_the_log() -> None:
     story = Story(5).tell(100)
     for name in NAMES:
         ring = story.recorder.rings.get(name)

@@ -17,7 +17,7 @@ def again(before: PackageStatus | None, after: PackageStatus) -> JsonValue:
     return form
 
 
-def test_only_what_changed_is_in_the_form() -> None:
+def test_only_changed_fields_are_in_the_form() -> None:
     failed = statuses.failed(ready(), Stage.APPLIED, "ApplyFailed", "no", T1, permanent=False)
     match again(ready(), failed):
         case [{"ManifestsApplied": ["False", "ApplyFailed", "no", _, False], **stages}, _, dict() as told]:
@@ -37,7 +37,7 @@ def test_a_new_status_replaces_another() -> None:
     again(None, ready())
 
 
-def test_each_status_of_many_stories_can_be_written_and_read() -> None:
+def test_each_status_of_many_stories_survives_a_round_trip() -> None:
     for seed in range(6):
         for instance in Story(seed).tell(120).instances.values():
             again(None, instance.status)
@@ -53,6 +53,6 @@ def test_texts_are_masked_and_names_are_not() -> None:
 @pytest.mark.parametrize(
     "form", [None, [], [{}, {}, 1], [{"x": []}, {}, {}], [{}, {"nothing": 1}, {}], [{}, {}, {"Ready": [1]}]]
 )
-def test_other_forms_are_refused(form: JsonValue) -> None:
+def test_invalid_forms_are_refused(form: JsonValue) -> None:
     with pytest.raises(CanonicalError):
         status_after(ready(), form)

@@ -55,21 +55,21 @@ def words(machine: str, event: JsonValue, effects: JsonValue = None, past: Past 
         ("journal", ["Complete", ["=Operation", "UPDATE"], "Load", ""], [], Words("complete update Load ", decides=False)),
     ],
 )  # fmt: skip
-def test_events(machine: str, event: JsonValue, effects: JsonValue, expected: Words) -> None:
+def test_events_are_described_in_words(machine: str, event: JsonValue, effects: JsonValue, expected: Words) -> None:
     assert words(machine, event, effects) == expected
 
 
 @pytest.mark.parametrize(
     ("revision", "said"), [(3, "returns to revision 3 (1.0.0)"), (0, "cannot return to a former revision")]
 )
-def test_a_rollback(revision: int, said: str) -> None:
+def test_a_rollback_is_described_in_words(revision: int, said: str) -> None:
     note = RollbackNote(revision, "1.0.0", "2.0.0", "UpgradeFailed", "broken")
     before = statuses.fresh(1, T0)
     changed = status_changes(before, statuses.rolled_back(before, note, T0), unmasked)
     assert words_of_status({"status": normal(changed)}) == Words(said, "UpgradeFailed: 2.0.0: broken")
 
 
-def test_a_run_is_named_by_its_task() -> None:
+def test_a_run_is_described_by_the_name_of_its_task() -> None:
     past = Past(lanes={"main": ["Running", "Download", 1, [3, False], [2, 0, ""], 1, [2]]})
     assert words("queue", ["Finished", 3], past=past).event == "Download succeeded"
     assert state_of("queue", past) == "main: Download runs (attempt 2), 1 wait"

@@ -1,4 +1,4 @@
-"""The tag that a build gets."""
+"""The tag of a build that a policy follows."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ async def tag_of(layout: OciLayout, spec: JsonObject) -> str:
     return await followed_tag(layout, "web", read_module({"metadata": {"name": "web"}, "spec": spec}))
 
 
-async def test_the_tag_is_the_newest_match_whatever_the_policy(tmp_path: Path) -> None:
+async def test_the_tag_is_the_newest_match_for_every_policy(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     for tag in ("1.0.0", "1.1.0_build", "2.0.0", "stable"):
         await push(layout, tag, repository="web")

@@ -1,4 +1,4 @@
-"""PackageIndex objects on a real control plane: read at the start, written on change, dropped with what they are about."""
+"""PackageIndex objects on a real control plane: read at the start, written on change, and deleted with their repository."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from wharfinger.runtime.versions.package_index import PackageIndex, VersionDetai
 WEB = PackageIndex("default", "web", ("1.1.0", "1.0.0"), "tags", details={"1.1.0": VersionDetails("sha256:1")})
 
 
-async def test_an_index_is_known_after_a_restart_until_it_is_dropped(tmp_path: Path) -> None:
+async def test_an_index_survives_a_restart_until_it_is_dropped(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         owners = [await ground.client.create(repository("127.0.0.1:1/a", name=name)) for name in ("default", "other")]
         uids = {find_str(each, "metadata", "name"): find_str(each, "metadata", "uid") for each in owners}
@@ -40,7 +40,7 @@ async def names(objects: IndexObjects) -> list[ObjectKey]:
     return [ObjectKey(PACKAGE_INDEX, "", find_str(each, "metadata", "name")) for each in found]
 
 
-def test_every_index_has_a_name_that_a_server_takes() -> None:
+def test_every_index_has_a_valid_object_name() -> None:
     assert object_name("default", "web") == "default.web"
     for package in ("a_b", "a" * 128 + "b" * 128):
         assert is_subdomain(object_name("default", package))

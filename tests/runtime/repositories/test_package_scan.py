@@ -1,4 +1,4 @@
-"""Scans of one package: which requests they make, and what they find."""
+"""Scans of one package: their requests and their results."""
 
 import json
 from collections import Counter
@@ -60,7 +60,7 @@ async def push_config(layout: OciLayout, tag: str, config: JsonObject) -> Digest
     return (await layout.push_manifest(WEB, tag, manifest, OCI_MANIFEST)).digest
 
 
-async def test_a_second_scan_with_nothing_new_lists_the_tags_and_asks_for_the_version_in_use(tmp_path: Path) -> None:
+async def test_a_scan_without_changes_reads_tags_and_the_version_in_use(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     for minor in range(3):
         await push_config(layout, f"1.{minor}.0", {"name": "web", "description": f"{minor}"})
@@ -100,7 +100,7 @@ async def test_a_moved_tag_has_another_digest_and_is_read_again(tmp_path: Path) 
     assert again.tags == index.tags
 
 
-async def test_what_moves_unwatched_is_found_by_a_full_scan(tmp_path: Path) -> None:
+async def test_a_full_scan_finds_moved_tags_that_are_not_in_use(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     await push_config(layout, "1.0.0", {"description": "old"})
     index = await scan_package(layout, WEB, EMPTY, Interest())
@@ -110,7 +110,7 @@ async def test_what_moves_unwatched_is_found_by_a_full_scan(tmp_path: Path) -> N
 
 
 async def test_a_channel_has_the_version_of_its_content(tmp_path: Path) -> None:
-    """Also of content that no version tag among the newest has: its manifest says so. A channel without a version is none."""
+    """The version is read from the manifest if no recent version tag has this content. A tag without a version is no channel."""
     layout = OciLayout(tmp_path)
     digest = await push_config(layout, "1.0.0", {})
     manifest = await layout.manifest(WEB, digest)
@@ -144,7 +144,7 @@ async def test_a_tag_of_an_image_index_is_compared_by_its_own_digest(tmp_path: P
     assert counted.asked == {"tags": 1, "resolve": 1}
 
 
-async def test_what_is_not_a_package_is_listed_with_the_reason_until_it_is_one(tmp_path: Path) -> None:
+async def test_a_tag_that_is_no_package_is_listed_with_the_reason(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     await layout.push_manifest(WEB, "1.0.0", b'{"schemaVersion": 1}', OCI_MANIFEST)
     index = await scan_package(layout, WEB, EMPTY, Interest())
@@ -158,9 +158,7 @@ async def test_what_is_not_a_package_is_listed_with_the_reason_until_it_is_one(t
 
 
 @pytest.mark.parametrize("newest", [True, False])
-async def test_a_version_whose_content_is_missing_hides_no_other_and_is_read_again(
-    newest: bool, tmp_path: Path
-) -> None:
+async def test_a_version_without_content_is_read_again_and_hides_no_other(newest: bool, tmp_path: Path) -> None:
     """A registry loses content by a garbage collection or an interrupted copy. The same content may be pushed again."""
     layout = OciLayout(tmp_path)
     lost = await push_config(layout, "1.0.0", {"description": "lost"})
@@ -179,7 +177,7 @@ async def test_a_version_whose_content_is_missing_hides_no_other_and_is_read_aga
     assert again.digest("1.0.0") == lost.text
 
 
-def test_details_of_a_chart_and_of_a_package() -> None:
+def test_details_of_charts_and_packages_are_read() -> None:
     digest = Digest("sha256:" + "a" * 64)
     changes = "- kind: fixed\n  description: a leak\n- plain\n"
     chart: JsonObject = {
@@ -205,7 +203,7 @@ def test_details_of_a_chart_and_of_a_package() -> None:
     ) == (read_details(digest, {}))
 
 
-async def test_a_tag_that_goes_while_it_is_read_is_listed_without_details(tmp_path: Path) -> None:
+async def test_a_tag_deleted_during_the_scan_is_listed_without_details(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     await push_config(layout, "1.0.0", {})
     await push_config(layout, "1.1.0", {})

@@ -1,4 +1,4 @@
-"""The controller of repositories by itself: its inputs, and its limits. tests/runtime/test_versions.py has its stories."""
+"""Inputs and limits of the controller of repositories. tests/runtime/test_versions.py has its stories."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,7 +29,7 @@ from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, finalizer
 REPOSITORY = ObjectKey(PACKAGE_REPOSITORY, "", "default")
 
 
-def test_intervals() -> None:
+def test_scan_intervals_are_parsed() -> None:
     assert read_interval({}) == DEFAULT_INTERVAL
     assert read_interval({"spec": {"scanInterval": "1h30m"}}) == timedelta(minutes=90)
     for text in ("1s", "soon"):
@@ -51,7 +51,7 @@ async def test_only_a_repository_in_use_has_the_finalizer(tmp_path: Path) -> Non
         await world.until_no_object(unused)
 
 
-async def test_a_repository_of_exact_versions_is_asked_for_no_package(tmp_path: Path) -> None:
+async def test_a_repository_used_only_with_exact_versions_is_not_scanned(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -62,7 +62,7 @@ async def test_a_repository_of_exact_versions_is_asked_for_no_package(tmp_path: 
         assert "no resource follows" in find_str(obj, "status", "conditions", 0, "message")
 
 
-async def test_a_look_up_that_fails_or_takes_too_long_is_not_repeated_at_once(tmp_path: Path) -> None:
+async def test_a_failed_or_slow_lookup_is_not_repeated_at_once(tmp_path: Path) -> None:
     asked: list[str] = []
     patience = trio.CancelScope()
 

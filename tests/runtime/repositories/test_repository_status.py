@@ -19,7 +19,7 @@ NOON, LATER = datetime(2026, 1, 1, 12, tzinfo=UTC), datetime(2026, 1, 1, 13, tzi
 WEB = PackageIndex("default", "web", ("2.0.0", "1.0.0"))
 
 
-def test_a_scan() -> None:
+def test_a_successful_scan_is_ready_with_its_packages() -> None:
     verdict = scan_verdict([WEB], {})
     status = status_object({}, 3, verdict, NOON, scanned=NOON, changed=NOON, indexes=[WEB])
     assert status == {
@@ -41,7 +41,7 @@ def test_a_scan() -> None:
     }
 
 
-def test_a_failure_keeps_what_the_last_scan_found_and_when() -> None:
+def test_a_failure_retains_results_of_the_last_scan() -> None:
     before = status_object({}, 1, scan_verdict([WEB], {}), NOON, scanned=NOON, indexes=[WEB])
     after = status_object(before, 1, failure_verdict(Reason.REGISTRY_FAILED, "no answer"), LATER)
     assert find(after, "lastScanTime") == "2026-01-01T12:00:00Z"
@@ -52,7 +52,7 @@ def test_a_failure_keeps_what_the_last_scan_found_and_when() -> None:
     assert find(again, "conditions", 0, "lastTransitionTime") == "2026-01-01T13:00:00Z"
 
 
-def test_problems_of_packages_are_the_repositorys() -> None:
+def test_problems_of_packages_are_in_the_status_of_the_repository() -> None:
     verdict = scan_verdict([WEB], {"web": "not found", "db": "not found either"})
     assert (verdict.reason, verdict.message) == (
         "ArtifactNotFound",
@@ -62,7 +62,7 @@ def test_problems_of_packages_are_the_repositorys() -> None:
     assert find(status, "packages", 0, "problem") == "not found"
 
 
-def test_users_are_named() -> None:
+def test_users_are_listed_in_the_status() -> None:
     keys = [ObjectKey(APPLICATION, "prod", "shop"), ObjectKey(MODULE, "", "ingress")]
     assert in_use_verdict(keys).message == (
         "its deletion waits for Application prod/shop, Module ingress; delete these resources, or make them "

@@ -1,4 +1,4 @@
-"""The uses of repositories: what counts as a use, and the books that are kept of them."""
+"""The uses of repositories: how a use follows from a resource, and the register of uses."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,21 +17,21 @@ def use(spec: JsonObject, status: JsonObject | None = None, key: ObjectKey = ING
     return read_use(key, {"spec": spec, "status": status or {}})
 
 
-def test_an_exact_version_is_used_and_not_followed() -> None:
+def test_an_exact_version_uses_a_repository_without_following_it() -> None:
     assert use({"packageVersion": "1.0.0"}) == Use("default", "ingress", followed=False)
     assert use({"packageVersion": "1.0.0", "packageRepositoryName": "other", "packageName": "web"}, key=SHOP) == Use(
         "other", "web", followed=False
     )
 
 
-def test_a_range_asks_for_the_tag_of_its_chosen_version() -> None:
+def test_a_range_needs_the_tag_of_its_chosen_version() -> None:
     chosen: JsonObject = {"update": {"chosen": "1.2.0"}}
     assert use({"versionRange": "^1"}) == Use("default", "ingress", followed=True)
     interest = Interest(versions=frozenset({"1.2.0"}))
     assert use({"versionRange": "^1"}, chosen) == Use("default", "ingress", followed=True, interest=interest)
 
 
-def test_a_channel_asks_for_its_own_tag_only() -> None:
+def test_a_channel_needs_only_its_own_tag() -> None:
     found = use({"releaseChannel": "stable"}, {"update": {"chosen": "1.2.0"}})
     assert found is not None
     assert found.interest == Interest(channels=frozenset({"stable"}))
@@ -42,15 +42,15 @@ def test_an_exact_version_whose_tag_is_watched_is_followed() -> None:
     assert found == Use("default", "ingress", followed=True, interest=Interest(versions=frozenset({"1.0.0"})))
 
 
-def test_what_cannot_be_read_is_no_use() -> None:
+def test_an_invalid_resource_is_no_use() -> None:
     assert use({"packageName": 1}) is None
 
 
-def test_a_version_that_cannot_be_read_is_followed_by_nobody_but_its_repository_is_used() -> None:
+def test_an_invalid_version_uses_a_repository_without_following_it() -> None:
     assert use({"versionRange": "about 1"}) == Use("default", "ingress", followed=False)
 
 
-def test_the_books() -> None:
+def test_the_register_lists_users_followers_and_interests() -> None:
     uses = Uses()
     follows = Use("default", "web", followed=True, interest=Interest(channels=frozenset({"stable"})))
     other = Use("default", "web", followed=True, interest=Interest(versions=frozenset({"1.0.0"})))
@@ -71,7 +71,7 @@ USES = st.none() | st.builds(Use, st.sampled_from("xy"), st.sampled_from("pq"), 
 
 
 @given(st.lists(st.tuples(KEYS, USES), max_size=20))
-def test_the_books_equal_those_made_anew(puts: list[tuple[ObjectKey, Use | None]]) -> None:
+def test_the_register_equals_a_newly_built_register(puts: list[tuple[ObjectKey, Use | None]]) -> None:
     uses, last = Uses(), dict[ObjectKey, Use | None]()
     for key, each in puts:
         uses.put(key, each)

@@ -1,4 +1,4 @@
-"""When a repository is scanned: the rows of the table, and a random life."""
+"""The schedule of scans of a repository: the rows of the table, and random sequences of events."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,13 +25,13 @@ def first() -> Scans:
     return scanned(Scans(), "source", "", plan, HOUR, 1.0)
 
 
-def test_the_interval() -> None:
+def test_a_repository_is_scanned_again_after_its_interval() -> None:
     scans = first()
     assert plan_scan(scans, "source", "", WEB, 2.0) == Wait(HOUR - 1.0)
     assert plan_scan(scans, "source", "", WEB, HOUR + 1.0) == Scan(WEB, whole=True, full=False)
 
 
-def test_a_changed_source_or_login() -> None:
+def test_a_changed_source_or_login_causes_a_scan() -> None:
     assert plan_scan(first(), "other", "", WEB, 2.0) == Scan(WEB, whole=True, full=False)
 
 
@@ -43,7 +43,7 @@ def test_a_request_reads_all_details_again_once() -> None:
     assert isinstance(plan_scan(scanned(scans, "source", "now", plan, HOUR, 2.0), "source", "now", WEB, 3.0), Wait)
 
 
-def test_a_request_that_failed_still_reads_all_details() -> None:
+def test_a_scan_after_a_failed_request_reads_all_details() -> None:
     failed = scan_failed(first(), "source", "now", HOUR, 2.0)
     again = plan_scan(failed, "source", "now", WEB, failed.due_s)
     assert again == Scan(WEB, whole=True, full=True)
@@ -51,7 +51,7 @@ def test_a_request_that_failed_still_reads_all_details() -> None:
     assert not scanned(failed, "source", "now", again, HOUR, 3.0).full
 
 
-def test_a_new_package_or_tag_is_scanned_alone_and_moves_no_interval() -> None:
+def test_a_new_package_or_tag_is_scanned_alone_within_the_interval() -> None:
     scans = first()
     both = {**WEB, "db": Interest()}
     plan = plan_scan(scans, "source", "", both, 2.0)
@@ -62,7 +62,7 @@ def test_a_new_package_or_tag_is_scanned_alone_and_moves_no_interval() -> None:
     assert plan_scan(scans, "source", "", moved, 2.0) == Scan(moved, whole=False, full=False)
 
 
-def test_failures_pause_longer_and_no_longer_than_the_interval() -> None:
+def test_pauses_after_failures_grow_up_to_the_interval() -> None:
     scans, pauses = Scans(), []
     for _ in range(9):
         scans = scan_failed(scans, "source", "", HOUR, 0.0)
@@ -77,8 +77,8 @@ EVENTS = st.sampled_from(("ok", "fails", "edit", "request", "follow"))
 
 
 @given(st.lists(st.tuples(EVENTS, st.floats(0, 2 * HOUR)), max_size=30))
-def test_a_repository_is_never_forgotten(life: list[tuple[str, float]]) -> None:
-    """Whatever happens, the next whole scan is due within the interval, and everything wanted is scanned by then."""
+def test_every_repository_is_scanned_within_its_interval(life: list[tuple[str, float]]) -> None:
+    """The next whole scan is always due within the interval, and every used package is scanned by then."""
     scans, of, requested, wanted, now_s = Scans(), "0", "", dict(WEB), 0.0
     for number, (event, pause_s) in enumerate(life):
         now_s += pause_s

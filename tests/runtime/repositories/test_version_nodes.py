@@ -1,4 +1,4 @@
-"""Other versions of a package, and the search that reads them as it goes."""
+"""Other versions of a package, and the search that reads them on demand."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from wharfinger.runtime.versions.package_index import PackageIndex, VersionDetai
 DIGEST = "sha256:" + "a" * 64
 
 
-def test_only_versions_that_can_be_judged_are_nodes() -> None:
+def test_only_versions_with_valid_details_become_nodes() -> None:
     details = {
         "4.0.0": VersionDetails(DIGEST, kubernetes=">=1.30"),
         "3.0.0": VersionDetails(DIGEST, kind="Module"),
@@ -34,7 +34,7 @@ def test_only_versions_that_can_be_judged_are_nodes() -> None:
 
 
 class Read:
-    """The versions of packages, and the names of those that were read."""
+    """Versions of packages, with a list of the packages that were read."""
 
     def __init__(self, *nodes: Node) -> None:
         self.nodes = nodes
@@ -54,7 +54,7 @@ async def test_only_packages_in_the_conflict_are_read() -> None:
     assert sorted(read.names) == ["api", "db", "shop"]
 
 
-async def test_few_packages_are_read() -> None:
+async def test_the_number_of_packages_read_is_limited() -> None:
     names = [f"p{number:02}" for number in range(2 * MAX_PACKAGES)]
     graph = graph_of(*map(node, names), node("shop", *(f"{name} >=2" for name in names)))
     read = Read()
@@ -67,8 +67,8 @@ async def test_few_packages_are_read() -> None:
     assert await search_versions(graph, "p00", read) is None
 
 
-async def test_a_search_that_found_nothing_names_what_it_did_not_read() -> None:
-    """Even if some versions were judged: a version of a package that was not read may work."""
+async def test_a_search_without_a_result_names_unread_packages() -> None:
+    """A version of an unread package might work, even if some other versions were judged."""
     names = [f"p{number:02}" for number in range(MAX_PACKAGES + 1)]
     graph = graph_of(*map(node, names), node("shop", *(f"{name} >=2" for name in names)))
     read = Read(*(node(name, version="2.0.0") for name in names))
@@ -79,7 +79,7 @@ async def test_a_search_that_found_nothing_names_what_it_did_not_read() -> None:
     assert "no known versions" not in result.text
 
 
-async def test_a_search_ends_when_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(*_arguments: object, between: Callable[[], None], **_others: object) -> None:
         until = time.monotonic() + 60
         while time.monotonic() < until:

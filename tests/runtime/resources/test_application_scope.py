@@ -1,4 +1,4 @@
-"""An Application's chart writes in its own namespace: the ways out of it, the label that allows them, and its end."""
+"""An Application's chart writes only in its own namespace: refused objects, the label that allows them, and its removal."""
 
 import base64
 import logging
@@ -116,7 +116,7 @@ async def is_there(client: ClusterClient, key: ObjectKey) -> bool:
 
 
 def refused(obj: JsonObject, named: str) -> bool:
-    """Parked with the reason, the object's name and the remedy."""
+    """Return whether the status has the reason, the object's name and the remedy."""
     stalled = World.condition(obj, "Stalled")
     message = find_str(obj, "status", "summary", "message")
     return (
@@ -128,7 +128,7 @@ def refused(obj: JsonObject, named: str) -> bool:
 
 
 @pytest.mark.slow
-async def test_every_way_out_is_refused_by_name_before_anything_is_written(tmp_path: Path) -> None:
+async def test_objects_outside_of_the_namespace_are_refused_before_any_write(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         for name, (files, _, _) in WAYS.items():
             chart(tmp_path / name, name, "1.0.0", files)
@@ -140,13 +140,13 @@ async def test_every_way_out_is_refused_by_name_before_anything_is_written(tmp_p
             assert not await is_there(world.client, key), name
             assert await world.config_map("prod", name) is None, f"{name}: its own ConfigMap was written"
         assert find(await world.client.get(ObjectKey(NAMESPACE, "", "prod")), "metadata", "labels", "taken") is None
-        # The same is no matter for a Module.
+        # A Module may have the same objects.
         await world.create_module("roles", package="cluster-scoped")
         await world.until_state("", "roles", "Ready")
         assert await is_there(world.client, ObjectKey(ROLE, "", "admin-of-all"))
 
 
-async def test_a_test_hook_is_the_matter_of_who_runs_it(tmp_path: Path) -> None:
+async def test_hooks_outside_of_the_namespace_are_ignored(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/test.yaml": hook("test")})
         await world.repository()
@@ -155,7 +155,7 @@ async def test_a_test_hook_is_the_matter_of_who_runs_it(tmp_path: Path) -> None:
         assert not await is_there(world.client, FAR_KEY)
 
 
-async def test_nothing_is_adopted_outside_of_the_namespace(tmp_path: Path) -> None:
+async def test_no_object_outside_of_the_namespace_is_adopted(tmp_path: Path) -> None:
     mine: JsonObject = {RELEASE_NAME: "app", RELEASE_NAMESPACE: "prod"}
     theirs: JsonObject = {
         "apiVersion": "v1",
@@ -178,7 +178,7 @@ async def test_nothing_is_adopted_outside_of_the_namespace(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_a_later_version_that_reaches_out_is_refused_and_the_label_lets_it_through(tmp_path: Path) -> None:
+async def test_an_upgrade_with_foreign_objects_needs_the_label(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("web", "2.0.0", {"templates/role.yaml": ADMIN, "templates/far.yaml": FAR % ""})
@@ -193,7 +193,7 @@ async def test_a_later_version_that_reaches_out_is_refused_and_the_label_lets_it
         await world.until_state("prod", "app", "Ready")
         role = ObjectKey(ROLE, "", "admin-of-all")
         assert await is_there(world.client, role)
-        # Without the label it is said at once; what is there stays, is not corrected, and goes with the Application.
+        # Without the label, the refusal is reported at once; existing objects remain uncorrected until the Application is deleted.
         await world.allow_cluster(allowed=False)
         await world.until("prod", "app", lambda obj: refused(obj, "ConfigMap kube-system/far"))
         theirs: JsonObject = {"name": "far", "namespace": "kube-system"}
@@ -209,7 +209,7 @@ async def test_a_later_version_that_reaches_out_is_refused_and_the_label_lets_it
         assert not await is_there(world.client, FAR_KEY)
 
 
-async def test_another_label_allows_nothing(tmp_path: Path) -> None:
+async def test_other_values_and_places_of_the_label_allow_nothing(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         for value in ("true", "Allowed", "denied"):
             labels: JsonObject = {"metadata": {"labels": {CLUSTER_SCOPE_LABEL: value}}}
@@ -221,10 +221,10 @@ async def test_another_label_allows_nothing(tmp_path: Path) -> None:
         await world.until("prod", "app", lambda obj: refused(obj, "admin-of-all"))
 
 
-async def test_a_hook_in_a_forged_record_is_not_run_at_the_removal(
+async def test_a_hook_of_a_forged_record_is_not_run_at_removal(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever may write Secrets in the namespace can write the record of a release."""
+    """A user who may write Secrets in the namespace can forge the record of a release."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -250,7 +250,7 @@ async def test_a_hook_in_a_forged_record_is_not_run_at_the_removal(
         assert not await is_there(world.client, FAR_KEY)
 
 
-async def test_the_labels_are_followed() -> None:
+async def test_changes_of_namespace_labels_are_observed() -> None:
     async with memory_cluster() as client, open_scope_labels(client, ApplicationScope.NAMESPACE) as labels:
         assert not labels.allows("default")
         await labels.informer.wait_synced()
@@ -266,6 +266,6 @@ async def test_the_labels_are_followed() -> None:
             assert not labels.allows("default")
 
 
-async def test_a_daemon_of_one_tenant_allows_all() -> None:
+async def test_cluster_scope_allows_every_namespace() -> None:
     async with memory_cluster() as client, open_scope_labels(client, ApplicationScope.CLUSTER) as labels:
         assert labels.allows("any")

@@ -1,4 +1,4 @@
-"""Options of the reconciler: each reaches it, and what makes no sense is refused."""
+"""Options of the reconciler: each is passed on, and invalid values are refused."""
 
 import argparse
 from dataclasses import replace
@@ -18,7 +18,7 @@ def parse(*options: str) -> argparse.Namespace:
     return parser.parse_args(options)
 
 
-def test_without_options_it_is_as_the_engine_is() -> None:
+def test_without_options_the_defaults_of_the_engine_are_used() -> None:
     assert apply_options(parse()) == DEFAULTS
 
 
@@ -39,16 +39,16 @@ def test_without_options_it_is_as_the_engine_is() -> None:
         ("--prune-interval", "prune_s"),
     ],
 )
-def test_each_option_is_one_field(flag: str, field: str) -> None:
+def test_each_option_sets_one_field(flag: str, field: str) -> None:
     assert apply_options(parse(flag, "3")) == replace(DEFAULTS, **{field: 3})
 
 
-def test_what_is_refused_may_wait_long() -> None:
+def test_refused_applies_may_have_a_long_retry_interval() -> None:
     assert apply_options(parse("--apply-retry-refused", "3600")).permanent_retry_s == 3600
 
 
 @pytest.mark.parametrize("flag", ["--apply-round-gap", "--refresh-interval", "--prune-interval"])
-def test_what_may_be_switched_off(flag: str) -> None:
+def test_options_can_be_switched_off_with_zero(flag: str) -> None:
     assert 0.0 in vars(parse(flag, "0")).values()
 
 
@@ -63,7 +63,7 @@ def test_what_may_be_switched_off(flag: str) -> None:
         ("--refresh-rate", "soon", "not a number from 0"),
     ],
 )
-def test_what_is_no_value(flag: str, value: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_values_are_refused(flag: str, value: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         parse(f"{flag}={value}")
     assert caught.value.code == 2
@@ -78,7 +78,7 @@ def test_what_is_no_value(flag: str, value: str, said: str, capsys: pytest.Captu
         (("--apply-timeout", "1"), "--apply-patience 2 is more than --apply-timeout 1"),
     ],
 )
-def test_options_that_contradict_each_other(
+def test_contradicting_options_are_refused(
     options: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", *options]) == 2

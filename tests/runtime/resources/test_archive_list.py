@@ -28,7 +28,7 @@ def part(data: bytes) -> JsonObject:
     return {"data": {"archive": base64.b64encode(data).decode()}}
 
 
-def test_archives_by_url_and_in_secrets() -> None:
+def test_archives_are_read_from_urls_and_secrets() -> None:
     files, carried = read_archives(
         listed(entry(url="https://a.example/w.tgz"), entry(version="1.1.0+b", secrets=PARTS))
     )
@@ -55,12 +55,12 @@ def test_archives_by_url_and_in_secrets() -> None:
         ((entry(secrets=PARTS * 9),), "expected at most 16 Secrets, found 18"),
     ],
 )
-def test_a_wrong_list_is_refused(entries: tuple[JsonObject, ...], why: str) -> None:
+def test_an_invalid_list_is_refused(entries: tuple[JsonObject, ...], why: str) -> None:
     with pytest.raises(SpecError, match=why):
         read_archives(listed(*entries))
 
 
-def test_a_missing_part_is_named() -> None:
+def test_a_missing_or_invalid_part_is_reported() -> None:
     files, carried = read_archives(listed(entry(secrets=PARTS)))
     source = ArchiveSource(files)
     with pytest.raises(SpecError, match=r"Secret ops/two does not exist; install the package again"):

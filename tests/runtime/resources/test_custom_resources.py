@@ -1,4 +1,4 @@
-"""The CRDs that ship: whole, consistent with the code that reads them, and established at a real control plane."""
+"""The bundled CRDs: complete, consistent with the code that reads them, and established on a real control plane."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ def by_kind() -> dict[str, JsonObject]:
     return {find_str(crd, "spec", "names", "kind"): crd for crd in own_crds()}
 
 
-def test_they_serve_what_the_code_reads() -> None:
+def test_crds_have_the_names_and_versions_of_the_code() -> None:
     for resource in (APPLICATION, MODULE, PACKAGE_REPOSITORY, WORKER_POOL, WORKER_CLAIM):
         crd = by_kind()[resource.kind]
         assert find_str(crd, "metadata", "name") == f"{resource.plural}.{resource.group}"
@@ -40,7 +40,7 @@ def test_they_serve_what_the_code_reads() -> None:
 
 
 def undescribed(schema: JsonObject, path: str) -> list[str]:
-    """Fields without a description, but for those that each object has: the API server describes them itself."""
+    """Return fields without a description, except for fields of all objects, which the API server describes."""
     found: list[str] = []
     for name, each in find_object(schema, "properties").items():
         if path or name not in ("apiVersion", "kind", "metadata"):
@@ -62,8 +62,8 @@ def test_every_field_is_described(kind: str) -> None:
     assert undescribed(schema, "") == []
 
 
-def test_short_names_are_no_one_elses() -> None:
-    """Argo CD's applications are `app` and `apps`; with ours the same word would mean either."""
+def test_short_names_do_not_conflict_with_other_projects() -> None:
+    """Argo CD's applications have the short names `app` and `apps`, so ours must differ."""
     short = {kind: find_list(crd, "spec", "names", "shortNames") for kind, crd in by_kind().items()}
     assert short == {
         "Application": ["wapp"],
@@ -118,7 +118,7 @@ def test_the_status_schemas_of_pools_and_claims_have_every_field_that_is_written
 
 
 @pytest.mark.slow
-async def test_they_are_established_and_putting_them_there_again_changes_nothing() -> None:
+async def test_ensuring_crds_establishes_them_once() -> None:
     async with memory_cluster() as client:
         await ensure_crds(client, "wharfinger")
         before = (await client.list(CRD)).items
@@ -141,7 +141,7 @@ async def test_they_are_established_and_putting_them_there_again_changes_nothing
         ("WorkerPool", {"size": 4, "max": 3}, ["size must not be more than max"]),
     ],
 )
-async def test_the_rules_about_the_sizes_of_pools(kind: str, spec: JsonObject, said: list[str]) -> None:
+async def test_the_sizes_of_pools_are_validated(kind: str, spec: JsonObject, said: list[str]) -> None:
     document = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), kind)
     schema = compile_schema(document, what=kind)
     assert schema.rules is not None
@@ -160,8 +160,8 @@ def depending(kind: str, *entries: JsonValue) -> JsonObject:
 
 
 @pytest.mark.parametrize("kind", ["Application", "Module"])
-async def test_what_is_depended_on_is_checked_by_the_api_server(kind: str) -> None:
-    """Everything that can be said in a schema; the reader refuses the rest."""
+async def test_dependencies_are_validated_by_the_api_server(kind: str) -> None:
+    """The schema covers most rules; the reader refuses all other mistakes."""
     ingress: JsonObject = {"kind": "Module", "name": "ingress"}
     wrong: list[tuple[tuple[JsonValue, ...], str]] = [
         (({"kind": "Pod", "name": "a"},), "spec.dependsOn[0].kind"),
@@ -206,8 +206,10 @@ async def test_what_is_depended_on_is_checked_by_the_api_server(kind: str) -> No
         ),
     ],
 )
-async def test_the_rules_about_namespaces(kind: str, entry: JsonObject, said: list[str]) -> None:
-    """Those that are written in CEL, which the embedded control plane passes over."""
+async def test_namespaces_of_dependencies_are_validated_by_cel_rules(
+    kind: str, entry: JsonObject, said: list[str]
+) -> None:
+    """These rules are written in CEL, which the embedded control plane does not evaluate."""
     document = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), kind)
     schema = compile_schema(document, what=kind)
     assert schema.rules is not None
@@ -216,7 +218,7 @@ async def test_the_rules_about_namespaces(kind: str, entry: JsonObject, said: li
     assert [problem.message for problem in problems] == said
 
 
-async def test_a_module_that_does_not_say_whether_it_is_enabled_stays_silent() -> None:
+async def test_spec_enabled_of_a_module_has_no_default() -> None:
     async with memory_cluster() as client:
         await ensure_crds(client, "wharfinger")
         made = await client.create(module("silent"))
@@ -226,7 +228,7 @@ async def test_a_module_that_does_not_say_whether_it_is_enabled_stays_silent() -
 
 @dataclass
 class NamesTaken:
-    """A ClusterClient of a cluster in which another CRD has the names of ours."""
+    """A client of a cluster in which another CRD already has the same names."""
 
     client: ClusterClient
 
@@ -244,13 +246,13 @@ class NamesTaken:
         return replace(listed, items=tuple({**item, "status": taken} for item in listed.items))
 
 
-async def test_names_that_another_writer_has_are_said() -> None:
+async def test_names_used_by_another_crd_are_reported() -> None:
     async with memory_cluster() as client:
         with pytest.raises(ClusterError, match="already in use; check whether another CRD uses the same names"):
             await ensure_crds(cast("ClusterClient", NamesTaken(client)), "wharfinger")
 
 
-async def test_definitions_that_are_missing_or_older_are_not_enough_for_a_shard() -> None:
+async def test_missing_or_older_crds_are_refused_by_a_shard() -> None:
     async with memory_cluster() as client:
         with pytest.raises(ClusterError, match="not found"):
             await check_crds(client)

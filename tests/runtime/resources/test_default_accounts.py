@@ -20,7 +20,7 @@ VERBS = ("get", "create", "patch", "delete")
 
 
 async def grant(client: ClusterClient, account: str, verbs: tuple[str, ...], namespace: str = "prod") -> None:
-    """Let a service account do this with ConfigMaps of a namespace."""
+    """Allow a service account these verbs on ConfigMaps of a namespace."""
     meta: JsonObject = {"name": account, "namespace": namespace}
     rule: JsonObject = {"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}
     api = "rbac.authorization.k8s.io/v1"
@@ -42,7 +42,7 @@ async def label(client: ClusterClient, account: str | None) -> None:
 
 
 def misses(obj: JsonObject, account: str, verb: str) -> bool:
-    """The status names verb, resource, account and rule."""
+    """Return whether the status names verb, resource, account and rule."""
     said = find_str(obj, "status", "summary", "message")
     return (
         f'User "system:serviceaccount:prod:{account}" cannot {verb} resource "configmaps"' in said
@@ -71,7 +71,7 @@ async def test_a_package_acts_as_its_account_and_names_each_missing_rule(tmp_pat
         made = await world.config_map("prod", "app")
         assert made is not None
         assert find_list(made, "metadata", "managedFields")
-        # Removal needs its own rule, and says so.
+        # Removal needs its own rule, which the status names.
         await world.delete("prod", "app")
         obj = await world.until("prod", "app", lambda obj: misses(obj, "deployer", "delete"))
         assert find_str(obj, "metadata", "deletionTimestamp")
@@ -80,7 +80,7 @@ async def test_a_package_acts_as_its_account_and_names_each_missing_rule(tmp_pat
         assert await world.config_map("prod", "app") is None
 
 
-async def test_the_namespace_has_a_default_account_and_another_account_is_another_state(tmp_path: Path) -> None:
+async def test_changed_accounts_of_namespace_or_resource_are_applied(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -88,20 +88,20 @@ async def test_the_namespace_has_a_default_account_and_another_account_is_anothe
         await label(world.client, "first")
         await world.create("prod", "app")
         await world.until_state("prod", "app", "Ready")
-        # Nothing of the package has changed but its account: its objects are applied as that account.
+        # Only the account of the package has changed, and its objects are applied as that account.
         await label(world.client, "second")
         await world.until("prod", "app", lambda obj: misses(obj, "second", "get"))
         await grant(world.client, "second", VERBS)
         await world.request("prod", "app")
         await world.until_state("prod", "app", "Ready")
-        # The resource has priority.
+        # The account of the resource outranks that of the namespace.
         await world.change("prod", "app", {"serviceAccountName": "third"})
         await world.until("prod", "app", lambda obj: misses(obj, "third", "get"))
         await world.change("prod", "app", {"serviceAccountName": None})
         await world.until_state("prod", "app", "Ready")
 
 
-async def test_packages_without_an_account_are_refused_where_one_is_required(tmp_path: Path) -> None:
+async def test_packages_without_a_required_account_are_refused(tmp_path: Path) -> None:
     with one_error():
         async with (
             open_ground(tmp_path) as ground,
@@ -129,7 +129,7 @@ async def test_packages_without_an_account_are_refused_where_one_is_required(tmp
             await world.until_gone("prod", "app")
 
 
-async def test_drift_is_corrected_as_the_account(tmp_path: Path) -> None:
+async def test_drift_is_corrected_with_the_rights_of_the_account(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -161,7 +161,7 @@ async def test_a_module_acts_as_an_account_of_its_namespace(tmp_path: Path) -> N
         await world.until_gone("", "roles")
 
 
-async def test_the_labels_are_followed() -> None:
+async def test_changes_of_namespace_labels_are_observed() -> None:
     async with memory_cluster() as client, open_default_accounts(client) as accounts:
         await accounts.informer.wait_synced()
         assert accounts.of("default") == ""
@@ -173,7 +173,7 @@ async def test_the_labels_are_followed() -> None:
                 assert accounts.of("default") == (name or "")
 
 
-async def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
+async def test_an_invalid_account_name_is_refused(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         with pytest.raises(InvalidError, match=r"spec\.serviceAccountName"):
             await world.create("prod", "app", more={"serviceAccountName": "kube-system/admin"})

@@ -10,20 +10,20 @@ LABEL = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
 
 
 @given(LABEL, st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?", fullmatch=True))
-def test_the_first_dot_divides(namespace: str, instance: str) -> None:
+def test_the_first_dot_separates_namespace_and_instance(namespace: str, instance: str) -> None:
     identity = AppId(namespace, instance)
     assert package_id(identity.name) == identity
 
 
 @given(LABEL)
-def test_a_name_without_a_dot_is_a_modules(name: str) -> None:
+def test_a_name_without_a_dot_is_that_of_a_module(name: str) -> None:
     identity = package_id(name)
     assert identity == ModuleId(name)
     assert (identity.name, identity.release, identity.namespace) == (name, name, SYSTEM_NAMESPACE)
 
 
 @pytest.mark.parametrize("name", ["", ".web", "prod."])
-def test_what_is_no_runtime_name_is_refused(name: str) -> None:
+def test_invalid_runtime_names_are_refused(name: str) -> None:
     with pytest.raises(IdentityError, match=r"<namespace>.<instance>"):
         package_id(name)
 
@@ -37,10 +37,10 @@ def test_a_release_has_at_most_53_characters(identity: AppId | ModuleId) -> None
     ("identity", "who"),
     [(AppId("prod", "a" * 54), "Application prod/a"), (ModuleId("a" * 54), "Module a")],
 )
-def test_a_longer_one_is_refused_by_name(identity: AppId | ModuleId, who: str) -> None:
+def test_a_longer_release_name_is_refused(identity: AppId | ModuleId, who: str) -> None:
     with pytest.raises(IdentityError, match=rf"{who}.*at most 53 characters.*found 54.*shorter"):
         _ = identity.release
 
 
-def test_people_read_them_as_kubectl_writes_them() -> None:
+def test_identities_are_printed_as_kubectl_prints_them() -> None:
     assert (str(AppId("prod", "web")), str(ModuleId("ingress"))) == ("prod/web", "ingress")

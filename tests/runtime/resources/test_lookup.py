@@ -1,4 +1,4 @@
-"""What a resource refers to. That changes are noticed, and logins are right, is in test_controller_inputs."""
+"""Lookups of the references of a resource. Changes and logins are tested in test_controller_inputs."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, SECRET, r
 from wharfinger.runtime.resources.settings import SettingsSourceError
 
 
-async def test_an_answer_comes_once_everything_was_looked_up(tmp_path: Path) -> None:
+async def test_a_lookup_is_complete_once_all_references_are_read(tmp_path: Path) -> None:
     entry: JsonObject = {"kind": "Secret", "name": "database", "key": "password", "path": "text"}
     obj = application("prod", "shop", settings={"mode": "fast"})
     obj["spec"] = {**dict(obj["spec"].items()), "settingsFrom": [entry]} if isinstance(obj["spec"], dict) else {}

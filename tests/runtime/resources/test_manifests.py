@@ -1,4 +1,4 @@
-"""The way from settings to manifests, without a cluster."""
+"""From settings to manifests, without a cluster."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from wharfinger.runtime.resources.resources import NO_RECONCILIATION, Directives
 MANIFEST = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n"
 
 
-def test_a_request_has_everything_that_a_render_depends_on(tmp_path: Path) -> None:
+def test_a_render_request_has_all_inputs(tmp_path: Path) -> None:
     folder = chart(tmp_path / "web")
     definition = installed_definition(folder, AppId("prod", "shop"), package="web", version="1.2.3", static=None)
     context = RenderContext("shop", "prod", "registry.example.com", "1.2.3", "sha256:1")
@@ -48,7 +48,7 @@ def test_maintenance_marks_every_object() -> None:
     assert obj["metadata"] == {"name": "x", "labels": {UNMANAGED_LABEL: ""}}
 
 
-def test_every_package_sees_the_modules_that_are_on() -> None:
+def test_global_values_list_enabled_modules_and_resources() -> None:
     modules = {"a": ("x/v1/B", "x/v1/A"), "b": (), "c": None}
     assert global_values("v1.34.0", modules, {"own": 1}) == {
         "discovery": {"kubernetesVersion": "v1.34.0", "customResources": ["x/v1/A", "x/v1/B"]},
@@ -58,7 +58,7 @@ def test_every_package_sees_the_modules_that_are_on() -> None:
     }
 
 
-def test_addresses_of_sources() -> None:
+def test_registry_addresses_are_written_for_each_source() -> None:
     address = parse_repository("registry.example.com/packages")
     assert registry_address(RegistrySource(address)) == "registry.example.com/packages"
     assert registry_address(FolderSource(Path("/p"))) == "folder:/p"

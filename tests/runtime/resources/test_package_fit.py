@@ -1,4 +1,4 @@
-"""Packages that do not fit the resource that asks for them."""
+"""Packages that do not fit the resource that uses them."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def needing(folder: Path, text: str) -> Definition:
     return read_definition(write(folder, {"package.yaml": text}), name="web", version="1.0.0")
 
 
-def test_a_package_needs_others_and_not_itself(tmp_path: Path) -> None:
+def test_a_package_that_requires_itself_is_refused(tmp_path: Path) -> None:
     wanted = (
         "{type: Application, requirements: {applications: {mandatory: [{name: db}]}}, subscriptions: [shared/mail]}"
     )
@@ -34,7 +34,7 @@ def test_a_package_needs_others_and_not_itself(tmp_path: Path) -> None:
         check_needs(needing(tmp_path, "requirements: {modules: {dns: '>1 !optional'}}"), ModuleId("dns"))
 
 
-def test_what_a_package_needs_may_contradict_only_where_it_is_installed(tmp_path: Path) -> None:
+def test_requirements_may_contradict_only_in_the_installed_namespace(tmp_path: Path) -> None:
     buckets = "{mandatory: [{name: db}], noneOf: [{name: old, applications: [{name: prod/db}]}]}"
     package = needing(tmp_path, f"{{type: Application, requirements: {{applications: {buckets}}}}}")
     check_needs(package, AppId("test", "web"))

@@ -1,4 +1,4 @@
-"""The part of a resource that a revision was made from, as its record keeps it."""
+"""The inputs of a revision, as its record stores them."""
 
 from dataclasses import replace
 from typing import Final
@@ -26,27 +26,27 @@ INPUTS: Final = RecordedInputs(
 )
 
 
-def test_a_wish_is_kept_and_read() -> None:
+def test_recorded_inputs_survive_a_round_trip() -> None:
     assert decode_inputs(INPUTS.encoded()) == INPUTS
     assert read_inputs(INPUTS.document) == INPUTS
     assert decode_inputs(b"") is None
     assert read_inputs({}) == RecordedInputs("", "", "")
 
 
-def test_its_secrets_stay_secret() -> None:
+def test_secrets_of_recorded_inputs_are_hidden() -> None:
     resolved = INPUTS.resolved
     assert resolved.secrets == ("a-long-secret",)
     assert (resolved.hidden, resolved.version) == (INPUTS.hidden, 3)
     assert "a-long-secret" not in repr(INPUTS)
 
 
-def test_the_digest_is_no_part_of_the_content() -> None:
+def test_the_digest_is_not_part_of_the_content() -> None:
     assert replace(INPUTS, digest="sha256:b").content == INPUTS.content
     assert replace(INPUTS, version="2.0.0").content != INPUTS.content
     assert replace(INPUTS, patches=()).content != INPUTS.content
 
 
-def test_the_wish_of_a_resource() -> None:
+def test_inputs_of_a_resource_have_the_recorded_content() -> None:
     obj = application("prod", "shop", package="web", version="1.0.0")
     find_object(obj, "spec")["resourceRequests"] = [{"kind": "Deployment", "name": "web", "replicas": 3}]
     find_object(obj, "spec")["patches"] = [INPUTS.patches[0].document]
@@ -55,6 +55,6 @@ def test_the_wish_of_a_resource() -> None:
 
 
 @pytest.mark.parametrize("data", [b"[]", b"{", b'{"patches": 3}', b'{"settings": []}'])
-def test_what_is_no_wish(data: bytes) -> None:
+def test_invalid_inputs_are_refused(data: bytes) -> None:
     with pytest.raises(FormatError):
         decode_inputs(data)

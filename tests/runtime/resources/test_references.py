@@ -1,4 +1,4 @@
-"""Secrets and ConfigMaps that are referred to: followed one by one, told to who wants them."""
+"""Referenced Secrets and ConfigMaps: each is watched, and its users are notified."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ TWO = ObjectKey(CONFIG_MAP, "default", "two")
 
 @dataclass
 class Told:
-    """Who was told, and a way to wait for the next telling."""
+    """The notified names, and a way to wait for the next notification."""
 
     names: list[str] = field(default_factory=list)
     rung: trio.Event = field(default_factory=trio.Event)
@@ -62,7 +62,7 @@ async def until(told: Told, holds: object) -> None:
         await told.next()
 
 
-async def test_what_is_there_is_told_and_so_are_its_changes() -> None:
+async def test_existing_objects_and_their_changes_are_reported() -> None:
     async with opened() as (client, references, told):
         await client.create(config_map("one"))
         assert not references.looked_up(ONE)
@@ -77,7 +77,7 @@ async def test_what_is_there_is_told_and_so_are_its_changes() -> None:
         assert set(told.names) == {"prod.web"}
 
 
-async def test_what_is_not_there_is_an_answer_and_its_arrival_is_told() -> None:
+async def test_a_missing_object_is_known_and_its_creation_reported() -> None:
     async with opened() as (client, references, told):
         references.want("prod.web", [ONE])
         await until(told, lambda: references.looked_up(ONE))
@@ -87,7 +87,7 @@ async def test_what_is_not_there_is_an_answer_and_its_arrival_is_told() -> None:
         await until(told, lambda: references.get(ONE) is not None)
 
 
-async def test_one_watch_serves_all_and_ends_with_the_last() -> None:
+async def test_users_of_an_object_share_a_watch_that_ends_with_the_last() -> None:
     async with opened() as (client, references, told):
         await client.create(config_map("one"))
         references.want("a.x", [ONE, TWO])
@@ -105,7 +105,7 @@ async def test_one_watch_serves_all_and_ends_with_the_last() -> None:
         assert references.get(ONE) is None
 
 
-async def test_only_what_is_named_is_seen() -> None:
+async def test_only_referenced_objects_are_visible() -> None:
     async with opened() as (client, references, told):
         await client.create(config_map("one"))
         await client.create(config_map("two"))
@@ -115,7 +115,7 @@ async def test_only_what_is_named_is_seen() -> None:
         assert not references.looked_up(ONE)
 
 
-async def test_what_may_not_be_read_has_a_problem_and_is_no_answer() -> None:
+async def test_an_object_that_may_not_be_read_has_a_problem() -> None:
     told = Told()
     async with (
         open_control_plane(simulate=False, token="right") as control_plane,

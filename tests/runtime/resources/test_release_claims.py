@@ -1,4 +1,4 @@
-"""Whose a release is."""
+"""Owners of releases."""
 
 import pytest
 
@@ -9,7 +9,7 @@ APP = AppId("prod", "web")
 MODULE = ModuleId("web", "prod")
 
 
-def test_the_first_has_it_and_the_other_is_told_when_it_is_free() -> None:
+def test_the_first_claim_owns_a_release_and_the_next_is_notified() -> None:
     freed: list[str] = []
     claims = ReleaseClaims(freed.append)
     assert claims.claim(APP) is None
@@ -24,7 +24,7 @@ def test_the_first_has_it_and_the_other_is_told_when_it_is_free() -> None:
     assert claims.claim(APP) == MODULE
 
 
-def test_another_namespace_is_another_release_and_the_old_one_is_free() -> None:
+def test_a_claim_in_another_namespace_frees_the_old_release() -> None:
     freed: list[str] = []
     claims = ReleaseClaims(freed.append)
     assert claims.claim(MODULE) is None
@@ -34,7 +34,7 @@ def test_another_namespace_is_another_release_and_the_old_one_is_free() -> None:
     assert claims.claim(APP) is None
 
 
-def test_who_is_no_more_is_not_told() -> None:
+def test_deleted_packages_are_not_notified() -> None:
     freed: list[str] = []
     claims = ReleaseClaims(freed.append)
     claims.claim(APP)
@@ -44,6 +44,6 @@ def test_who_is_no_more_is_not_told() -> None:
     assert freed == []
 
 
-def test_a_name_that_can_have_no_release_claims_none() -> None:
+def test_too_long_a_name_cannot_claim_a_release() -> None:
     with pytest.raises(IdentityError):
         ReleaseClaims(lambda _: None).claim(ModuleId("a" * 60))

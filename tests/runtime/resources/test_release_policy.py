@@ -1,4 +1,4 @@
-"""How what is applied is kept: three fields of a spec, read and refused."""
+"""The release policy: fields of a spec that are read or refused."""
 
 import pytest
 
@@ -10,14 +10,14 @@ from wharfinger.runtime.resources.release_policy import DeletionPolicy, ReleaseP
 RULE: JsonObject = {"apiVersion": "example.com/v1", "kind": "Thing", "current": "object.status.done == true"}
 
 
-def test_what_says_nothing_is_as_usual() -> None:
+def test_an_empty_spec_has_the_default_policy() -> None:
     assert read_release_policy({}) == ReleasePolicy()
     assert ReleasePolicy().drift == DriftPolicy()
     assert ReleasePolicy().drift.mode is DriftMode.CORRECT
     assert ReleasePolicy().deletion is DeletionPolicy.DELETE
 
 
-def test_all_of_it_is_read() -> None:
+def test_all_fields_of_the_policy_are_read() -> None:
     ignore: JsonObject = {"paths": ["/spec/replicas"], "target": {"kind": "Deployment"}}
     found = read_release_policy(
         {"drift": {"mode": "warn", "ignore": [ignore]}, "healthChecks": [RULE], "deletionPolicy": "Orphan"}
@@ -30,12 +30,12 @@ def test_all_of_it_is_read() -> None:
     assert not found.allow_empty
 
 
-def test_the_digest_is_of_what_changes_how_it_is_kept() -> None:
+def test_the_digest_covers_all_fields_but_the_deletion_policy() -> None:
     warn, off = read_release_policy({"drift": {"mode": "warn"}}), read_release_policy({"drift": {"mode": "off"}})
     health, empty = read_release_policy({"healthChecks": [RULE]}), read_release_policy({"allowEmpty": True})
     assert len({warn.digest, off.digest, ReleasePolicy().digest, health.digest, empty.digest}) == 5
     assert warn.digest == read_release_policy({"drift": {"mode": "warn"}}).digest
-    # It counts when the package is removed, and calls for nothing before.
+    # The deletion policy has an effect only when the package is removed.
     assert read_release_policy({"deletionPolicy": "DeleteAll"}).digest == ReleasePolicy().digest
 
 
@@ -51,6 +51,6 @@ def test_the_digest_is_of_what_changes_how_it_is_kept() -> None:
         ({"allowEmpty": "yes"}, r"spec\.allowEmpty: expected true or false"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_field(spec: JsonObject, field: str) -> None:
+def test_invalid_fields_are_refused_with_their_path(spec: JsonObject, field: str) -> None:
     with pytest.raises(FormatError, match=field):
         read_release_policy(spec)

@@ -1,4 +1,4 @@
-"""PackageRepositories: where packages come from, and with which login."""
+"""PackageRepositories: sources of packages, and their logins."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ def secret(**data: str) -> JsonObject:
     ("scheme", "reached_by"), [("HTTP", "http"), ("http", "http"), ("HTTPS", "https"), (None, "https")]
 )
 @pytest.mark.parametrize("host", ["r.example", "127.0.0.1:5000"])
-def test_a_repository_says_how_it_is_reached(host: str, scheme: str | None, reached_by: str) -> None:
+def test_a_repository_has_an_address_and_a_scheme(host: str, scheme: str | None, reached_by: str) -> None:
     source = registry_of(read_repository(repository(f"{host}/p/", scheme=scheme)))
     assert (str(source.address), source.address.scheme, source.credentials) == (f"{host}/p", reached_by, None)
 
@@ -53,7 +53,7 @@ def test_a_repository_says_how_it_is_reached(host: str, scheme: str | None, reac
     ("address", "scheme", "message"),
     [("", "HTTP", "registry.repo"), ("r.example/p", "FTP", "neither HTTP"), ("r.example", "HTTP", "correct the Pack")],
 )
-def test_a_wrong_repository_is_refused(address: str, scheme: str, message: str) -> None:
+def test_an_invalid_repository_is_refused(address: str, scheme: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         read_repository(repository(address, scheme=scheme))
 
@@ -73,7 +73,7 @@ def test_a_repository_of_another_shape_is_refused(obj: JsonObject) -> None:
         read_repository(obj)
 
 
-def test_folders_are_read_below_what_the_daemon_was_started_with(tmp_path: Path) -> None:
+def test_only_folders_below_the_daemons_options_are_read(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "link").symlink_to("/etc")
     layout = read_repository(spec(layout={"path": f"{tmp_path}/mine"}), [tmp_path])
@@ -95,7 +95,7 @@ def test_folders_are_read_below_what_the_daemon_was_started_with(tmp_path: Path)
         secret(_dockercfg=json.dumps({"r.example": {"auth": base64.b64encode(b"u:p").decode()}})),
     ],
 )
-def test_a_secret_has_the_login(login: JsonObject) -> None:
+def test_the_login_is_read_from_a_secret(login: JsonObject) -> None:
     found = read_repository(
         spec(registry={"repo": "r.example/p", "credentialsSecret": {"name": "login", "namespace": "ops"}})
     )
@@ -117,7 +117,7 @@ def test_a_secret_has_the_login(login: JsonObject) -> None:
         ({"data": {"username": "/w==", "password": "cA=="}}, "must be text"),
     ],
 )
-def test_an_unusable_secret_is_named(login: JsonObject | None, message: str) -> None:
+def test_an_unusable_secret_is_reported(login: JsonObject | None, message: str) -> None:
     found = read_repository(
         spec(registry={"repo": "r.example/p", "credentialsSecret": {"name": "login", "namespace": "ops"}})
     )
@@ -130,7 +130,7 @@ def test_a_repository_without_a_login_needs_no_secret() -> None:
     assert with_secrets(found, {}) is found.source
 
 
-def test_hosts_that_may_get_the_login() -> None:
+def test_token_realms_are_hosts_that_may_get_the_login() -> None:
     obj = repository("registry.example/packages", scheme=None)
     registry = find_object(obj, "spec", "registry")
     registry["credentialsSecret"] = {"name": "login", "namespace": "prod"}
@@ -152,7 +152,7 @@ HELM_LOGIN: JsonObject = {"credentialsSecret": {"name": "login", "namespace": "o
 TLS: JsonObject = {"repo": "r.example/p", "tlsSecret": {"name": "login", "namespace": "ops"}}
 
 
-def test_a_secret_has_the_certificates() -> None:
+def test_certificates_are_read_from_a_secret() -> None:
     found = read_repository(spec(registry={**TLS, "ca": "own " + PEM}))
     assert found.secrets == {"spec.registry.tlsSecret": LOGIN}
     data = {"ca.crt": PEM, "tls.crt": PEM, "tls.key": "-----BEGIN PRIVATE KEY-----"}
@@ -176,7 +176,7 @@ def test_a_secret_has_the_certificates() -> None:
         ({"data": {"ca.crt": "/w=="}}, "expected PEM text in ca.crt, tls.crt and tls.key; correct the Secret"),
     ],
 )
-def test_an_unusable_secret_of_certificates_is_named(login: JsonObject | None, message: str) -> None:
+def test_an_unusable_secret_of_certificates_is_reported(login: JsonObject | None, message: str) -> None:
     found = read_repository(spec(registry=dict(TLS)))
     with pytest.raises(SpecError) as caught:
         with_secrets(found, {LOGIN: login})
@@ -184,7 +184,7 @@ def test_an_unusable_secret_of_certificates_is_named(login: JsonObject | None, m
     assert str(caught.value).endswith(message)
 
 
-def test_token_files_are_read_below_what_the_daemon_was_started_with(tmp_path: Path) -> None:
+def test_only_token_files_below_the_daemons_options_are_read(tmp_path: Path) -> None:
     obj = spec(registry={"repo": "r.example/p", "tokenFile": {"path": f"{tmp_path}/aws/token", "username": "AWS"}})
     source = registry_of(read_repository(obj, (), (tmp_path,)))
     assert source.token == TokenFile(tmp_path / "aws" / "token", "AWS")
@@ -201,7 +201,7 @@ def test_token_files_are_read_below_what_the_daemon_was_started_with(tmp_path: P
         read_repository(spec(registry=both), (), (Path("/"),))
 
 
-def test_a_helm_repository() -> None:
+def test_a_helm_repository_is_read_with_its_login() -> None:
     found = read_repository(spec(helm={"url": "https://charts.example/stable/", "ca": PEM, **HELM_LOGIN}))
     assert found.source == HelmSource("https://charts.example/stable", ca=PEM)
     assert found.secrets == {"spec.helm.credentialsSecret": LOGIN}
@@ -226,13 +226,13 @@ def test_a_helm_repository() -> None:
         ({"url": "https://charts.example", "ca": "x"}, "spec.helm.ca: not a certificate in PEM form"),
     ],
 )
-def test_a_wrong_helm_repository_is_refused(fields: JsonObject, message: str) -> None:
+def test_an_invalid_helm_repository_is_refused(fields: JsonObject, message: str) -> None:
     obj = spec(helm=fields) if fields != {"url": ""} else spec()
     with pytest.raises(SpecError, match=message):
         read_repository(obj)
 
 
-def test_a_helm_repository_has_no_signatures() -> None:
+def test_signatures_of_a_helm_repository_are_refused() -> None:
     obj: JsonObject = {"spec": {"helm": {"url": "https://charts.example"}, "verify": {"keys": ["x"]}}}
     with pytest.raises(
         SpecError, match=r"a Helm repository has provenance files instead of cosign signatures; use keyring"
@@ -244,7 +244,7 @@ def git(**fields: JsonValue) -> JsonObject:
     return spec(git={"url": "https://git.example/team/packages", **fields})
 
 
-def test_a_git_repository_and_its_login() -> None:
+def test_a_git_repository_is_read_with_its_login() -> None:
     found = read_repository(
         git(path="deploy", tags="{package}-{version}", credentialsSecret={"name": "login", "namespace": "ops"})
     )
@@ -274,12 +274,12 @@ def test_a_git_repository_and_its_login() -> None:
         ),
     ],
 )
-def test_a_wrong_git_repository_is_refused(fields: JsonObject, why: str) -> None:
+def test_an_invalid_git_repository_is_refused(fields: JsonObject, why: str) -> None:
     with pytest.raises(SpecError, match=why):
         read_repository(git(**fields))
 
 
-def test_the_key_of_a_git_repository() -> None:
+def test_the_ssh_key_of_a_git_repository_is_read() -> None:
     found = read_repository(
         git(url="ssh://git@git.example/x", credentialsSecret={"name": LOGIN.name, "namespace": LOGIN.namespace})
     )
@@ -318,7 +318,7 @@ def test_a_source_without_signatures_refuses_a_policy(kind: str, tmp_path: Path)
         read_repository({"spec": {kind: sources[kind], "verify": {"keys": [PEM]}}}, [tmp_path])
 
 
-def test_the_login_of_archives_is_for_the_named_server() -> None:
+def test_the_login_of_archives_needs_a_named_server() -> None:
     login: JsonObject = {"name": "login", "namespace": "ops"}
     files: list[JsonValue] = [
         {"name": "web", "version": "1", "digest": f"sha256:{'1' * 64}", "url": "https://a.example/b"}

@@ -1,4 +1,4 @@
-"""``spec.verify``: keys that are read, and mistakes that make a repository unusable."""
+"""``spec.verify``: keys, and mistakes that make a repository unusable."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def obj(verify: JsonValue, **source: JsonObject) -> JsonObject:
     return {"spec": {**(source or {"registry": {"repo": "r.example/p"}}), "verify": verify}}
 
 
-def test_the_keys_of_a_registry_and_of_a_layout(tmp_path: Path) -> None:
+def test_keys_of_registries_and_layouts_are_read(tmp_path: Path) -> None:
     policy = Policy((TrustedKey("spec.verify.keys[0]", PEM), TrustedKey("spec.verify.keys[1]", SECOND)))
     registry = read_repository(obj({"keys": [PEM, SECOND]})).source
     assert isinstance(registry, RegistrySource)
@@ -34,7 +34,7 @@ def test_the_keys_of_a_registry_and_of_a_layout(tmp_path: Path) -> None:
     assert read_policy({"spec": {}}) is None
 
 
-def test_signers_without_keys() -> None:
+def test_keyless_identities_are_read() -> None:
     policy = read_policy(obj({"keyless": KEYLESS, "attestations": ["t"]}))
     assert policy is not None
     log = TrustedKey("spec.verify.keyless.logKeys[0]", PEM)
@@ -48,7 +48,7 @@ def test_signers_without_keys() -> None:
         policy_for_command(obj({}))
 
 
-def test_what_was_fetched_under_another_policy_is_fetched_again() -> None:
+def test_packages_are_fetched_again_after_a_policy_change() -> None:
     """The name of the source is part of what the daemon has recorded for a package."""
     policies: list[JsonObject] = [
         {"keys": [PEM]},
@@ -107,7 +107,7 @@ def test_what_was_fetched_under_another_policy_is_fetched_again() -> None:
         ({"keys": [PEM], "requireVersion": "no"}, "spec.verify.requireVersion: expected true or false"),
     ],
 )
-def test_a_policy_with_a_mistake_lets_nothing_through(verify: JsonValue, message: str) -> None:
+def test_an_invalid_policy_makes_a_repository_unusable(verify: JsonValue, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         read_repository(obj(verify))
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""Reading Applications and Modules that may be wrong in any way."""
+"""Reading of Applications and Modules, valid and invalid ones."""
 
 from collections.abc import Callable
 
@@ -51,13 +51,13 @@ def test_an_application_is_read() -> None:
     assert (app.directives, app.status, app.enabled, app.settings_from) == (Directives(), {}, None, ())
 
 
-def test_a_module_is_read_with_what_it_leaves_out() -> None:
+def test_a_module_is_read_with_its_defaults() -> None:
     spec = read_module(module("ingress", version="2.0.0"))
     assert (spec.id, spec.package, spec.version) == (ModuleId("ingress", SYSTEM_NAMESPACE), "ingress", "2.0.0")
     assert spec.enabled is True
 
 
-def test_a_module_says_itself_what_and_where_it_is() -> None:
+def test_a_module_is_read_with_package_and_namespace() -> None:
     spec = read_module(module("ingress", package="nginx", spec={"namespace": "edge", "enabled": False}))
     assert (spec.id, spec.package, spec.enabled) == (ModuleId("ingress", "edge"), "nginx", False)
 
@@ -69,7 +69,7 @@ def test_a_module_says_itself_what_and_where_it_is() -> None:
         ("packageVersion", "spec: expected exactly one of packageVersion,"),
     ],
 )
-def test_a_missing_field_is_named(field: str, said: str) -> None:
+def test_a_missing_field_is_reported(field: str, said: str) -> None:
     obj = application("prod", "web")
     spec = obj["spec"]
     assert isinstance(spec, dict)
@@ -94,7 +94,7 @@ FIELDS = [
     ("read", "obj"), [(read_application, application("prod", "web")), (read_module, module("ingress"))]
 )
 @given(value=JSON, field=st.sampled_from(FIELDS))
-def test_a_wrong_type_is_a_spec_error_and_nothing_else(
+def test_a_wrong_type_is_a_spec_error(
     read: Callable[[JsonObject], PackageSpec], obj: JsonObject, value: JsonValue, field: str
 ) -> None:
     try:
@@ -106,7 +106,7 @@ def test_a_wrong_type_is_a_spec_error_and_nothing_else(
         assert isinstance(spec.package, str)
 
 
-def test_settings_come_from_secrets_and_config_maps_of_the_packages_namespace() -> None:
+def test_sources_of_settings_are_in_the_namespace_of_the_package() -> None:
     entries: list[JsonValue] = [
         {"kind": "Secret", "name": "database", "key": "password", "path": "database.password", "optional": True},
         {"kind": "ConfigMap", "name": "defaults"},
@@ -132,12 +132,12 @@ def test_settings_come_from_secrets_and_config_maps_of_the_packages_namespace() 
         ({"kind": "Secret", "name": "a", "optional": "yes"}, "optional: expected true or false"),
     ],
 )
-def test_a_wrong_source_of_settings_is_named(entry: JsonObject, message: str) -> None:
+def test_an_invalid_source_of_settings_is_reported(entry: JsonObject, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         read_application(with_spec(application("prod", "web"), settingsFrom=[entry]))
 
 
-def test_sources_of_settings_are_bounded() -> None:
+def test_the_number_of_sources_of_settings_is_bounded() -> None:
     entries: list[JsonValue] = [{"kind": "Secret", "name": f"s{n}"} for n in range(MAX_SETTINGS_SOURCES + 1)]
     with pytest.raises(SpecError, match=f"at most {MAX_SETTINGS_SOURCES}"):
         read_application(with_spec(application("prod", "web"), settingsFrom=entries))
@@ -153,7 +153,7 @@ def test_a_request_and_the_last_status_are_read() -> None:
     assert (app.directives.requested, app.status) == ("now", {"observedGeneration": 1})
 
 
-def test_a_deleted_object_and_its_finalizers() -> None:
+def test_deletion_and_finalizers_are_read() -> None:
     obj = application("prod", "web", deleting=True)
     assert is_deleting(obj)
     assert finalizers_of(obj) == (FINALIZER,)
@@ -176,11 +176,11 @@ def annotated(obj: JsonObject, value: JsonValue) -> JsonObject:
         ({"enabled": False}, True, False),
     ],
 )
-def test_whether_a_module_is_wanted(said: JsonObject, default: bool | None, enabled: bool | None) -> None:
+def test_spec_enabled_of_a_module_is_read(said: JsonObject, default: bool | None, enabled: bool | None) -> None:
     assert read_module(module("ingress", spec=said), enabled_by_default=default).enabled is enabled
 
 
-def test_what_an_application_depends_on() -> None:
+def test_dependencies_of_an_application_are_read() -> None:
     entries: list[JsonValue] = [
         {"kind": "Application", "name": "db", "version": "^3"},
         {"kind": "Application", "name": "web", "namespace": "shared"},
@@ -193,8 +193,8 @@ def test_what_an_application_depends_on() -> None:
     )
 
 
-def test_what_a_module_depends_on() -> None:
-    # The namespace of its release is none of its own.
+def test_dependencies_of_a_module_are_read() -> None:
+    # The namespace of its release is not a namespace of the Module itself.
     in_edge = module("m", spec={"namespace": "edge"})
     entries: list[JsonValue] = [{"kind": "Application", "name": "db", "namespace": "prod"}]
     (found,) = read_module(with_spec(in_edge, dependsOn=entries)).directives.depends_on
@@ -203,7 +203,7 @@ def test_what_a_module_depends_on() -> None:
         read_module(with_spec(in_edge, dependsOn=[{"kind": "Application", "name": "db"}]))
 
 
-def test_nothing_depends_on_itself() -> None:
+def test_a_dependency_on_the_resource_itself_is_refused() -> None:
     with pytest.raises(SpecError, match=r"spec\.dependsOn\[0\]: this names the Application itself"):
         read_application(with_spec(application("prod", "web"), dependsOn=[{"kind": "Application", "name": "web"}]))
     with pytest.raises(SpecError, match=r"spec\.dependsOn\[0\]: this names the Module itself"):
@@ -222,19 +222,19 @@ def test_nothing_depends_on_itself() -> None:
         ([{"kind": "Module", "name": "a", "versions": "1"}], r"versions: unknown key; did you mean 'version'"),
     ],
 )
-def test_a_wrong_dependency_is_named(entries: JsonValue, message: str) -> None:
+def test_an_invalid_dependency_is_reported(entries: JsonValue, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         read_application(with_spec(application("prod", "web"), dependsOn=entries))
 
 
-def test_dependencies_are_bounded() -> None:
+def test_the_number_of_dependencies_is_bounded() -> None:
     entries: list[JsonValue] = [{"kind": "Module", "name": f"m{n}"} for n in range(MAX_DEPENDS_ON + 1)]
     with pytest.raises(SpecError, match=f"at most {MAX_DEPENDS_ON}"):
         read_application(with_spec(application("prod", "web"), dependsOn=entries))
 
 
 @pytest.mark.parametrize(("value", "ignored"), [("true", True), ("false", False), ("", False), (None, False)])
-def test_whether_those_who_need_it_matter(value: JsonValue, ignored: bool) -> None:
+def test_the_annotation_to_ignore_dependents_is_read(value: JsonValue, ignored: bool) -> None:
     obj = annotated(application("prod", "web"), value)
     assert read_application(obj).directives.ignore_dependents is ignored
     assert ignores_dependents(obj) is ignored
@@ -250,7 +250,7 @@ def test_an_annotation_that_is_neither_true_nor_false_is_refused(value: JsonValu
 
 
 @given(JSON)
-def test_whatever_the_annotations_are(value: JsonValue) -> None:
+def test_any_annotations_give_a_flag_or_a_spec_error(value: JsonValue) -> None:
     for obj in (annotated(module("web"), value), {**module("web"), "metadata": {"annotations": value}}):
         try:
             assert ignores_dependents(obj) in (True, False)

@@ -1,4 +1,4 @@
-"""Settings from their layers, and what of them must not be shown."""
+"""Settings from their layers, and secret parts that must be hidden."""
 
 import base64
 
@@ -32,7 +32,7 @@ def secret(**data: str) -> JsonObject:
     return {"data": {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}}
 
 
-def test_later_layers_win_and_the_spec_over_all() -> None:
+def test_later_layers_override_earlier_ones_and_the_spec_all() -> None:
     wanted = spec(
         [
             {"kind": "ConfigMap", "name": "defaults"},
@@ -54,7 +54,7 @@ def test_later_layers_win_and_the_spec_over_all() -> None:
     assert "hunter22" not in repr(resolved).replace(repr(resolved.settings), "")
 
 
-def test_everything_in_a_secrets_document_is_secret() -> None:
+def test_all_values_of_a_secret_document_are_hidden() -> None:
     text = "token: abcdef\nlist: [ghijkl, {deep: mnopqr}]\nport: 5432\nshort: ab\n"
     resolved = resolve_settings(
         spec([{"kind": "Secret", "name": "database"}]), {PASSWORD: secret(**{"settings.yaml": text})}
@@ -77,7 +77,7 @@ def test_everything_in_a_secrets_document_is_secret() -> None:
         ({"data": {"settings.yaml": "?"}}, r"settings\.yaml: expected base64"),
     ],
 )
-def test_a_source_that_is_missing_or_wrong_is_named_without_its_content(obj: JsonObject | None, message: str) -> None:
+def test_missing_and_invalid_sources_are_reported_without_content(obj: JsonObject | None, message: str) -> None:
     with pytest.raises(SettingsSourceError, match=message) as caught:
         resolve_settings(spec([{"kind": "Secret", "name": "database"}]), {PASSWORD: obj})
     assert "spec.settingsFrom[0]" in str(caught.value)
@@ -85,7 +85,7 @@ def test_a_source_that_is_missing_or_wrong_is_named_without_its_content(obj: Jso
 
 
 @pytest.mark.parametrize("text", ["a: [", "[1]", "a: 1\na: 2"])
-def test_a_config_map_that_is_wrong_names_its_key_once(text: str) -> None:
+def test_an_invalid_config_map_is_reported_with_its_key_once(text: str) -> None:
     with pytest.raises(SettingsSourceError) as caught:
         resolve_settings(
             spec([{"kind": "ConfigMap", "name": "defaults"}]), {DEFAULTS: {"data": {"settings.yaml": text + " "}}}
@@ -93,7 +93,7 @@ def test_a_config_map_that_is_wrong_names_its_key_once(text: str) -> None:
     assert str(caught.value).count("settings.yaml:") == 1
 
 
-def test_a_secret_that_is_no_text_cannot_be_a_setting() -> None:
+def test_a_binary_secret_cannot_be_a_setting() -> None:
     with pytest.raises(SettingsSourceError, match="not text"):
         resolve_settings(
             spec([{"kind": "Secret", "name": "database", "key": "k", "path": "a"}]), {PASSWORD: {"data": {"k": "/w=="}}}
@@ -101,12 +101,12 @@ def test_a_secret_that_is_no_text_cannot_be_a_setting() -> None:
 
 
 @pytest.mark.parametrize("obj", [None, {"data": {"other": "x"}}])
-def test_what_is_optional_may_be_missing(obj: JsonObject | None) -> None:
+def test_an_optional_source_may_be_missing(obj: JsonObject | None) -> None:
     wanted = spec([{"kind": "ConfigMap", "name": "defaults", "optional": True}], {"a": 1})
     assert resolve_settings(wanted, {DEFAULTS: obj}).settings == {"a": 1}
 
 
-def test_an_empty_document_is_no_settings() -> None:
+def test_an_empty_document_gives_empty_settings() -> None:
     wanted = spec([{"kind": "ConfigMap", "name": "defaults"}])
     assert resolve_settings(wanted, {DEFAULTS: {"data": {"settings.yaml": ""}}}).settings == {}
 
@@ -115,18 +115,18 @@ def test_absent_and_empty_settings_are_the_same() -> None:
     assert resolve_settings(spec([]), {}).checksum == ResolvedSettings({}).checksum
 
 
-def test_settings_nested_too_deep_are_said_and_not_merged() -> None:
+def test_too_deeply_nested_settings_are_refused() -> None:
     entry: JsonObject = {"kind": "ConfigMap", "name": "defaults", "key": "k", "path": ".".join("a" * 250)}
     with pytest.raises(SettingsSourceError, match=r"spec\.settingsFrom\[1\]"):
         resolve_settings(spec([entry, entry]), {DEFAULTS: {"data": {"k": "x"}}})
 
 
-def test_texts_at_paths() -> None:
+def test_texts_are_found_at_paths() -> None:
     value: JsonObject = {"a": {"b": "secret-1", "c": ["secret-2", 3]}, "d": "xy"}
     assert texts_at(value, [("a",), ("d",), ("missing",)]) == {"secret-1", "secret-2"}
 
 
-def test_settings_say_which_version_they_are_written_for() -> None:
+def test_settings_have_the_version_of_the_spec() -> None:
     obj = application("prod", "web", settings={"a": 1})
     assert resolve_settings(read_application(obj), {}).version == 0
     body = obj["spec"]
@@ -156,10 +156,10 @@ HIDING = ResolvedSettings(
         ({}, set[tuple[str, ...]](), set[str]()),
     ],
 )
-def test_a_conversion_carries_over_what_is_hidden(
+def test_a_conversion_hides_values_that_may_come_from_secrets(
     settings: JsonObject, hidden: set[tuple[str, ...]], found: set[str]
 ) -> None:
-    """Where anything came from a Secret, what stands where it stood is not of it, and all else may be."""
+    """If any value came from a Secret, changed values may contain it, but values that stayed where they were do not."""
     after = carried_over(HIDING, settings, 2)
     assert (after.settings, after.version) == (settings, 2)
     assert after.hidden == hidden

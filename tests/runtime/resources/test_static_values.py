@@ -1,4 +1,4 @@
-"""Static values that travel with a Module."""
+"""Static values in an annotation of a Module."""
 
 import pytest
 
@@ -12,13 +12,13 @@ def annotated(value: JsonValue) -> JsonObject:
     return {**module("web"), "metadata": {"name": "web", "annotations": {STATIC_VALUES: value}}}
 
 
-def test_what_it_carries() -> None:
+def test_static_values_are_read_from_an_annotation() -> None:
     assert read_static_values(annotated('{"a": {"b": [1]}}')) == {"a": {"b": [1]}}
     assert read_static_values(annotated("{}")) == {}
     assert read_static_values(module("web")) is None
 
 
 @pytest.mark.parametrize("value", ["", "{", "[]", "null", 3, '{"a": "' + "x" * 4 * MAX_STATIC + '"}'])
-def test_what_it_may_not_carry(value: JsonValue) -> None:
+def test_invalid_static_values_are_refused(value: JsonValue) -> None:
     with pytest.raises(FormatError, match=r"metadata\.annotations: wharfinger\.dev/static-values"):
         read_static_values(annotated(value))

@@ -15,7 +15,7 @@ from wharfinger.runtime.resources.upgrade_policy import (
 )
 
 
-def test_a_policy_is_read() -> None:
+def test_an_upgrade_policy_is_read() -> None:
     assert read_upgrade_policy({}) == UpgradePolicy()
     assert not UpgradePolicy().digest
     spec: JsonObject = {"upgrade": {"rollbackOnFailure": True, "timeout": "1m30s", "retries": 0}}
@@ -36,7 +36,7 @@ def test_a_policy_is_read() -> None:
         ({"rollback": True}, r"spec\.upgrade\.rollback: unknown key"),
     ],
 )
-def test_what_is_no_policy_is_refused(upgrade: JsonObject, message: str) -> None:
+def test_an_invalid_upgrade_policy_is_refused(upgrade: JsonObject, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         read_upgrade_policy({"upgrade": upgrade})
 
@@ -44,15 +44,15 @@ def test_what_is_no_policy_is_refused(upgrade: JsonObject, message: str) -> None
 @pytest.mark.parametrize(
     ("text", "revision"), [("3", 3), ("former", 0), ("12@2026-01-02T03:04:05Z", 12), ("former@x", 0)]
 )
-def test_a_request_is_read(text: str, revision: int) -> None:
+def test_a_rollback_request_is_read(text: str, revision: int) -> None:
     assert read_rollback_request({ROLLBACK: text}) == RollbackRequest(text, revision)
 
 
-def test_no_request() -> None:
+def test_a_resource_without_the_annotation_has_no_request() -> None:
     assert read_rollback_request({}) is None
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "v1", "former2", "1234567890", "3 "])
-def test_what_is_no_request_is_refused(text: str) -> None:
+def test_an_invalid_rollback_request_is_refused(text: str) -> None:
     with pytest.raises(FormatError, match="expected the number of a revision or former"):
         read_rollback_request({ROLLBACK: text})

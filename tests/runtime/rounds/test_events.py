@@ -1,4 +1,4 @@
-"""The events and effects of rounds: values that are compared, and none of them in both unions."""
+"""The events and effects of rounds: comparable values, each of which is in one union."""
 
 import dataclasses
 from enum import Enum
@@ -12,7 +12,7 @@ CLASSES = [each for each in vars(events).values() if isinstance(each, type) and 
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_each_is_an_event_or_an_effect(kind: type) -> None:
+def test_each_class_is_an_event_or_an_effect(kind: type) -> None:
     of_unions = (kind in get_args(events.Event)) + (kind in get_args(events.Effect))
     assert of_unions == (kind is not events.Purpose)
     assert issubclass(kind, Enum) or (dataclasses.is_dataclass(kind) and "__slots__" in vars(kind))

@@ -120,13 +120,15 @@ def turned(rounds: Rounds, *names: str) -> Rounds:
         (ENDING, ModuleGone(), Phase.IDLE, (Cancel(SCOPE, "the global hooks are gone"),)),
     ],
 )  # fmt: skip
-def test_a_row_of_the_table(before: Rounds, event: Event, phase: Phase, effects: tuple[Effect, ...]) -> None:
+def test_each_row_of_the_table_gives_its_state_and_effects(
+    before: Rounds, event: Event, phase: Phase, effects: tuple[Effect, ...]
+) -> None:
     rounds, done = step(before, event)
     assert (rounds.phase, done) == (phase, effects)
     assert rounds.turn is None or phase in (Phase.RUNNING, Phase.ENDING)
 
 
-def test_a_package_has_turned_while_it_is_not_as_at_the_beginning() -> None:
+def test_a_package_has_turned_while_its_state_differs_from_the_beginning() -> None:
     assert set(after(KNOWN, PackageTurned("web", on=True)).turned) == {"web"}
     assert set(after(KNOWN, PackageTurned("dns", on=False)).turned) == {"dns"}
     assert not after(KNOWN, PackageTurned("web", on=True), PackageTurned("web", on=False)).turned
@@ -134,7 +136,7 @@ def test_a_package_has_turned_while_it_is_not_as_at_the_beginning() -> None:
     assert not after(KNOWN, PackageTurned(GLOBAL, on=True)).turned
 
 
-def test_installed_modules_count_as_on_until_the_switches_are_known() -> None:
+def test_installed_modules_are_on_until_the_flags_are_known() -> None:
     rounds, done = step(Rounds(), ModuleExpected(("web", "dns")))
     assert done == (Tell(NodeAdded(UNREAD)), Tell(FlagSet("dns", True)), Tell(FlagSet("web", True)))
     rounds, done = step(rounds, FlagsRead({"web": True, "log": False}))
@@ -142,13 +144,13 @@ def test_installed_modules_count_as_on_until_the_switches_are_known() -> None:
     assert (rounds.flags, rounds.flags_known) == ({"web": True, "log": False}, True)
 
 
-def test_switches_take_effect_when_the_modules_run_ends_and_before_the_survey() -> None:
+def test_flags_take_effect_after_the_run_and_before_the_survey() -> None:
     rounds, done = step(replace(RUNNING, flags={"dns": True}), RunEnded("v1", {"web": False}))
     assert done == (Tell(FlagSet("dns", None)), Tell(FlagSet("web", False)), Survey(Purpose.RUN_OTHERS))
     assert rounds.flags == {"web": False}
 
 
-def test_all_run_again_if_the_values_are_others() -> None:
+def test_all_packages_run_again_if_global_values_changed() -> None:
     rounds, done = step(turned(RUNNING, "web"), Surveyed(frozenset({"web", "dns"}), Purpose.RUN_ALL))
     runs = [Tell(Rescheduled(name, "GlobalValuesChanged")) for name in ("dns", "web")]
     assert done == (RunAnew("dns"), runs[0], RunAnew("web"), runs[1], Simple.LOOK)
@@ -159,13 +161,13 @@ def test_all_run_again_if_the_values_are_others() -> None:
     assert (rounds.phase, set(rounds.turned), done) == (Phase.IDLE, set(), (again("EnabledModulesChanged"),))
 
 
-def test_values_of_an_earlier_process_count_until_there_are_own_ones() -> None:
+def test_values_of_an_earlier_process_are_used_until_the_first_run() -> None:
     assert after(Rounds(), RunBegan("v0")).seen == "v0"
     assert after(KNOWN, RunBegan("v0")).seen == "v1"
     assert after(KNOWN, RunBegan("v0"), RunEnded("v2", {})).seen == "v2"
 
 
-def test_a_turn_at_work_is_superseded_and_a_waiting_one_is_cancelled() -> None:
+def test_a_running_turn_is_superseded_and_a_waiting_turn_cancelled() -> None:
     rounds = after(ENDING, TurnAtWork(SCOPE), RunBegan(""))
     assert rounds.turn == AT_WORK
     assert rounds.is_superseded(SCOPE)
@@ -175,7 +177,7 @@ def test_a_turn_at_work_is_superseded_and_a_waiting_one_is_cancelled() -> None:
     assert after(rounds, RunBegan("")).turn is None
 
 
-def test_rounds_that_afterall_hooks_begin_are_limited() -> None:
+def test_the_number_of_rounds_begun_by_afterall_hooks_is_limited() -> None:
     rounds, done = replace(ENDING, turn=AT_WORK), list[Effect]()
     for _ in range(MAX_ROUNDS + 1):
         rounds, effects = step(replace(rounds, phase=Phase.ENDING, turn=AT_WORK), TurnEnded(SCOPE, "after"))
@@ -187,12 +189,12 @@ def test_rounds_that_afterall_hooks_begin_are_limited() -> None:
     assert rounds.again == 0
 
 
-def test_a_quiet_turn_ends_the_count() -> None:
+def test_a_turn_without_changes_resets_the_count_of_rounds() -> None:
     assert after(replace(ENDING, again=3), TurnEnded(SCOPE, "before")).again == 0
     assert after(replace(ENDING, again=3), TurnEnded(SCOPE, "after")).again == 4
 
 
-def test_nothing_of_the_rounds_outlives_the_module_but_who_is_on() -> None:
+def test_deleting_the_module_resets_rounds_but_not_enabled_packages() -> None:
     gone = after(replace(turned(ENDING, "web"), flags={"web": True}, again=2), ModuleGone())
     assert gone == turned(Rounds(on=KNOWN.on), "web")
     assert step(replace(KNOWN, flags={"web": True}), ModuleGone())[1] == (Tell(FlagSet("web", None)),)
@@ -205,7 +207,7 @@ FLAGS: Final = st.dictionaries(st.sampled_from(NAMES), st.booleans(), max_size=2
 
 
 class RoundsStory(RuleBasedStateMachine):
-    """The Module with the other packages around it. What the hooks and the scheduler answer is up to the story."""
+    """The Module and the other packages. The story chooses the answers of the hooks and the scheduler."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -285,7 +287,7 @@ class RoundsStory(RuleBasedStateMachine):
     @precondition(lambda self: self.running and not self.live())
     @rule(changes=st.booleans(), flags=FLAGS)
     def its_run_ends(self, changes: bool, flags: Mapping[str, bool]) -> None:
-        """It is behind the turn of the round before, in the same lane."""
+        """End the run, which waits behind the turn of the previous round in the same lane."""
         self.running, self.wanted = False, flags
         self.values += changes
         self.send(RunEnded(str(self.values), flags))
@@ -347,7 +349,7 @@ class RoundsStory(RuleBasedStateMachine):
 
     @rule()
     def it_comes_to_rest(self) -> None:
-        """If nothing changes any more, at most two rounds are run, and the last one has its afterAll hooks."""
+        """Check that without further changes at most two rounds run, and that the last round runs its afterAll hooks."""
         self.active = True
         for _ in range(3):
             for scope in self.live():

@@ -1,4 +1,4 @@
-"""The state of rounds: frozen, small, and whose turn it is."""
+"""The state of rounds: frozen, small, and with the current turn."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ def test_the_records_are_frozen_and_small(record: Rounds | Turn) -> None:
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_a_turn_is_superseded_unless_it_is_the_end_of_the_present_round(phase: Phase) -> None:
+def test_a_turn_is_superseded_unless_it_ends_the_current_round(phase: Phase) -> None:
     scope, other = WorkScope("afterAll hooks"), WorkScope("afterAll hooks")
     rounds = Rounds(phase, Turn(scope, ""))
     assert rounds.is_superseded(scope) is (phase is not Phase.ENDING)
