@@ -234,7 +234,7 @@ async def test_a_failed_script_runs_again_at_the_next_reload(tmp_path: Path) -> 
         assert asks(tmp_path) == 2
 
 
-# --- no other package waits -----------------------------------------------------------------------------------------------------
+# --- no other package waits --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

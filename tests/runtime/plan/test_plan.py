@@ -29,7 +29,7 @@ from wharfinger.runtime.scheduler.graph import Node, Verdict
 from wharfinger.runtime.scheduler.rules import Facts
 from wharfinger.runtime.scheduler.scheduler import Scheduler
 
-# --- packages that would be on, and their order ------------------------------------------------------------------------------------------------
+# --- packages that would be on, and their order ------------------------------------------------------------------------------
 
 
 def test_every_package_is_on_after_its_dependencies() -> None:
@@ -196,7 +196,7 @@ def test_skipped_scripts_and_maintenance_are_noted() -> None:
     assert states(plan) == {"db": "on", "left": "on", "off": "off"}
 
 
-# --- comparison with the live scheduler -------------------------------------------------------------------------------------------
+# --- comparison with the live scheduler --------------------------------------------------------------------------------------
 
 NAMES = ("alpha", "beta", "gamma", "delta", "shop.web", "shop.db")
 FACTS = (Facts(), Facts("1.31", "1.2", edition="ee", bundle="Default"), Facts("v1.28.3+k3s1", bootstrapped=False))

@@ -193,7 +193,7 @@ async def test_an_upgrade_with_foreign_objects_needs_the_label(tmp_path: Path) -
         await world.until_state("prod", "app", "Ready")
         role = ObjectKey(ROLE, "", "admin-of-all")
         assert await is_there(world.client, role)
-        # Without the label, the refusal is reported at once; existing objects remain uncorrected until the Application is deleted.
+        # Without the label, objects are refused at once; existing ones remain, uncorrected, until the Application is deleted.
         await world.allow_cluster(allowed=False)
         await world.until("prod", "app", lambda obj: refused(obj, "ConfigMap kube-system/far"))
         theirs: JsonObject = {"name": "far", "namespace": "kube-system"}
